@@ -24,6 +24,8 @@ from testbed.chaos.faults import KINDS, Fault, draw_faults, faults_from_json
 from testbed.chaos.oracle import Windows
 
 DEFAULT_CAPACITY = 20.0
+_INTERRUPTED_STATUS = 130
+
 BFD_SECONDS = 0.13
 """What a failure further on may cost with BFD at its default interval of 30 ms."""
 
@@ -90,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from testbed.chaos.report import report_json, report_text  # noqa: PLC0415  # needs Linux, as the rest
-    from testbed.chaos.run import ChaosResult, ChaosRun, run_chaos  # noqa: PLC0415
+    from testbed.chaos.run import INTERRUPTED, ChaosResult, ChaosRun, run_chaos  # noqa: PLC0415
     from testbed.chaos.shrink import shortest_failing  # noqa: PLC0415
     from testbed.lab.lab_options import LabOptions  # noqa: PLC0415
 
@@ -110,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
         return not last[-1].passed
 
     began = time.time()
-    if fails(drawn) and args.shrink:
+    if fails(drawn) and args.shrink and INTERRUPTED not in last[0].errors:
         kept = shortest_failing(drawn, fails, args.shrink)
         last.append(next(result for result in reversed(last) if result.faults == kept))
     result = last[-1]
@@ -118,6 +120,8 @@ def run(args: argparse.Namespace) -> int:
     if args.output is not None:
         write_bytes(args.output, json.dumps(document, indent=1).encode() + b"\n")
     print(json.dumps(document) if args.json else report_text(result))
+    if INTERRUPTED in result.errors:
+        return _INTERRUPTED_STATUS
     return 0 if result.passed else KuijiaError.exit_status
 
 

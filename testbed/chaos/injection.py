@@ -69,9 +69,7 @@ class Injector:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        for fault in list(self._mends):
-            with contextlib.suppress(TestbedError):
-                self.mend(fault)
+        self.mend_all()
         self._changes.shutdown()
         self._side.shutdown()
 
@@ -87,6 +85,16 @@ class Injector:
         mend()
         span = self.spans[place]
         self.spans[place] = Span(span.kind, span.subject, span.start, time.monotonic())
+
+    def mend_all(self) -> tuple[str, ...]:
+        """Mend whatever is broken; return in words what could not be."""
+        failures = []
+        for fault in list(self._mends):
+            try:
+                self.mend(fault)
+            except TestbedError as error:
+                failures.append(f"{fault.title}: {error}")
+        return tuple(failures)
 
     def settle(self) -> None:
         """Wait until the changes under way have ended; raises the error of one that failed."""

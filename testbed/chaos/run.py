@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import heapq
 import itertools
+import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from types import FrameType
 
 from kuijia_app.framework import event_log
 from te_solver.plan import Plan
@@ -30,6 +33,8 @@ from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.links.unread_frames import count_unread_frames
 from testbed.machine.errors import TestbedError
+
+INTERRUPTED = "interrupted before the last fault"
 
 TICK_SECONDS = 0.002
 """Time between two probes of a flow."""
@@ -93,6 +98,7 @@ class _Watch:
     ready: list[tuple[float, str]] = field(default_factory=list)
     gone: list[tuple[float, str]] = field(default_factory=list)
     overloaded: list[tuple[float, float]] = field(default_factory=list)
+    stopped: bool = False
     _read: int = 0
     _unread_frames: tuple[int, int] = (0, 0)
     _looked_at: float = 0.0
@@ -143,6 +149,28 @@ class ChaosRun:
     tick: float = TICK_SECONDS
 
 
+class _StoppedError(Exception):
+    """A signal has asked for the end of the faults."""
+
+
+@contextmanager
+def _stopping(watch: _Watch) -> Iterator[None]:
+    """Note the first SIGINT or SIGTERM of a block, for the next wait: no fault is ever half made or half mended."""
+
+    def stop(number: int, _: FrameType | None) -> None:
+        watch.stopped = True
+        signal.signal(number, former[signal.Signals(number)])
+
+    former = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in former:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number, handler in former.items():
+            signal.signal(number, handler)
+
+
 def run_chaos(run: ChaosRun) -> ChaosResult:
     """Run a lab under faults and judge every packet that was lost.
 
@@ -172,8 +200,15 @@ def _watched(run: ChaosRun, lab: Lab, relay: Relay, probes: Sequence[Probe]) -> 
     with Injector(lab, relay, run.plans[1], run.report) as injector, ProbeRun(lab.network, probes, run.tick) as sent:
         sent.start()
         began = time.monotonic()
-        _wait(lab, watch, began + _QUIET_SECONDS)
-        _make(run, lab, injector, watch, errors)
+        try:
+            with _stopping(watch):
+                _wait(lab, watch, began + _QUIET_SECONDS)
+                _make(run, lab, injector, watch, errors)
+        except _StoppedError:
+            run.report("interrupted: mending what is broken, and judging what was seen until now")
+            errors.append(INTERRUPTED)
+            errors += injector.mend_all()
+            watch.stopped = False
         tables = _settled_tables(lab, injector, watch, errors)
         _wait(lab, watch, time.monotonic() + _QUIET_SECONDS)
         result = sent.stop()
@@ -221,6 +256,8 @@ def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: _Watch, errors: li
 
 def _wait(lab: Lab, watch: _Watch, until: float) -> None:
     while True:
+        if watch.stopped:
+            raise _StoppedError
         watch.look(lab)
         left = until - time.monotonic()
         if left <= 0:
