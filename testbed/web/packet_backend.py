@@ -41,6 +41,9 @@ STEP = 0.2
 
 _LONGEST_STEP = 0.5
 _FIRST_STEP = 0.5
+_PAUSE = 0.01
+"""Least seconds between two steps, in which actions come in."""
+
 _ACTIONS: tuple[ActionKind, ...] = ("links", "nodes", "demands", "plan", "scheme", "clock")
 
 
@@ -103,13 +106,15 @@ class PacketBackend:
             return self._set_clock(action)
         if isinstance(action, SetScheme):
             _require_on_switches(action.schemes)
-        done = self._model.act(action)
-        with self._stepping:
-            if isinstance(action, SetLink | SetNode):
+        if isinstance(action, SetLink | SetNode):
+            with self._stepping:  # so that the log has the moment at which it happens
+                done = self._model.act(action)
                 for run in self._runs:
                     run.happen(action)
-            else:
-                self._start_again()
+            return done
+        done = self._model.act(action)
+        with self._stepping:
+            self._start_again()
         return done
 
     def events(self, after: int) -> list[LogEntry]:
@@ -142,7 +147,7 @@ class PacketBackend:
 
     def _go_on(self) -> None:
         last = self._wall()
-        while not self._ended.wait(max(0.0, last + STEP - self._wall())):
+        while not self._ended.wait(max(_PAUSE, last + STEP - self._wall())):
             now = self._wall()
             elapsed, last = min(now - last, _LONGEST_STEP), now
             if not self._clock.paused:
