@@ -8,6 +8,7 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import closing, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,10 @@ if TYPE_CHECKING:
 
 PORT = 8400
 LOOPBACK = "127.0.0.1"
-BACKENDS = ("lab", "flow")
+BACKENDS = ("lab", "flow", "packet")
+PACKET_CAPACITY = 100.0
+"""Mbit/s of the largest link in the packet model; the others and the demands are scaled with it."""
+
 _PURPOSE = "the live lab"
 _MOST_SCHEMES = 4
 
@@ -54,7 +58,8 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     web.add_argument(
         "--backend",
         choices=BACKENDS,
-        help="the running lab, or a model of the network: rates (flow) (default: flow with TOPOLOGY, else lab)",
+        help="the running lab, or a model of the network: rates (flow) or, for small ones, packets (packet) "
+        "(default: flow with TOPOLOGY, else lab)",
     )
     web.add_argument(
         "--schemes",
@@ -114,7 +119,7 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
 def _web(args: argparse.Namespace) -> int:
     require_packages()
     kind = args.backend or ("flow" if args.topology is not None else "lab")
-    backend = _flow(args) if kind == "flow" else _lab(args)
+    backend = _lab(args) if kind == "lab" else _model(args, kind)
     return show(backend, args)
 
 
@@ -167,7 +172,7 @@ def show_lab(args: argparse.Namespace) -> int:
     return show(RealLab(), args)
 
 
-def _flow(args: argparse.Namespace) -> Backend:
+def _model(args: argparse.Namespace, kind: str) -> Backend:
     if args.topology is None or args.demands is None:
         raise InputError("lab web", "", "no network is given", "TOPOLOGY and DEMANDS, such as gscale gscale")
     topology = read_topology(args)
@@ -175,13 +180,19 @@ def _flow(args: argparse.Namespace) -> Backend:
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from testbed.web.flow_backend import FlowBackend, require_schemes  # noqa: PLC0415  # slow to import: NumPy
+    from testbed.web.packet_backend import PacketBackend  # noqa: PLC0415  # as above
 
     def solved(network: Topology, wanted: Sequence[Demand], source: str = "request") -> Plan:
         return solve(network, wanted, args.tunnels, source=source)
 
+    if kind == "packet":
+        factor = PACKET_CAPACITY / max(link.capacity for link in topology.links)
+        topology = topology.scaled(factor)
+        demands = tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
     plan = solved(topology, demands, str(args.demands))
     require_schemes(args.schemes, plan, "--schemes")
-    return FlowBackend(plan, solved, args.schemes, elastic=args.traffic == "tcp")
+    model = PacketBackend if kind == "packet" else FlowBackend
+    return model(plan, solved, args.schemes, elastic=args.traffic == "tcp")
 
 
 def _lab(args: argparse.Namespace) -> Backend:

@@ -93,7 +93,7 @@ class PlanRun:
         )
         self._counts: list[tuple[float, dict[str, NDArray[np.int64]]]] = []
         for event in self.events:
-            self._schedule(event)
+            self.schedule(event)
 
     def run(self, until: float, *, window: float | None = None, progress: Progress | None = None) -> PlanResults:
         """Run to `until` seconds, and return the results; windows of `window` seconds begin now, by default one.
@@ -110,7 +110,12 @@ class PlanRun:
         self._count()
         return self._results()
 
-    def _schedule(self, event: Event) -> None:
+    def schedule(self, event: Event) -> None:
+        """Let an event happen at its time, which is now or later.
+
+        Raises:
+            UnsoundError: its time is in the past, or the network has no such cable or switch.
+        """
         if isinstance(event, Replace):
             self.simulation.at(event.time, partial(self._replace, event.plan))
             return

@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kuijia.cli.lab_web import _announcement
 from kuijia.cli.main import main
 from kuijia_base import extras
+from testbed.web.server import Link
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = 50
@@ -178,3 +181,15 @@ def test_without_the_packages_the_extra_is_named(
     monkeypatch.setattr(extras, "is_installed", lambda module: module != "uvicorn")
     assert main(["lab", "web", "fig1", "fig1"]) == 2
     assert "pip install 'kuijia[web]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("address", "warns"), [("127.0.0.1", False), ("::1", False), ("0.0.0.0", True)])  # noqa: S104  # nothing is bound
+def test_an_address_that_others_reach_is_printed_with_what_it_means(
+    address: str,
+    warns: bool,  # noqa: FBT001  # a parameter
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _announcement(Namespace(json=False, bind=address), "gscale")(Link("127.0.0.1", 8400, "secret"))
+    said = capsys.readouterr()
+    assert said.out == "gscale: http://127.0.0.1:8400/#token=secret\n"
+    assert ("note: --bind: whoever reaches 0.0.0.0 and has the link" in said.err) == warns
