@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 import uvicorn
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from kuijia_base.quantities import parse_rate
 from testbed.web.app import make_app
@@ -18,6 +18,17 @@ from testbed.web.app import make_app
 TOKEN = "a-token-for-browsers"  # noqa: S105  # no secret
 PATIENCE = 10_000.0
 """Milliseconds after which a test stops waiting for something on the page."""
+
+
+@contextmanager
+def browsing(chromium: str) -> Iterator[Browser]:
+    """Yield a browser, without its sandbox, as tests may run as root."""
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
 
 
 @dataclass

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from playwright.sync_api import Browser, ViewportSize, sync_playwright
+from playwright.sync_api import Browser, ViewportSize
 
 import kuijia
 from te_solver.demands import Demand
@@ -16,7 +16,7 @@ from te_solver.plan import Plan
 from te_solver.topology import Topology
 from testbed.web.backend import SetClock
 from testbed.web.flow_backend import FlowBackend
-from tests.testbed.web.browsing import serving, visiting
+from tests.testbed.web.browsing import browsing, serving, visiting
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 SPEED = 2
@@ -43,12 +43,10 @@ def main() -> int:
     if chromium is None:
         sys.stderr.write("error: Chromium is not installed (Debian package chromium)\n")
         return 1
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+    with browsing(chromium) as browser:
         take(browser, "live-lab.png", WIDE, "light", "whole")
         take(browser, "live-lab-tables.png", WIDE, "dark", "below")
         take(browser, "live-lab-phone.png", PHONE, "light", "window")
-        browser.close()
     return 0
 
 

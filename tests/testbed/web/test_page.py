@@ -13,14 +13,14 @@ import pytest
 for module in ("httpx", "playwright", "starlette", "uvicorn"):
     pytest.importorskip(module, reason=f"no {module}, which ./run test installs")
 
-from playwright.sync_api import Browser, sync_playwright  # noqa: E402  # may be missing
+from playwright.sync_api import Browser  # noqa: E402  # may be missing
 
 from te_solver.demands import Demand  # noqa: E402
 from te_solver.plan import Plan  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
 from te_solver.topology import Link, Topology  # noqa: E402
 from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette
-from tests.testbed.web.browsing import Server, Visit, serving, visiting  # noqa: E402  # needs all
+from tests.testbed.web.browsing import Server, Visit, browsing, serving, visiting  # noqa: E402  # needs all
 
 CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian package chromium)")
@@ -45,11 +45,9 @@ PHONE = {"width": 360, "height": 700}
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        # Without its sandbox, as tests may run as root.
-        opened = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+    assert CHROMIUM is not None
+    with browsing(CHROMIUM) as opened:
         yield opened
-        opened.close()
 
 
 @pytest.fixture
