@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+from unicodedata import combining, east_asian_width
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -56,15 +57,22 @@ class Page(str):
 def aligned(rows: Sequence[Sequence[str]], least: int = 0, left: Collection[int] = _FIRST) -> list[str]:
     """Return rows as lines with aligned columns; see `TextTable`."""
     widths = [
-        max(least if column else 0, *(len(row[column]) for row in rows if column < len(row)))
+        max(least if column else 0, *(_width(row[column]) for row in rows if column < len(row)))
         for column in range(max(map(len, rows), default=0))
     ]
     return [_line(row, widths, left) for row in rows]
 
 
 def _line(row: Sequence[str], widths: Sequence[int], left: Collection[int]) -> str:
-    placed = (
-        cell.ljust(width) if at in left else cell.rjust(width)
-        for at, (cell, width) in enumerate(zip(row, widths))  # noqa: B905  # a row may end early
-    )
+    placed = []
+    for at, (cell, width) in enumerate(zip(row, widths)):  # noqa: B905  # a row may end early
+        room = " " * (width - _width(cell))
+        placed.append(f"{cell}{room}" if at in left else f"{room}{cell}")
     return (" " * _GAP).join(placed).rstrip()
+
+
+def _width(text: str) -> int:
+    """Return the columns that a text takes: letters of East Asia take two, marks above others none."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)

@@ -99,7 +99,8 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     objective: str | Objective = how.objective
     if parts is not None:
         objective = in_parts(Partitioning(parts, seed=how.seed), watch.told("programs solved"))
-    with options_named():
+    # Nobody looks for an option that was not given.
+    with options_named({} if how.protect is not None else {"protect": "objective"}):
         solver = replace(Solver.named(how.solver), watch=watch.tick)
         options = Options(spread=how.spread, protect=how.protect or 1, solver=solver)
         return solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)

@@ -37,6 +37,13 @@ def test_no_name_of_it_brings_the_optimiser_or_a_controller_along_before_it_is_c
     assert not seen & {"cvxpy", "highspy", "matplotlib", "mininet", "os_ken", "pandas"}
 
 
+def test_a_mistyped_name_is_asked_about() -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-c", "import kuijia; kuijia.slove"], capture_output=True, text=True, check=False
+    )
+    assert "Did you mean: 'solve'?" in outcome.stderr
+
+
 def test_every_name_is_there_and_listed() -> None:
     assert set(kuijia._MODULES) == set(kuijia.__all__)
     assert set(kuijia.__all__) <= set(dir(kuijia))

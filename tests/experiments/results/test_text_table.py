@@ -33,6 +33,11 @@ def test_rows_are_aligned_alike_and_none_give_no_line() -> None:
     assert aligned([]) == []
 
 
+def test_wide_letters_take_two_columns_and_marks_none() -> None:
+    table = TextTable([("node", "links"), ("北京", "1"), ("Zu\u0308rich", "12")])
+    assert str(table).splitlines() == ["node    links", "北京        1", "Zu\u0308rich     12"]
+
+
 def test_a_page_is_its_text_and_keeps_its_tables() -> None:
     table = TextTable([("a", "b"), ("1", "2")])
     page = Page.of(["above", table, "", "below"])
