@@ -22,6 +22,7 @@ _FILES = (
     "hedera_anneal",
     "hedera_round",
     "hedera_8192",
+    "live_lab",
     "packet_growth",
     "packet_two_cores",
     "packet_vs_ns3",

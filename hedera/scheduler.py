@@ -23,6 +23,7 @@ from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import ScheduledEntry
 from hedera.links import Links
 from hedera.messages import SchedulerMessages, readings
+from hedera.metrics import SchedulerMetrics
 from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
 from hedera.tables import Cable, Routing
@@ -31,6 +32,7 @@ from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.framework import event_log
+from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import (
     FRAMEWORK,
@@ -47,7 +49,7 @@ from kuijia_app.framework.seam import (
 )
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.rules import Group, SwitchTables
-from kuijia_base.errors import InputError
+from kuijia_base.errors import KuijiaError
 from kuijia_base.progress import Progress
 
 OPTION_GROUP = "hedera"
@@ -69,6 +71,7 @@ OPTIONS = [
     ),
     cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
+    cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 cfg.CONF.set_default("echo_request_interval", 1.0)
@@ -116,6 +119,7 @@ class HederaScheduler(SwitchApplication):
     """Everything except the clock and the route search runs in the application's thread, one event after another."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
+    _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
@@ -123,13 +127,14 @@ class HederaScheduler(SwitchApplication):
         try:
             self._options = SchedulerOptions(**{name: getattr(given, name) for name in vars(_DEFAULTS)})
             self._centre, placement = build(self._options)
-            self._log = event_log.EventLog(Path(given.events) if given.events else None)
+            self._metrics = SchedulerMetrics(time.monotonic)
+            self._log = event_log.EventLog(Path(given.events) if given.events else None, self._metrics.heard)
+            self._serve_metrics(given.metrics)
             stand_before(self, self._is_known, given.tls_bind)
-        except InputError as error:
-            # The frameworks would print a traceback.
-            print(f"error: {error}", file=sys.stderr)  # noqa: T201
-            raise SystemExit(InputError.exit_status) from error
+        except KuijiaError as error:
+            refuse_to_start(error, OPTION_GROUP)
         self._wiring = self._centre.wiring
+        self._metrics.expect(self._wiring.topology.nodes)
         self._edges = self._centre.hosts_of.keys()
         self._links = Links(self._wiring)
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
@@ -311,6 +316,7 @@ class HederaScheduler(SwitchApplication):
         """Bring all switches to the routes that have been found."""
         self._is_routing = False
         self._next_routing = now + routes.seconds
+        self._metrics.routed(routes.seconds)
         self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in routes.failed))
         self._routing, self._tables = routes.routing, routes.tables
         self._schedule.follow(self._routing, routes.failed)
@@ -376,7 +382,9 @@ def _first_routing(centre: DataCentre) -> Routing:
     progress = Progress(sys.stderr)
     show = progress.patiently()
     try:
-        return Routing(centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches"))
+        return Routing(
+            centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches", done, total)
+        )
     finally:
         progress.close()
 

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -112,7 +113,8 @@ if not TYPE_CHECKING:  # type checkers would take any name for known
         elif name in _MODULES:
             found = getattr(importlib.import_module(_MODULES[name]), _NAMES_THERE.get(name, name))
         else:
-            raise AttributeError(f"module 'kuijia' has no attribute {name!r}")
+            # By name and object the interpreter asks which name was meant.
+            raise AttributeError(f"module 'kuijia' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
         globals()[name] = found
         return found
 

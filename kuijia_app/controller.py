@@ -9,13 +9,13 @@ SIGUSR1 it withdraws a plan that some ingress does not follow yet.
 from __future__ import annotations
 
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
+from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.peer_messages import Decoder, encoded
@@ -26,6 +26,7 @@ from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
 from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.framework import event_log
 from kuijia_app.framework.addresses import parse_address
+from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.peer_links import PeerLinks
 from kuijia_app.framework.seam import (
@@ -44,7 +45,7 @@ from kuijia_app.framework.seam import (
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, KuijiaError
 
 OPTION_GROUP = "kuijia"
 _WORDS = OptionWords()
@@ -61,6 +62,7 @@ OPTIONS = [
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
+    cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
     cfg.ListOpt("peers", default=[], help="addresses HOST:PORT of other controllers of the same switches"),
     cfg.StrOpt("peer_listen", help="address HOST:PORT at which they find this one"),
 ]
@@ -124,15 +126,14 @@ class KuijiaController(PlanKeeper, SwitchApplication):
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
-            self._log = event_log.EventLog(Path(options.events) if options.events else None)
+            self._metrics = ControllerMetrics(time.monotonic)
+            self._log = event_log.EventLog(Path(options.events) if options.events else None, self._metrics.heard)
+            self._serve_metrics(options.metrics)
             stand_before(self, self._is_known, options.tls_bind)
             if options.peers and SHARES_ONE_THREAD:
                 raise InputError(f"[{OPTION_GROUP}]", "peers", "needs threads", "os-ken: `kuijia controller`")
-        except ValueError as error:
-            # The frameworks would print a traceback.
-            source = "" if isinstance(error, InputError) else f"{options.plan}: "
-            print(f"error: {source}{error}", file=sys.stderr)  # noqa: T201
-            raise SystemExit(InputError.exit_status) from error
+        except (KuijiaError, ValueError) as error:
+            refuse_to_start(error, str(options.plan))
         self._keep(first, self._options, options.drain)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._has_files = Event()
@@ -226,7 +227,10 @@ class KuijiaController(PlanKeeper, SwitchApplication):
         found = self._reoptimisation.look(
             rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled
         )
-        return None if found is None else apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
+        if found is None:
+            return None
+        self._metrics.solved(self._reoptimisation.seconds)
+        return apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
 
     def _ask_for_plan(self, name: str) -> None:
         (self._reoptimisation if name == REOPTIMISED else self._source).ask()

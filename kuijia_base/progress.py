@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Callable
-from typing import TextIO
+from typing import TYPE_CHECKING, Protocol, TextIO
+
+from kuijia_base.terminal import draws
+
+if TYPE_CHECKING:
+    from kuijia_base.drawing import ProgressDisplay
 
 PLAIN_INTERVAL = 5.0
 """Seconds between two state lines if lines cannot be overwritten."""
 
-_TO_START_AND_ERASE = "\r\x1b[K"
-
 PATIENCE_SECONDS = 2.0
 """Seconds that work may take before its progress is shown."""
+
+
+class Show(Protocol):
+    """Shows a state of work, of which so many things `of` all are done; None if it is unknown how many there are."""
+
+    def __call__(self, text: str, done: int = 0, of: int | None = None) -> None: ...
 
 
 class Progress:
@@ -22,44 +30,46 @@ class Progress:
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._clock = clock
-        self._overwrites = stream.isatty()
-        self._line_is_open = False
+        self._draws = draws(stream)
+        self._display: ProgressDisplay | None = None
         self._last_plain: float | None = None
 
     def say(self, text: str) -> None:
         """Print a line that stays."""
         self.close()
-        self._stream.write(f"{text}\n")
-        self._stream.flush()
+        self._print(text)
         self._last_plain = None
 
-    def show(self, text: str) -> None:
-        """Show the present state in place of the previous one."""
-        if self._overwrites:
-            width = shutil.get_terminal_size().columns - 1
-            self._stream.write(f"{_TO_START_AND_ERASE}{text[:width]}")
-            self._stream.flush()
-            self._line_is_open = True
+    def show(self, text: str, done: int = 0, of: int | None = None) -> None:
+        """Show the present state in place of the previous one; see `Show`."""
+        if self._draws:
+            if self._display is None:
+                from kuijia_base.drawing import ProgressDisplay  # noqa: PLC0415  # slow to import: rich
+
+                self._display = ProgressDisplay(self._stream)
+            self._display.show(text, done, of)
             return
         now = self._clock()
         if self._last_plain is None or now - self._last_plain >= PLAIN_INTERVAL:
-            self._stream.write(f"{text}\n")
-            self._stream.flush()
+            self._print(text)
             self._last_plain = now
 
-    def patiently(self) -> Callable[[str], None]:
+    def patiently(self) -> Show:
         """Return `show` for work that begins now: until that has taken `PATIENCE_SECONDS` it shows nothing."""
         begun = self._clock()
 
-        def show(text: str) -> None:
+        def show(text: str, done: int = 0, of: int | None = None) -> None:
             if self._clock() - begun > PATIENCE_SECONDS:
-                self.show(text)
+                self.show(text, done, of)
 
         return show
 
     def close(self) -> None:
-        """End the changing line, so that later output starts on a line of its own."""
-        if self._line_is_open:
-            self._stream.write("\n")
-            self._stream.flush()
-            self._line_is_open = False
+        """Remove the changing line, so that later output starts on a line of its own."""
+        if self._display is not None:
+            self._display.close()
+            self._display = None
+
+    def _print(self, line: str) -> None:
+        self._stream.write(f"{line}\n")
+        self._stream.flush()

@@ -101,6 +101,11 @@ class WarmThroughput:
         self._first: tuple[Incidence, Vector, Vector] | None = None
         self._resolver: ThroughputResolver | None = None
 
+    def begin_with(self, incidence: Incidence, capacity: Vector, demand: Vector) -> None:
+        """Take this problem for the first call; it is solved when a later one needs its answer, which may be never."""
+        self._first = incidence, capacity.copy(), demand.copy()
+        self._resolver = None
+
     def __call__(self, incidence: Incidence, capacity: Vector, demand: Vector, /) -> Allocation:
         """See `ThroughputResolver.solve`."""
         asking = np.flatnonzero(demand)

@@ -54,10 +54,18 @@ def sightings(
     victims = {each.victim.name for each in options.layout.classes}
     found = []
     for number, flow in enumerate(flows):
-        before, _ = _way(flow.source, _links_used(results, number))
-        after, queues = _way(flow.source, _links_used(results, count + number))
+        before, _ = way_taken(results, number, flow.source)
+        after, queues = way_taken(results, count + number, flow.source)
         found.append(Sighting(before, after, None if after is None else not victims.isdisjoint(queues)))
     return found
+
+
+def way_taken(results: PlanResults, window: int, source: str) -> tuple[tuple[str, ...] | None, Collection[str]]:
+    """Return the nodes of the only way that packets from a source took in a window, and the queues on it.
+
+    The nodes are None if no packet crossed a link, or if the links in use make no single way.
+    """
+    return _way(source, _links_used(results, window))
 
 
 def _links_used(results: PlanResults, window: int) -> dict[tuple[str, str], str]:

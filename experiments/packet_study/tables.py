@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
 from kuijia_base.quantities import rate, significant
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable
@@ -25,7 +25,7 @@ _TOTALS = ("seconds", "goodput", "sent", "dropped", "marked", "lost", "retransmi
 _QUEUES = ("mean", "busiest_mean", "peak")
 
 
-def summary_lines(results: Sequence[Result]) -> Iterator[str]:
+def summary_lines(results: Sequence[Result]) -> Iterator[str | TextTable]:
     """Yield completion times and slowdowns by class, then losses and queues; several seeds are averaged."""
     groups = [(scheme, list(group)) for scheme, group in groupby(results, _scheme)]
     classes = [
@@ -36,11 +36,12 @@ def summary_lines(results: Sequence[Result]) -> Iterator[str]:
     ]
     above = ("", "", "", "", "", "completion, ms:", "", "", "slowdown:", "", "goodput:")
     heads = ("queue", "transport", "load", "class", "flows", "mean", "median", "99 %", "mean", "99 %", "mean")
-    yield from text_table(above, [heads, *classes])
+    yield TextTable((above, heads, *classes), headings=2)
     yield ""
     above = ("", "", "", "goodput:", "% of packets:", "", "", "", "queues, kB:", "", "")
     heads = (*heads[:3], "all flows", "dropped", "sent again", "marked", "timeouts", "mean", "busiest", "peak")
-    yield from text_table(above, [heads, *((*_label(scheme), *_totals(group)) for scheme, group in groups)])
+    totals = ((*_label(scheme), *_totals(group)) for scheme, group in groups)
+    yield TextTable((above, heads, *totals), headings=2)
 
 
 def summary_csv(results: Sequence[Result]) -> str:

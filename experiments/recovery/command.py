@@ -9,6 +9,7 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from experiments.measuring.notice_options import NOTICE_DEFAULTS, configure_notice, notice_from, refuse_notice
 from experiments.recovery.cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions
 from experiments.registry import Outcome, Settings, experiment
 from experiments.results.exhibit import Exhibit
@@ -16,6 +17,8 @@ from experiments.results.stored_files import StoredFile, made_of, told_apart
 from kuijia_base.option_values import different_ones, positive_count
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from te_solver.networks import shipped_network
+from te_solver.topology_file import load_topology
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,6 +42,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="gscale",
         help="network whose links are cut (default: gscale, of 12 switches; fig1 has 4)",
     )
+    configure_notice(group)
 
 
 def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> RecoveryOptions:
@@ -66,14 +70,21 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     "recovery",
     title="a link of a tunnel is cut: how long no packet arrives",
     reproduces="goals of our own",
-    backends=("emulation", "boxes"),
+    backends=("emulation", "packet", "boxes"),
     configure=configure,
+    heeds=tuple(NOTICE_DEFAULTS),
     order=300,
     reader=_read,
 )
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
     # Measuring code takes seconds to import; listing the experiments must not need it.
+    if settings.backend == "packet":
+        from experiments.recovery.packet_run import simulate_recovery  # noqa: PLC0415  # slow: the simulator
+
+        notice = notice_from(args, load_topology(shipped_network(options.network)).nodes)
+        return simulate_recovery(settings, options, notice, output, progress)
+    refuse_notice(args, settings.backend)
     from experiments.recovery.run import run_recovery  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_recovery(settings, options, output, progress)

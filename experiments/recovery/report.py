@@ -1,4 +1,4 @@
-"""Interruptions of a steady flow by cuts, as numbers, JSON data and exhibit; pure."""
+"""Interruptions of a steady flow by cuts, as numbers, JSON data and exhibit."""
 
 from __future__ import annotations
 
@@ -10,9 +10,12 @@ from typing import Any
 from experiments.measuring.load import Load, overload
 from experiments.recovery.cases import MODES, NETWORKS, TICK_BYTES, Mode
 from experiments.recovery.interruption import Interruption
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
+from kuijia_base.output_folder import OutputFolder
 
 MAX_SENDER_PAUSE = 0.005
 """Seconds of the interruption that the sender itself may cause."""
@@ -28,7 +31,7 @@ class CutRecord(Interruption):
     Attributes:
         position: of the link in the tunnel, the ingress's own being 0.
         path_id, backup_path_id: tunnel of the flow before and after.
-        source_address: of the flow; decides its slot.
+        source_address: of the flow; decides its slot. In a simulation, the slot itself.
         low_after: True if the flow was tagged as a victim.
         noticed: switch at an end of the link to the seconds from the cut to its port report.
         clock_error: uncertainty of the cut on the receiver's clock; 0 where that is our own clock.
@@ -100,7 +103,9 @@ def unused_cuts(modes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
             yield f"{mode['mode']['name']}: the machine was too busy for {share} ({'; '.join(unused[0]['invalid'])})"
 
 
-def exhibits(modes: Sequence[Mapping[str, Any]], network: str, backend: str) -> tuple[Exhibit, ...]:
+def exhibits(
+    modes: Sequence[Mapping[str, Any]], network: str, backend: str, told: Sequence[str] = ()
+) -> tuple[Exhibit, ...]:
     """Return the interruptions of all modes, given as JSON data, with their bars."""
     ingress, egress = NETWORKS[network]
     used = {mode["mode"]["name"]: [cut for cut in mode["cuts"] if not cut["invalid"]] for mode in modes}
@@ -136,7 +141,7 @@ def exhibits(modes: Sequence[Mapping[str, Any]], network: str, backend: str) -> 
                 for mode in modes
                 for each in mode["checks"]
             ),
-            remarks=(*remarks, *unused_cuts(modes)),
+            remarks=(*remarks, *told, *unused_cuts(modes)),
         ),
     )
 
@@ -145,7 +150,24 @@ def exhibits_of_modes(modes: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]
     """Return the exhibits of the files of one run, each of a mode, in the order of `MODES`."""
     ordered = sorted(modes, key=lambda mode: list(MODES).index(mode["mode"]["name"]))
     first = ordered[0]
-    return exhibits(ordered, first["manifest"]["options"]["network"], first["backend"])
+    return exhibits(ordered, first["manifest"]["options"]["network"], first["backend"], first.get("remarks", ()))
+
+
+def write_outcome(
+    results: Sequence[ModeResult], network: str, settings: Settings, output: OutputFolder, told: Sequence[str] = ()
+) -> Outcome:
+    """Write the summary of all modes and their table; sentences that are `told` stand below it."""
+    modes = [mode_data(result) for result in results]
+    shown = exhibits(modes, network, settings.backend, told)
+    failures = tuple(unused_cuts(modes))
+    summary: dict[str, object] = {
+        "experiment": "recovery",
+        "published": None,
+        "passed": not failures and all(exhibit.passed for exhibit in shown),
+        "modes": {mode["mode"]["name"]: _without_cuts(mode) for mode in modes},
+    }
+    output.write_json("recovery-summary.json", summary)
+    return write_tables("recovery", summary, shown, output, failures)
 
 
 def _point(x: str, values: Sequence[float], statistic: Callable[[Sequence[float]], float]) -> Point:
@@ -185,3 +207,7 @@ def _mbits(packets_per_second: float) -> float:
 
 def _ms(seconds: float) -> str:
     return f"{seconds * 1000:.1f}"
+
+
+def _without_cuts(mode: Mapping[str, object]) -> dict[str, object]:
+    return {key: value for key, value in mode.items() if key not in ("cuts", "flows")}

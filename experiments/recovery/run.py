@@ -12,18 +12,14 @@ from experiments.measuring.attempts import believable
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import LoadWatch
 from experiments.recovery.cases import MODES, TICK_SECONDS, Mode, RecoveryOptions
+from experiments.recovery.cuts import cuts_in_turn, recovery_plan
 from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
-from experiments.recovery.report import CutRecord, ModeResult, exhibits, mode_data, unused_cuts
+from experiments.recovery.report import CutRecord, ModeResult, mode_data, write_outcome
 from experiments.registry import Outcome, Settings
-from experiments.reporting.exhibit_output import write_tables
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.demands_file import load_demands
-from te_solver.networks import shipped_demands, shipped_network
 from te_solver.plan import Plan, Tunnel
-from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.grounds import Ground
 from testbed.lab.lab import Lab
@@ -100,42 +96,7 @@ def run_recovery(settings: Settings, options: RecoveryOptions, output: OutputFol
         lab, result = _measure(MODES[name], job, progress)
         results.append(result)
         output.write_json(f"recovery-{name}.json", _file(job, lab, result, began))
-    modes = [mode_data(result) for result in results]
-    shown = exhibits(modes, options.network, settings.backend)
-    failures = tuple(unused_cuts(modes))
-    summary: dict[str, object] = {
-        "experiment": "recovery",
-        "published": None,
-        "passed": not failures and all(exhibit.passed for exhibit in shown),
-        "modes": {mode["mode"]["name"]: _without_cuts(mode) for mode in modes},
-    }
-    output.write_json("recovery-summary.json", summary)
-    return write_tables("recovery", summary, shown, output, failures)
-
-
-def recovery_plan(network: str, capacity: float) -> Plan:
-    """Return the plan of a shipped network with its own demands and its largest link at `capacity` Mbit/s."""
-    topology = load_topology(shipped_network(network))
-    demands = load_demands(shipped_demands(network), topology)
-    factor = capacity / max(link.capacity for link in topology.links)
-    return solve(topology.scaled(factor), [replace(demand, rate=demand.rate * factor) for demand in demands])
-
-
-def cuts_in_turn(mode: Mode, tunnels: Sequence[Tunnel], count: int) -> list[tuple[Tunnel, int]]:
-    """Return the cuts, as tunnels and positions of their links: tunnel by tunnel, then link by link.
-
-    Raises:
-        ValueError: no tunnel has a link that the mode cuts.
-    """
-    fit = [tunnel for tunnel in tunnels if len(tunnel.hops) > min(mode.links)]
-    if not fit:
-        raise ValueError(f"no tunnel with traffic has the {mode.title}")
-    cuts = []
-    for number in range(count):
-        tunnel = fit[number % len(fit)]
-        positions = [position for position in mode.links if position < len(tunnel.hops)]
-        cuts.append((tunnel, positions[number // len(fit) % len(positions)]))
-    return cuts
+    return write_outcome(results, options.network, settings, output)
 
 
 def _measure(mode: Mode, job: _Job, progress: Progress) -> tuple[Lab, ModeResult]:
@@ -248,10 +209,6 @@ def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
 def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> Mark | None:
     with lab.network.observe(aim.ends[0]) as observer:
         return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
-
-
-def _without_cuts(mode: Mapping[str, object]) -> dict[str, object]:
-    return {key: value for key, value in mode.items() if key not in ("cuts", "flows")}
 
 
 def _file(job: _Job, lab: Lab, result: ModeResult, began: float) -> dict[str, object]:

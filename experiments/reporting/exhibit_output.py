@@ -9,6 +9,7 @@ from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit import Exhibit, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.size_bars import judged
+from experiments.results.text_table import Page, TextTable
 from experiments.results.verdict import UNPUBLISHED, judgement_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
@@ -65,17 +66,21 @@ def write_tables(
     return Outcome(text, dict(data), _missed(exhibits, failures))
 
 
-def _text(exhibits: Sequence[Exhibit]) -> str:
-    return "\n\n\n".join(map(_exhibit_text, exhibits))
+def _text(exhibits: Sequence[Exhibit]) -> Page:
+    parts: list[str | TextTable] = []
+    for exhibit in exhibits:
+        parts += ["", ""] if parts else []
+        parts += _exhibit_text(exhibit).parts
+    return Page.of(parts)
 
 
-def _exhibit_text(exhibit: Exhibit) -> str:
+def _exhibit_text(exhibit: Exhibit) -> Page:
     found = judgement_of(exhibit)
     if found.verdict is UNPUBLISHED:
         return exhibit_text(exhibit)
     why = f" ({found.cause})" if found.cause else ""
     told = f": {found.what}, {found.ours}, expected {found.published}" if found.ours else f": {found.what}"
-    return f"{exhibit_text(exhibit)}\n\nVerdict: {found.verdict}{told}{why}"
+    return Page.of([*exhibit_text(exhibit).parts, "", f"Verdict: {found.verdict}{told}{why}"])
 
 
 def _missed(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, ...]:

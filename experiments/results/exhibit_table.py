@@ -8,7 +8,7 @@ from typing import Literal
 
 from experiments.results.exhibit import Exhibit, Point
 from experiments.results.result import Check
-from experiments.results.text_table import text_table
+from experiments.results.text_table import Page, TextTable
 
 _LEAST_WIDTH = 7
 _SMALL = 0.1
@@ -65,19 +65,19 @@ def rows(exhibit: Exhibit) -> Iterator[Row]:
                 yield Row("difference", "difference", bounded(lambda point: point.deviation))
 
 
-def exhibit_text(exhibit: Exhibit) -> str:
+def exhibit_text(exhibit: Exhibit) -> Page:
     """Return the numbers as a table, then checks and remarks."""
     table = table_of(exhibit)
     listed = [(row.label if row.kind == "ours" else f"  {row.label}", *row.cells) for row in table.rows]
-    lines = [
+    parts: list[str | TextTable] = [
         f"{exhibit.reproduces}: {exhibit.title} [{exhibit.backend}]",
         f"{exhibit.quantity}, by {exhibit.axis}{'; [published]' if _is_upright(exhibit, table) else ''}",
         "",
-        *text_table(("", *table.columns), listed, _LEAST_WIDTH),
+        TextTable((("", *table.columns), *listed), least=_LEAST_WIDTH),
     ]
-    lines += ["", *check_lines(exhibit.checks)] if exhibit.checks else []
-    lines += ["", *exhibit.remarks] if exhibit.remarks else []
-    return "\n".join(line.rstrip() for line in lines)
+    parts += ["", *check_lines(exhibit.checks)] if exhibit.checks else []
+    parts += ["", *exhibit.remarks] if exhibit.remarks else []
+    return Page.of(part.rstrip() if isinstance(part, str) else part for part in parts)
 
 
 def check_lines(checks: Iterable[Check]) -> list[str]:

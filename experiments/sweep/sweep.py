@@ -157,11 +157,11 @@ def _shower(sweep: Sweep[Any, Any, Any], before: int, workers: Workers, progress
     def show(done: int) -> None:
         left = pace.left(done, time.monotonic())
         rest = "" if left is None else f", {duration(left)} left"
-        show_late(f"{sweep.name}: {done:,} of {total:,} cases{rest}")
+        show_late(f"{sweep.name}: {done:,} of {total:,} cases{rest}", done, total)
 
     if before < total and workers != Workers(1):
         who = workers.cluster or f"{workers.processes} processes"
-        progress.show(f"{sweep.name}: {before:,} of {total:,} cases, {who}")
+        progress.show(f"{sweep.name}: {before:,} of {total:,} cases, {who}", before, total)
     return show
 
 

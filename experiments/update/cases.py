@@ -14,6 +14,12 @@ LOAD = 0.5
 FLOWS_PER_PAIR = 8
 PACKET_BYTES = 1000
 
+REST_SECONDS = 1.0
+"""Seconds of sending before the first and after the last event of a phase."""
+
+IDLE_SECONDS = 5.0
+"""Length in seconds of the phase in which nothing changes."""
+
 PLANS = ((3, True), (2, False))
 """Tunnels per pair, and whether traffic is spread over all of them, of the two plans that replace each other."""
 

@@ -7,14 +7,19 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
+from experiments.measuring.notice_options import NOTICE_DEFAULTS, notice_from, refuse_notice
 from experiments.registry import Outcome, Settings, experiment
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
-from experiments.update.cases import UpdateOptions
+from experiments.update.cases import NETWORK, UpdateOptions
+from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from te_solver.networks import shipped_network
+from te_solver.topology_file import load_topology
 
 UPDATES, QUICK_UPDATES = 6, 2
 RESTARTS, QUICK_RESTARTS = 3, 1
@@ -38,7 +43,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
 
 def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     # Importing it takes a while that listing the experiments must not need.
-    from experiments.update.run import exhibits_of_run  # noqa: PLC0415  # slow to import: CVXPY
+    from experiments.update.report import exhibits_of_run  # noqa: PLC0415  # slow to import: CVXPY
 
     whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
     yield from told_apart(
@@ -50,14 +55,25 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     "update",
     title="the plan is replaced, then the controller: packets lost at half load",
     reproduces="goals of our own",
-    backends=("emulation", "boxes"),
+    backends=("emulation", "packet", "boxes"),
     configure=configure,
+    heeds=tuple(NOTICE_DEFAULTS),
     order=310,
     reader=_read,
 )
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
     # Measuring code takes seconds to import; listing the experiments must not need it.
+    if settings.backend == "packet":
+        if args.restarts is not None:
+            problem = "the simulated controller cannot be restarted"
+            raise InputError("option", "--restarts", problem, "--backend emulation or boxes")
+        from experiments.update.packet_run import simulate_update  # noqa: PLC0415  # slow to import: the simulator
+
+        options = replace(options, restarts=0)
+        notice = notice_from(args, load_topology(shipped_network(NETWORK)).nodes)
+        return simulate_update(settings, options, notice, output, progress)
+    refuse_notice(args, settings.backend)
     from experiments.update.run import run_update  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_update(settings, options, output, progress)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
 from experiments.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
 from te_solver.formats.notes import counted
 
@@ -81,17 +81,17 @@ class Findings:
             for scheme in self.outcomes
         ]
 
-    def lines(self, worst: int | None) -> Iterator[str]:
+    def lines(self, worst: int | None) -> Iterator[str | TextTable]:
         """Yield the schemes side by side, then the worst failures of each, at most `worst` if that is given."""
-        yield from self._losses()
+        yield self._losses()
         yield ""
-        yield from self._times()
+        yield self._times()
         for scheme in self.outcomes:
             yield ""
             yield f"worst failures under {scheme} (share of all payload missing, of each role's)"
             yield from _worst_lines(self.ranked(scheme), worst)
 
-    def _losses(self) -> list[str]:
+    def _losses(self) -> TextTable:
         groups = ["", "dropped:", "", "", "missing:", "", "worst:", ""]
         head = ["scheme", "all", ABORIGINAL, VICTIM, ABORIGINAL, VICTIM, ABORIGINAL, VICTIM]
         calm = next(iter(self.outcomes.values()))[0].dropped_without_failure()
@@ -101,9 +101,9 @@ class Findings:
             cells = [dropped["all"]["mean"], *(dropped[role]["mean"] for role in ROLES)]
             cells += [missing[role][figure] for figure in ("mean", "worst") for role in ROLES]
             rows.append([scheme, *map(_percent, cells)])
-        return text_table(groups, [head, *rows])
+        return TextTable((groups, head, *rows), headings=2)
 
-    def _times(self) -> list[str]:
+    def _times(self) -> TextTable:
         groups = ["completion time", "", *(cell for size in CLASSES for cell in (f"{size}:", "", ""))]
         head = ["scheme", "flows", *(["mean", "99th", "worst"] * len(CLASSES))]
         rows = [
@@ -111,7 +111,7 @@ class Findings:
             for scheme, of in self.figures.items()
             for role in ROLES
         ]
-        return text_table(groups, [head, *rows], left={0, 1})
+        return TextTable((groups, head, *rows), headings=2, left={0, 1})
 
 
 _TOLD = (("mean", "mean"), ("p99", "mean"), ("mean", "worst"))

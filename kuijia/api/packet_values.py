@@ -11,6 +11,7 @@ from experiments.packet_study.schemes import DISCIPLINES, Mark
 from experiments.packet_study.transports import transport_names
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
 from kuijia_base.quantities import parse_rate
+from kuijia_base.suggestion import unknown
 from kuijia_base.text import parse_number, parse_whole
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.published import find_flow_sizes
@@ -164,5 +165,5 @@ def _names(text: str, known: list[str]) -> tuple[str, ...]:
     names = tuple(dict.fromkeys(name.strip() for name in text.split(",")))
     for name in names:
         if name not in known:
-            raise argparse.ArgumentTypeError(f"{quoted(name)} is unknown, expected one or more of {', '.join(known)}")
+            raise argparse.ArgumentTypeError(f"{unknown(name, known)}, expected one or more of {', '.join(known)}")
     return names

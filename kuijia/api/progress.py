@@ -18,9 +18,9 @@ class _Patient(Progress):
         super().__init__(stream)
         self._begun = time.monotonic()
 
-    def show(self, text: str) -> None:
+    def show(self, text: str, done: int = 0, of: int | None = None) -> None:
         if time.monotonic() - self._begun > PATIENCE_SECONDS:
-            super().show(text)
+            super().show(text, done, of)
 
 
 @contextmanager

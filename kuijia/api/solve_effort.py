@@ -37,7 +37,7 @@ class Watch:
 
     def told(self, what: str) -> Callable[[int, int], None]:
         """Return a callback of progress in things of this kind."""
-        return lambda done, of: self._show(f"{done:,} of {of:,} {what}")
+        return lambda done, of: self._show(f"{done:,} of {of:,} {what}", done, of)
 
     def announce(self, effort: Effort) -> None:
         """Tell what a large program will take."""

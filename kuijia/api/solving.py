@@ -58,12 +58,17 @@ class Solving:
         """Return the options with a number of parts if demands are too many for one program, which is told."""
         if self.partitions is not None or self.objective != MAX_THROUGHPUT or self.spread:
             return self
-        parts = parts_for(demands) if self.solver.upper() == DEFAULT_SOLVER else None
-        if parts is not None:
-            far = f"{len(demands):,} demands are solved in {parts} parts, nearly as well"
-            page = "docs/te_solver.md#large-networks"
-            say((f"{far} ({page}); ", Setting("partitions", "1"), " solves them as one program"))
-        return replace(self, partitions=parts)
+        return replace(self, partitions=default_parts(demands, say) if self.solver.upper() == DEFAULT_SOLVER else None)
+
+
+def default_parts(demands: Sequence[Demand], say: Callable[[Phrase], None]) -> int | None:
+    """Return a number of parts if demands are too many for one program, which is told; None for one program."""
+    parts = parts_for(demands)
+    if parts is not None:
+        far = f"{len(demands):,} demands are solved in {parts} parts, nearly as well"
+        page = "docs/te_solver.md#large-networks"
+        say((f"{far} ({page}); ", Setting("partitions", "1"), " solves them as one program"))
+    return parts
 
 
 def announced(topology: Topology) -> str | None:
@@ -94,7 +99,8 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     objective: str | Objective = how.objective
     if parts is not None:
         objective = in_parts(Partitioning(parts, seed=how.seed), watch.told("programs solved"))
-    with options_named():
+    # Nobody looks for an option that was not given.
+    with options_named({} if how.protect is not None else {"protect": "objective"}):
         solver = replace(Solver.named(how.solver), watch=watch.tick)
         options = Options(spread=how.spread, protect=how.protect or 1, solver=solver)
         return solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)

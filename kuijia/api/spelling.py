@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 
 from kuijia_base.errors import InputError, UnsoundError
@@ -78,14 +79,15 @@ def options_in_python() -> Iterator[None]:
 
 
 @contextmanager
-def options_named() -> Iterator[None]:
-    """Report an UnsoundError of the block as an error of the option with which its place begins."""
+def options_named(other_names: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
+    """Report an UnsoundError of the block as an error of the option with which its place begins, or of another one."""
     try:
         yield
     except UnsoundError as error:
         if not error.where:
             raise
-        raise bad_option(str(error.where[0]), error.problem, error.expected) from error
+        option = str(error.where[0])
+        raise bad_option(other_names.get(option, option), error.problem, error.expected) from error
 
 
 def parsed(option: str, value: object, parse: Callable[[str], T]) -> T:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import Page, TextTable
 from kuijia.api.frames import frame_of
 from kuijia_base.quantities import significant
 from te_solver.formats.notes import counted
@@ -85,7 +85,7 @@ class Table:
     def text(self) -> str:
         """Return the whole table as aligned text."""
         left = [place for place, column in enumerate(self.columns) if column.words]
-        return "\n".join(text_table(self.heads, list(self._shown()), left=left))
+        return str(TextTable((self.heads, *self._shown()), left=left))
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a data frame; raises MissingPackageError without pandas."""
@@ -125,14 +125,10 @@ class Table:
         return [f"and {counted(more, 'row')} more"] if more > 0 else []
 
 
-class Text(str):
+class Text(Page):
     """Lines for people: a notebook and the interpreter show them as lines."""
 
     __slots__ = ()
-
-    @classmethod
-    def of(cls, lines: Iterable[str]) -> Text:
-        return cls("\n".join(lines))
 
     def __repr__(self) -> str:
         return str(self)

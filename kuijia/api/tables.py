@@ -211,7 +211,7 @@ def verify(plan: PlanLike | Tables, failures: str = "links", **options: Unpack[T
 
 def trace(
     plan: PlanLike | Tables,
-    packet: str,
+    packet: str | tuple[str, str],
     failures: str | Iterable[str | tuple[str, str]] = (),
     **options: Unpack[TableOptions],
 ) -> Trace:
@@ -219,7 +219,7 @@ def trace(
 
     Args:
         plan: the plan, its file, or compiled tables.
-        packet: "SOURCE->TARGET", and after it, if need be, slot=N, class=N, dscp=N, control or ecn=N.
+        packet: (SOURCE, TARGET), or "SOURCE->TARGET" and after it slot=N, class=N, dscp=N, control or ecn=N.
         failures: what is down: links, such as "s2-s4" or ("s2", "s4"), and nodes.
         options: those of `compile`.
 
@@ -229,7 +229,8 @@ def trace(
     listed = [failures] if isinstance(failures, str) else failures
     down = ["-".join(each) if isinstance(each, tuple) else each for each in listed]
     with options_in_python():
-        return Trace(*followed(_tables(plan, options).built, packet, down))
+        words = "->".join(packet) if isinstance(packet, tuple) else packet
+        return Trace(*followed(_tables(plan, options).built, words, down))
 
 
 def _tables(plan: PlanLike | Tables, options: TableOptions) -> Tables:

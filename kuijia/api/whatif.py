@@ -223,7 +223,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         tunnels: with a network: tunnels per pair, 3 by default.
         node_disjoint: with a network: tunnels of a pair have no node in common where possible.
         objective: with a network: objective of the plan that the schemes work on; ffc has its own.
-        partitions: with a network: solve its plan in so many parts.
+        partitions: with a network: solve its plan in so many parts; by default one, and more for very many demands.
         protect: ffc: failed links that its plan survives without loss; 1 by default.
         split: kuijia, rescaling: division of the victims of several failed tunnels, "proportional" or
             "failover-order".

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import SizedFinder, Watch
+from kuijia.api.solving import default_parts
 from kuijia.api.spelling import OptionError, Setting
 from kuijia.api.whatif_study import Planning, Rerouting, Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
@@ -83,8 +84,10 @@ def plans_for(
 
     def solved(name: str) -> Plan:
         objective: str | Objective = name
-        if how.partitions is not None and name == MAX_THROUGHPUT:
-            objective = in_parts(Partitioning(how.partitions, seed=how.seed), watch.told("programs solved"))
+        parts = how.partitions or default_parts(demands, say) if name == MAX_THROUGHPUT else None
+        watch.parts = None if parts == 1 else parts
+        if watch.parts is not None:
+            objective = in_parts(Partitioning(watch.parts, seed=how.seed), watch.told("programs solved"))
         options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
         return solve(topology, demands, how.tunnels_per_pair, objective, options=options, finder=finder, source=source)
 
@@ -133,7 +136,7 @@ def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
             option = _option_of(scheme, how, plans.objective, error)
             raise OptionError("option", option, error.problem, error.expected) from error
         # Whatever is solved first decides between equally good answers: always the plan's own problem.
-        solver(mine.tunnels.incidence, mine.capacity, mine.demand)
+        solver.begin_with(mine.tunnels.incidence, mine.capacity, mine.demand)
         found.append(Contender(scheme, mine))
     return found
 

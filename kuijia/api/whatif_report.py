@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
 from experiments.whatif.shown import hurting, percent, span
 from experiments.whatif.study import Likelihood, Provenance, Study
 from kuijia_base.quantities import rate, rate_of
@@ -24,7 +24,7 @@ _SUMS = ("sent", "failure_loss", "congestion_loss", "goodput")
 _THREE_NINES = GUARANTEED.index(0.999)
 
 
-def summary(study: Study, worst: int | None) -> Iterator[str]:
+def summary(study: Study, worst: int | None) -> Iterator[str | TextTable]:
     """Yield the schemes side by side, then the worst failures of each, at most `worst` if that is given."""
     pairs = counted(len(study.contenders[0].traffic.plan.pairs), "pair")
     yield f"{study.topology.name}: {counted(len(study.failures), 'failure')}, {pairs}"
@@ -40,7 +40,7 @@ def summary(study: Study, worst: int | None) -> Iterator[str]:
         yield from _worst_lines(study.of(contender), worst)
 
 
-def _comparison(study: Study, priority: int | None) -> Iterator[str]:
+def _comparison(study: Study, priority: int | None) -> Iterator[str | TextTable]:
     groups = ("", "", "lost, mean:", "", "", "worst:", "of role:", "", "", "", "aboriginal:")
     heads = (
         "scheme",
@@ -57,7 +57,7 @@ def _comparison(study: Study, priority: int | None) -> Iterator[str]:
     )
     rows = (_comparison_row(compare(contender, study.of(contender), priority)) for contender in study.contenders)
     yield ""
-    yield from text_table(groups, [heads, *rows])
+    yield TextTable((groups, heads, *rows), headings=2)
 
 
 def _comparison_row(of: Comparison) -> list[str]:
@@ -67,7 +67,7 @@ def _comparison_row(of: Comparison) -> list[str]:
     return [of.scheme, rate(of.sent), *map(percent, shares)]
 
 
-def _recoveries(study: Study) -> Iterator[str]:
+def _recoveries(study: Study) -> Iterator[str | TextTable]:
     groups = ("", "goodput:", "", "changes tunnel:", "", "links over capacity:", "", "capacity:")
     heads = ("scheme", *["mean", "worst"] * 3, "vacant")
     rows = []
@@ -79,10 +79,10 @@ def _recoveries(study: Study) -> Iterator[str]:
         overloaded = (f"{effort.overloaded_mean:.1f}", f"{effort.overloaded_most}")
         rows.append((rates.scheme, *goodput, *moved, *overloaded, percent(effort.vacant)))
     yield ""
-    yield from text_table(groups, [heads, *rows])
+    yield TextTable((groups, heads, *rows), headings=2)
 
 
-def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
+def _availability(study: Study, likelihood: Likelihood) -> Iterator[str | TextTable]:
     chances = likelihood.probabilities
     yield ""
     yield f"availability by {likelihood.source}: nothing fails {chances.none:.4%}, failures not examined"
@@ -91,7 +91,7 @@ def _availability(study: Study, likelihood: Likelihood) -> Iterator[str]:
         yield "" if priority is None else f"class {priority}"
         heads = ("scheme", "of the demand", "all arrives", "pair, mean", "pair, worst", "99.9% of time")
         found = (study.availability(contender, priority) for contender in study.contenders)
-        yield from text_table(heads, [_availability_row(of) for of in found])
+        yield TextTable((heads, *map(_availability_row, found)))
 
 
 def _availability_row(of: Availability) -> list[str]:

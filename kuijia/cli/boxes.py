@@ -1,25 +1,31 @@
-"""`kuijia boxes`: checks physical switches and hosts, sets them up, and restores them."""
+"""`kuijia boxes`: checks physical switches and hosts, sets them up, watches and restores them."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+import time
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.results.text_table import aligned
+from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
+from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_wiring
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import KuijiaError
-from kuijia_base.option_values import positive_rate, whole_number
+from kuijia_base.metrics.address import add_metrics_option
+from kuijia_base.metrics.server import MetricsServer
+from kuijia_base.option_values import positive_number_within, positive_rate, whole_number
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import Inventory, read_inventory
 from testbed.boxes.plans import Target
+from testbed.boxes.watch import BoxesWatch
 from testbed.machine.clocks import ClockOffset
 from testbed.network.link_rates import require_possible_links
 from testbed.network.network_options import NetworkOptions
@@ -28,14 +34,19 @@ DEFAULT_CAPACITY, DEFAULT_BUFFER_PACKETS = 20.0, 50
 """Defaults of the experiments, so that these find the boxes as they need them."""
 
 
+DEFAULT_LOOK, SHORTEST_LOOK, LONGEST_LOOK = 1.0, 0.1, 3600.0
+_LOOKS = f"from {SHORTEST_LOOK:g} to {LONGEST_LOOK:g}"
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
     check = actions.add_parser("check", help="check the boxes and their cables without changing anything")
     up = actions.add_parser("up", help="set up bridges, queues and hosts on the boxes, and record the previous state")
     down = actions.add_parser("down", help="restore the recorded state")
-    for action, act in ((check, _check), (up, _up), (down, _down)):
+    watch = actions.add_parser("watch", help="report links and boxes that go down or come back, until it is stopped")
+    for action, act in ((check, _check), (up, _up), (down, _down), (watch, _watch)):
         action.add_argument("inventory", type=Path, metavar="INVENTORY", help="YAML file, see docs/boxes.md")
-        if action is not down:
+        if action in (check, up):
             add_topology(action, scaled=True)
             action.add_argument(
                 "--capacity",
@@ -51,6 +62,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
                 help="length of every queue of a switch (default: %(default)s)",
             )
             add_wiring(action)
+        if action is watch:
+            every = positive_number_within(SHORTEST_LOOK, LONGEST_LOOK, _LOOKS)
+            action.add_argument(
+                "--every",
+                type=every,
+                default=DEFAULT_LOOK,
+                metavar="SECONDS",
+                help=f"time between two looks, {_LOOKS} (default: %(default)g)",
+            )
+            add_metrics_option(action)
         action.set_defaults(act=act)
         add_common_options(action, below_another=True)
 
@@ -71,7 +92,7 @@ def _check(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(_as_data(found, clocks), indent=2))
     else:
-        print(*_lines(inventory, found, clocks), sep="\n")
+        show(_parts(inventory, found, clocks))
     return KuijiaError.exit_status if found.faults else 0
 
 
@@ -94,6 +115,28 @@ def _down(args: argparse.Namespace) -> int:
         fleet.put_back()
     print(json.dumps({"down": True}) if args.json else f"{len(inventory.boxes)} boxes are restored")
     return 0
+
+
+def _watch(args: argparse.Namespace) -> int:
+    inventory = read_inventory(args.inventory)
+
+    def report(kind: str, name: str, is_up: bool) -> None:  # noqa: FBT001  # see `Report`
+        state = "up" if is_up else "down"
+        line = json.dumps({"time": time.time(), kind: name, "state": state})
+        at = time.strftime("%H:%M:%S")
+        print(line if args.json else f"{at} {name if kind == 'box' else f'link {name}'} is {state}", flush=True)
+
+    with ExitStack() as stack:
+        watch = BoxesWatch(inventory, report)
+        if args.metrics is not None:
+            server = MetricsServer(args.metrics, watch.tally)
+            stack.callback(server.close)
+            server.start()
+        stack.enter_context(watch)
+        while True:
+            began = time.monotonic()
+            watch.look()
+            time.sleep(max(began + args.every - time.monotonic(), 0.0))
 
 
 def _target(inventory: Inventory, args: argparse.Namespace) -> Target:
@@ -120,7 +163,7 @@ def _as_data(found: Examination, clocks: Mapping[str, ClockOffset]) -> dict[str,
     }
 
 
-def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str]:
+def _parts(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str | TextTable]:
     rows = [("box", "address", "kernel", "Open vSwitch", "iperf3", "clock")]
     for box in inventory.boxes:
         facts = found.facts.get(box.name)
@@ -130,17 +173,17 @@ def _lines(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockO
         programs = facts["programs"]
         versions = (facts["kernel"], programs["ovs-vsctl"] or "-", programs["iperf3"] or "-")
         rows.append((box.name, box.login.address, *versions, _clock(clocks[box.name])))
-    lines = aligned(rows, left=range(len(rows[0])))
+    parts: list[str | TextTable] = [TextTable(rows, left=range(len(rows[0])))]
     for title, said in (
         ("problems", found.faults),
         ("repaired by `kuijia boxes up`", found.amiss),
         ("not checked", found.notes),
     ):
         if said:
-            lines += ["", f"{title}:", *(f"  {each}" for each in said)]
+            parts += ["", f"{title}:", *(f"  {each}" for each in said)]
     if not found.faults:
-        lines += ["", "the boxes are up" if found.built else "no problems"]
-    return lines
+        parts += ["", "the boxes are up" if found.built else "no problems"]
+    return parts
 
 
 def _clock(clock: ClockOffset) -> str:

@@ -6,8 +6,9 @@ import argparse
 import json
 from pathlib import Path
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
 from kuijia.api.table_building import write_tables
+from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.tables.field_counts import BITS_PER_FIELD
 from kuijia_app.tables.table_sizes import TableSize
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> int:
         return 0
     counted = [*sizes.items(), ("total", total)]
     rows = [(name, *map(str, (size.entries, size.fields, size.groups, size.buckets))) for name, size in counted]
-    print("\n".join(text_table(("switch", "entries", "fields", "groups", "buckets"), rows)))
+    show([TextTable((("switch", "entries", "fields", "groups", "buckets"), *rows))])
     print(f"a tunnel's share of the {built.options.slot_count} hash slots is off by {rounding_error:.2%} at most")
     if args.output is not None:
         print(f"wrote {written} files to {args.output}")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import re
+from collections.abc import Sequence
 
+from kuijia.cli.parsers import actions_of, all_parsers
 from kuijia_base.suggestion import meant
 
 _INVALID = re.compile(
@@ -18,3 +21,11 @@ def complaint(message: str) -> str:
         return message
     known = [name.strip().strip("'") for name in found["known"].split(",")]
     return f"{found['start']}'{found['given']}'{meant(found['given'], known)}{found['rest']}"
+
+
+def unrecognized(arguments: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """Return the complaint about arguments that a parser does not have; one about an option names a similar one."""
+    option = arguments[0].partition("=")[0]
+    known = [name for each in all_parsers(parser) for action in actions_of(each) for name in action.option_strings]
+    hint = meant(option, [name for name in known if name.startswith("--")]) if option.startswith("--") else ""
+    return f"unrecognized arguments: {' '.join(arguments)}{hint}"

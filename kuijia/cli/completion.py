@@ -11,8 +11,35 @@ from kuijia_base.errors import KuijiaError
 from kuijia_base.extras import is_installed
 
 _SHELLS = ("bash", "zsh")
-_FILES = frozenset({"TOPOLOGY", "DEMANDS", "PLAN", "FILE", "INVENTORY"})
+_FILES = frozenset({"PLAN", "FILE", "INVENTORY"})
+_NETWORKS = frozenset({"TOPOLOGY", "DEMANDS"})
+"""Files, or names of shipped networks."""
+
 _FOLDERS = frozenset({"DIR"})
+
+_NETWORK_BY: Mapping[str, str] = {"bash": "_kuijia_network", "zsh": "_kuijia_network"}
+_SCHEMES_BY: Mapping[str, str] = {"bash": "_kuijia_schemes", "zsh": "_kuijia_schemes"}
+
+_PREAMBLES: Mapping[str, str] = {
+    "bash": """\
+_kuijia_network() {{
+  compgen -W '{networks}' -- "$1"
+  compgen -f -- "$1"
+}}
+_kuijia_schemes() {{
+  local before=
+  [[ $1 != *,* ]] || before=${{1%,*}},
+  compgen -P "$before" -W '{schemes}' -- "${{1##*,}}"
+}}""",
+    "zsh": """\
+_kuijia_network() {{
+  _alternative 'files:file:_files' 'networks:shipped network:({networks})'
+}}
+_kuijia_schemes() {{
+  _sequence compadd - {schemes}
+}}""",
+}
+"""Functions that complete what no list of words and no file name does."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -38,14 +65,22 @@ def script(shell: str) -> str:
         raise KuijiaError("shtab is not installed: pip install shtab")
     import shtab  # noqa: PLC0415  # only this verb needs it
 
+    from te_solver.failure_schemes.registry import scheme_names  # noqa: PLC0415  # loads what packages add
+    from te_solver.networks import shipped_names  # noqa: PLC0415  # only this verb needs it
+
     parser = whole_parser()
     for each in all_parsers(parser):
         for action in actions_of(each):
             if action.dest == "experiment":
                 action.choices = _experiments()
+            elif action.dest == "schemes":
+                _complete_by(action, _SCHEMES_BY)
+            elif action.choices is None and action.metavar in _NETWORKS:
+                _complete_by(action, _NETWORK_BY)
             elif action.choices is None and (action.metavar in _FILES or action.type is Path):
                 _complete_by(action, shtab.DIRECTORY if action.metavar in _FOLDERS else shtab.FILE)
-    return str(shtab.complete(parser, shell=shell))
+    names = {"networks": " ".join(shipped_names()), "schemes": " ".join(scheme_names())}
+    return str(shtab.complete(parser, shell=shell, preamble=_PREAMBLES[shell].format(**names)))
 
 
 def _experiments() -> list[str]:

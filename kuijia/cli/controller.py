@@ -15,6 +15,7 @@ from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import InputError
+from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_number, whole_number
 from te_solver.plan_file import load_plan
 
@@ -30,9 +31,16 @@ LAST_PORT = 0xFFFF
 
 
 def add_listening_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of controllers: the address to listen on, TLS, and the file of events."""
+    """Add the options of controllers: the address to listen on, TLS, the file of events, and metrics."""
     add_listening_address(parser)
     parser.add_argument("--events", type=Path, help="append events to this file, one JSON object per line")
+    add_metrics_option(parser)
+
+
+def outlet_options(args: argparse.Namespace) -> dict[str, object]:
+    """Return the application's options for `--events` and `--metrics`, without those that are not given."""
+    given = {"events": args.events, "metrics": args.metrics}
+    return {name: str(value) for name, value in given.items() if value is not None}
 
 
 def add_listening_address(parser: argparse.ArgumentParser) -> None:
@@ -113,8 +121,5 @@ def run(args: argparse.Namespace) -> int:
     pipeline_options(words).wired(plan.topology)  # and so are a bad layout and a wiring of other switches
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
     options.update(drain=args.drain, reoptimise=args.reoptimise)
-    if args.events is not None:
-        options["events"] = str(args.events)
-    options.update(_peer_options(args))
-    tls = tls_files(args)
-    run_application(APPLICATION, args.host, args.port, {**options, **binding_option(args)}, tls)
+    options.update(outlet_options(args), **binding_option(args), **_peer_options(args))
+    run_application(APPLICATION, args.host, args.port, options, tls_files(args))

@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
+from kuijia.cli import lab_web
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
@@ -21,17 +22,21 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
+from kuijia.cli.lab_changes import add_changes
+from kuijia.cli.lab_live import add_live_actions, flow_table
+from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
+from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.quantities import rate
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
-from te_solver.topology import Link, Topology
+from te_solver.topology import Topology
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
@@ -64,22 +69,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_CAPACITY,
         help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
     )
+    add_metrics_option(up)
+    up.add_argument("--web", action="store_true", help="then show the lab as a page, until Ctrl-C; the lab stays up")
+    lab_web.add_serving(up)
     up.set_defaults(act=_up)
 
     actions.add_parser("status", help="show controller, links, tunnels and queues").set_defaults(act=_status)
-    update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
-    add_demands(update)
-    update.set_defaults(act=_update)
-    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
-        action = actions.add_parser(name, help=what)
-        action.add_argument("a", metavar="A")
-        action.add_argument("b", metavar="B")
-        action.set_defaults(act=_fail_or_heal, do=name)
+    add_changes(actions)
     execute = actions.add_parser("exec", help="run a command on a host, such as `kuijia lab exec s1 ping 10.0.4.1`")
     execute.add_argument("node", metavar="NODE")
     execute.add_argument("command", nargs=argparse.REMAINDER, metavar="COMMAND")
     execute.set_defaults(act=_exec)
+    add_live_actions(actions)
     actions.add_parser("down", help="stop everything and clean up").set_defaults(act=_down)
+    lab_web.add_actions(actions)
     for name, action in actions.choices.items():
         if name != "exec":  # whose options are the command's
             add_common_options(action, below_another=True)
@@ -91,6 +94,8 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _up(args: argparse.Namespace) -> int:
+    if args.web:
+        lab_web.require_packages()
     topology = read_topology(args)
     demands = read_demands(args, topology)
     words = option_words(args)
@@ -109,12 +114,13 @@ def _up(args: argparse.Namespace) -> int:
     options["slot_count"] = options.pop("slots")
     options["tunnels_per_pair"] = args.tunnels
     options["demand_factor"] = _factor(topology, args.capacity)
+    options["metrics"] = "" if args.metrics is None else str(args.metrics)
     status = start_lab(Order(plan_to_json(plan), options), _say)
     if args.json:
         print(json.dumps(status, indent=2))
     else:
-        print(*_status_lines(status), "", *_usage(plan, status), sep="\n")
-    return 0
+        show([*_status_parts(status), "", *_usage(plan, status)])
+    return lab_web.show_lab(args) if args.web else 0
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -122,37 +128,8 @@ def _status(args: argparse.Namespace) -> int:
     if args.json:
         print(json.dumps(status, indent=2))
     else:
-        print(*_status_lines(status), sep="\n")
+        show(_status_parts(status))
     return KuijiaError.exit_status if status["faults"] else 0
-
-
-def _update(args: argparse.Namespace) -> int:
-    described = ask_lab("topology")
-    links = tuple(Link(**link) for link in described["links"])
-    demands = read_demands(args, Topology(described["name"], tuple(described["nodes"]), links))
-    rows = [(demand.source, demand.target, demand.rate, demand.priority) for demand in demands]
-    done = ask_lab("update", demands=rows, source=str(args.demands))
-    if args.json:
-        print(json.dumps(done, indent=2))
-        return 0
-    counts = ", ".join(f"{len(done[what])} {what}" for what in ("kept", "added", "removed"))
-    print(f"the new plan is in force after {done['seconds']:.1f} s: tunnels {counts}, {done['reweighted']} reweighted")
-    for what in ("added", "removed"):
-        print(*(f"{what:<8} {'-'.join(path)}" for path in done[what]), sep="\n", end="\n" if done[what] else "")
-    return 0
-
-
-def _fail_or_heal(args: argparse.Namespace) -> int:
-    event = ask_lab(args.do, a=args.a, b=args.b)
-    if args.json:
-        print(json.dumps(event, indent=2))
-        return 0
-    noticed = ", ".join(f"{switch} after {delay * 1000:.0f} ms" for switch, delay in event["delay"].items())
-    print(f"link {args.a}-{args.b} is {'up' if event['up'] else 'down'}: noticed by {noticed}")
-    if event["reaction_seconds"] is not None:
-        told = f"{event['tunnels_told']} tunnel{'s' if event['tunnels_told'] > 1 else ''}"
-        print(f"the controller informed the ingresses of {told} after {event['reaction_seconds'] * 1000:.0f} ms")
-    return 0
 
 
 def _exec(args: argparse.Namespace) -> int:
@@ -195,43 +172,47 @@ def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
     example = shlex.join(["kuijia", "lab", "exec", pair.source, "ping", "-c", "3", address_of[pair.target]])
     return [
         f"kuijia lab exec NODE COMMAND runs a command on a node's host: {example}",
-        "kuijia lab fail A B | heal A B | update DEMANDS | status | down",
+        "kuijia lab fail A B | heal A B | update DEMANDS | flow A B | watch | status | down",
     ]
 
 
-def _status_lines(status: dict[str, Any]) -> list[str]:
+def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
     controller = status["controller"]
     tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
     alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
     switches = counted(len(controller["switches"]), "switch", "switches")
-    lines = [
+    down = [f"down: {', '.join(status['nodes_down'])}"] if status["nodes_down"] else []
+    parts: list[str | TextTable] = [
         f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {switches} connected",
+        *down,
         "",
-        *_link_table(status["links"]),
+        _link_table(status["links"]),
         "",
-        *_tunnel_table(status["tunnels"]),
+        _tunnel_table(status["tunnels"]),
     ]
     if status["sessions"]:
-        lines += ["", *_session_table(status["sessions"])]
-    lines += ["", *_queue_table(status["queues"])]
+        parts += ["", _session_table(status["sessions"])]
+    parts += ["", _queue_table(status["queues"])]
+    if status["flows"]:
+        parts += ["", flow_table(status["flows"])]
     if controller["errors"] or status["faults"]:
-        lines += ["", "errors", *status["faults"]]
+        parts += ["", "errors", *status["faults"]]
     for error in controller["errors"]:
         at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
         said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))
-        lines.append(f"{at} {error['event']}: {said}")
+        parts.append(f"{at} {error['event']}: {said}")
     hosts = [(host["node"], host["address"]) for host in status["hosts"]]
-    return [*lines, "", *text_table(("host", "address"), hosts, left=(0, 1))]
+    return [*parts, "", TextTable((("host", "address"), *hosts), left=(0, 1))]
 
 
-def _link_table(links: Sequence[Mapping[str, Any]]) -> list[str]:
+def _link_table(links: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [(f"{link['a']}-{link['b']}", rate(link["capacity"]), "up" if link["up"] else "DOWN") for link in links]
-    return text_table(("link", "capacity", "state"), rows, left=(0, 2))
+    return TextTable((("link", "capacity", "state"), *rows), left=(0, 2))
 
 
-def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> list[str]:
+def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [
         (
             f"{tunnel['path_id']}",
@@ -242,19 +223,19 @@ def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for tunnel in tunnels
     ]
-    return text_table(("tunnel", "class", "weight", "state", "path"), rows, left=(3, 4))
+    return TextTable((("tunnel", "class", "weight", "state", "path"), *rows), left=(3, 4))
 
 
-def _session_table(sessions: Sequence[Mapping[str, Any]]) -> list[str]:
+def _session_table(sessions: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [(f"{session['path_id']}", ", ".join(map(_end_text, session["ends"]))) for session in sessions]
-    return text_table(("BFD session", "its ends"), rows, left=(1,))
+    return TextTable((("BFD session", "its ends"), *rows), left=(1,))
 
 
 def _end_text(end: Mapping[str, Any]) -> str:
     return f"{end['switch']} {end['state'] if end['up'] else end['state'].upper()}"
 
 
-def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
+def _queue_table(queues: Sequence[Mapping[str, Any]]) -> TextTable:
     rows = [
         (
             f"{queue['switch']}->{queue['to']} {queue['queue']}",
@@ -266,4 +247,4 @@ def _queue_table(queues: Sequence[Mapping[str, Any]]) -> list[str]:
         )
         for queue in queues
     ]
-    return text_table(("queue", "sent packets", "sent bytes", "dropped", "waiting", "rate now"), rows)
+    return TextTable((("queue", "sent packets", "sent bytes", "dropped", "waiting", "rate now"), *rows))

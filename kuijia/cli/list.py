@@ -6,7 +6,8 @@ import argparse
 import json
 
 from experiments.registry import all_experiments
-from experiments.results.text_table import aligned
+from experiments.results.text_table import TextTable
+from kuijia.cli.printing import show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -29,5 +30,5 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(entries, indent=1))
         return 0
     rows = [(each.name, each.reproduces, f"{each.title}  [{', '.join(each.backends)}]") for each in experiments]
-    print("\n".join(aligned(rows, left=(0, 1, 2))))
+    show([TextTable(rows, headings=0, left=(0, 1, 2))])
     return 0

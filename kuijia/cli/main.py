@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import NoReturn, TextIO
 
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.complaints import complaint
+from kuijia.cli.complaints import complaint, unrecognized
 from kuijia.cli.notes import notes_held_back
-from kuijia.cli.verbs import VERBS, load_verb, with_default_action
+from kuijia.cli.verbs import VERBS, load_verb, module_of, with_default_action
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
 from kuijia_base.extras import missing_package
 
@@ -125,11 +125,15 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('kuijia')}")
     verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
     asked = next((word for word in arguments if not word.startswith("-")), None)
+    chosen = parser
     for name, what in VERBS.items():
         subparser = verbs.add_parser(name, help=what, description=what)
         if name == asked:  # the modules of the others would take a second to import
-            verb = load_verb(name)
+            chosen, verb = subparser, load_verb(module_of(arguments))
             verb.configure(subparser)
             add_common_options(subparser)
             subparser.set_defaults(run=verb.run)
-    return parser.parse_args(with_default_action(arguments))
+    args, unknown = parser.parse_known_args(with_default_action(arguments))
+    if unknown:
+        chosen.error(unrecognized(unknown, chosen))
+    return args

@@ -14,6 +14,7 @@ from experiments.packet_study.networks import is_generated
 from experiments.packet_study.schemes import Mark
 from experiments.packet_study.study import Run, Study
 from experiments.packet_study.tables import summary_csv, summary_lines
+from experiments.results.text_table import TextTable
 from experiments.sweep.workers import workers_from
 from kuijia.api.packet_study import (
     AT_A_LOAD,
@@ -29,6 +30,7 @@ from kuijia.api.packet_study import (
 from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import read_topology
 from kuijia.cli.packet_options import configure
+from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
@@ -68,7 +70,10 @@ def run(args: argparse.Namespace) -> int:
         progress.close()
         if folder is not None:
             folder.remove_if_empty()
-    print(json.dumps(data, indent=1, allow_nan=False) if args.json else "\n".join(_lines(args, study, told)))
+    if args.json:
+        print(json.dumps(data, indent=1, allow_nan=False))
+    else:
+        show(_parts(args, study, told))
     if folder is not None:
         others = f" and {counted(len(details), 'file')} of details" if details else ""
         progress.say(f"wrote packet.json, packet.csv{others} in {folder.path}")
@@ -97,7 +102,7 @@ def _results(
     return results_of_runs(study, runs, workers_from(args), folder, progress)
 
 
-def _lines(args: argparse.Namespace, study: Study, results: Sequence[dict[str, Any]]) -> Iterator[str]:
+def _parts(args: argparse.Namespace, study: Study, results: Sequence[dict[str, Any]]) -> Iterator[str | TextTable]:
     hosts, switches = len(study.network.hosts), study.network.nodes - len(study.network.hosts)
     yield f"{args.topology}: {counted(hosts, 'host')}, {counted(switches, 'switch', 'switches')}"
     mean = study.traffic.sizes.mean

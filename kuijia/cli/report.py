@@ -9,7 +9,8 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.results.text_table import text_table
+from experiments.results.text_table import TextTable
+from kuijia.cli.printing import show
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
 from kuijia_base.output_folder import OutputFolder
@@ -51,10 +52,10 @@ def run(args: argparse.Namespace) -> int:
         warnings.simplefilter("error", RuntimeWarning)  # numpy's, of numbers without meaning
         warnings.simplefilter("ignore", UserWarning)  # matplotlib's, about text that does not fit into a picture
         progress = Progress(sys.stderr)
-        show = progress.patiently()
+        tell = progress.patiently()
         try:
             report = report_of(args.folder)
-            pictures = pictures_of(report, lambda drawn, of: show(f"{drawn} of {of} pictures drawn"))
+            pictures = pictures_of(report, lambda drawn, of: tell(f"{drawn} of {of} pictures drawn", drawn, of))
         finally:
             progress.close()
         pages = {HTML: html_page(report, pictures), MARKDOWN: markdown_page(report)}
@@ -76,8 +77,7 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps(data, indent=1))
     else:
         words = set(range(len(HEADINGS))) - set(NUMBERS)
-        print("\n".join(text_table(HEADINGS, [finding.cells for finding in report.findings], left=words)))
-        print(f"\n{report.lead}")
+        show([TextTable((HEADINGS, *(finding.cells for finding in report.findings)), left=words), "", report.lead])
         print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
     return 0
 

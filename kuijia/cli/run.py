@@ -12,6 +12,7 @@ from pathlib import Path
 from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia.cli.notes import print_notes
+from kuijia.cli.printing import show
 from kuijia.cli.run_help import Chosen, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
@@ -138,7 +139,10 @@ def run(args: argparse.Namespace) -> int:
     finally:
         progress.close()
         output.remove_if_empty()
-    print(json.dumps(outcome.summary, indent=1) if args.json else outcome.text)
+    if args.json:
+        print(json.dumps(outcome.summary, indent=1))
+    else:
+        show(outcome.text)
     progress.say(f"wrote {_named(output.written)} in {output.path}")
     if not is_installed(LIBRARY):
         print_notes(str(output.path), [f"no pictures without {LIBRARY}: {command_for(LIBRARY)}"])

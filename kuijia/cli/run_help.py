@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Collection, Iterable
+from copy import copy
 from functools import partial
 
 from experiments.registry import Experiment, defaults_of, find_experiment
@@ -54,18 +55,24 @@ class Chosen(argparse.Action):
         def formatter(prog: str) -> argparse.HelpFormatter:
             chosen = find_experiment(str(values))
             about = f"{chosen.title} ({chosen.reproduces}). Backends: {', '.join(chosen.backends)}."
-            return _Selected(f"{prog} {chosen.name}", options_of(chosen), about)
+            return _Selected(f"{prog} {chosen.name}", options_of(chosen), about, chosen)
 
         parser.formatter_class = formatter
 
 
 class _Selected(argparse.HelpFormatter):
-    """Help with some of the arguments; sections of the others vanish. `about` replaces descriptions."""
+    """Help with some of the arguments; sections of the others vanish. `about` replaces descriptions.
 
-    def __init__(self, prog: str, shown: Collection[str], about: str | None = None) -> None:
+    Of an experiment, the help names only its own backends and folder.
+    """
+
+    def __init__(
+        self, prog: str, shown: Collection[str], about: str | None = None, experiment: Experiment | None = None
+    ) -> None:
         super().__init__(prog)
         self._shown = shown
         self._about = about
+        self._experiment = experiment
         self._has_own_section = False
 
     def add_text(self, text: str | None) -> None:
@@ -87,12 +94,24 @@ class _Selected(argparse.HelpFormatter):
         prefix: str | None = None,
     ) -> None:
         del groups
-        super().add_usage(usage, [action for action in actions if self._has(action)], [], prefix)
+        super().add_usage(usage, [self._own(action) for action in actions if self._has(action)], [], prefix)
 
     def add_argument(self, action: argparse.Action) -> None:
         if self._has(action):
-            super().add_argument(action)
+            super().add_argument(self._own(action))
             self._has_own_section |= action.dest not in _OF_ALL | _OF_SWITCHES | {"help", "workers", "cluster"}
+
+    def _own(self, action: argparse.Action) -> argparse.Action:
+        """Return an argument as the experiment has it."""
+        if self._experiment is None or action.dest not in {"backend", "output"}:
+            return action
+        own = copy(action)
+        if action.dest == "backend":
+            own.choices = self._experiment.backends
+            own.help = f"backend to measure on (default: {self._experiment.backends[0]})"
+        else:
+            own.help = f"folder for results (default: results/{self._experiment.name}-TIME)"
+        return own
 
     def _has(self, action: argparse.Action) -> bool:
         return action.dest == "help" or action.dest in self._shown

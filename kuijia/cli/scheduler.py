@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from hedera.options import MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
-from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_option, tls_files
+from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_option, outlet_options, tls_files
 from kuijia_app.framework.launcher import run_application
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
 
@@ -69,6 +69,5 @@ def run(args: argparse.Namespace) -> int:
     switches = len(centre.wiring.topology.nodes)
     if switches >= _MANY_SWITCHES:
         print(f"preparing the tables of {switches:,} switches", file=sys.stderr, flush=True)
-    events = {} if args.events is None else {"events": str(args.events)}
-    tls = tls_files(args)
-    run_application(APPLICATION, args.host, args.port, {**asdict(options), **events, **binding_option(args)}, tls)
+    given = {**asdict(options), **outlet_options(args), **binding_option(args)}
+    run_application(APPLICATION, args.host, args.port, given, tls_files(args))

@@ -22,7 +22,8 @@ VERBS: Mapping[str, str] = {
     "controller": "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again",
     "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
     "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
-    "lab": "run an emulated network in the background: up, status, update, fail, heal, exec, down",
+    "lab": "run an emulated network, show it as a page: up, status, watch, update, fail, heal, flow, down, web, replay",
+    "chaos": "break a lab in every way, and find packets that nothing excuses",
     "list": "list the experiments of `kuijia run`",
     "boxes": "physical switches and hosts over SSH: check, up, down",
     "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",
@@ -37,6 +38,9 @@ VERBS: Mapping[str, str] = {
 
 _ACTIONS: Mapping[str, tuple[str, ...]] = {"topology": ("describe", "convert")}
 """Verbs whose first action may be left out, and their actions."""
+
+_APART: Mapping[tuple[str, str], str] = {("lab", "web"): "lab_web", ("lab", "replay"): "lab_web"}
+"""Verbs with actions that need none of what the others import, and run on any system, and the module of these."""
 
 _HELP = frozenset({"-h", "--help"})
 
@@ -64,6 +68,12 @@ def _is_mistyped(words: Sequence[str], actions: Sequence[str]) -> bool:
     """Return True if the first of several words looks like an action: the parser then asks what was meant."""
     names = [word for word in words if not word.startswith("-")]
     return len(names) > 1 and similar(names[0], actions) is not None
+
+
+def module_of(arguments: Sequence[str]) -> str:
+    """Return the name of the module for a command: that of its verb, or that of an action that has its own."""
+    words = [word for word in arguments if not word.startswith("-")]
+    return _APART.get((words[0], words[1]), words[0]) if len(words) > 1 else words[0]
 
 
 def load_verb(name: str) -> Verb:

@@ -35,6 +35,7 @@ from kuijia.cli import whatif_packets
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.notes import print_notes
+from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import whole_number
@@ -42,6 +43,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from te_solver.demands import Demand
+from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
@@ -75,7 +77,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--partitions",
         type=whole_number(1, MOST_PARTS),
         metavar="P",
-        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors",
+        help=f"solve --objective {MAX_THROUGHPUT} in P parts on all processors (default: 1, which is one program; with "
+        f"more than {PAIRS_OF_ONE_PROGRAM:,} demands one for each {PAIRS_OF_A_PART:,})",
     )
     parser.add_argument(
         "--schemes",
@@ -200,7 +203,7 @@ def _compared(args: argparse.Namespace, how: Rerouting, planning: Planning) -> i
     if args.json:
         print(json.dumps(data, indent=1, allow_nan=False))
         return 0
-    print("\n".join(summary(study, None if args.verbose else _WORST)))
+    show(summary(study, None if args.verbose else _WORST))
     if folder is not None:
         print(f"wrote {', '.join(str(folder.path / name) for name in folder.written)}")
     return 0

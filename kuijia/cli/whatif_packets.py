@@ -13,6 +13,7 @@ from experiments.sweep.workers import Workers, workers_from
 from kuijia.api.spelling import Setting, bad_option, require_known
 from kuijia.api.whatif_study import DEFAULT_SCHEMES, Rerouting
 from kuijia.cli.notes import print_notes
+from kuijia.cli.printing import show
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
@@ -212,7 +213,7 @@ def study(
     if args.json:
         print(json.dumps(data, indent=1, allow_nan=False))
         return 0
-    print("\n".join([*_heading(args, how, play, failures), "", *found.lines(None if args.verbose else 5)]))
+    show([*_heading(args, how, play, failures), "", *found.lines(None if args.verbose else 5)])
     if folder is not None:
         print(f"wrote {folder.path / FILE}")
     return 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import permutations
 from typing import TypeVar
 
 from kuijia_app.control.identity import are_identical
@@ -88,6 +89,12 @@ class LivenessTracker:
     def failed_edges(self) -> frozenset[Edge]:
         """The node pairs whose link is down."""
         return self._failed_edges
+
+    def broken_path_ids(self) -> frozenset[int]:
+        """Return all tunnels that a failure has broken, on their first link too; any thread may call this."""
+        first = self._first
+        begun = [first.get((a, b), frozenset()) for ends in self._failed_edges for a, b in permutations(ends)]
+        return frozenset(path_id for _, path_id in self._dead.union(*begun))
 
     def dead_path_ids(self, ingress: str) -> frozenset[int]:
         """Return the tunnels of `ingress` that a failure beyond their first link has broken."""

@@ -10,6 +10,7 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 
+from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
@@ -53,6 +54,7 @@ class PlanKeeper(SwitchKeeper):
 
     framework = "none"
     _source: PlanSource
+    _metrics: ControllerMetrics
 
     def _keep(self, first: Version, options: PipelineOptions, drain: float) -> None:
         """Begin with the plan of the file."""
@@ -64,6 +66,8 @@ class PlanKeeper(SwitchKeeper):
             self._rollout.left(switch)
         self._wiring = options.wired(first.plan.topology)
         self._tracker = LivenessTracker(first.plan, self._wiring)
+        self._metrics.expect(first.plan.topology.nodes)
+        self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
         self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
         self._failed_edges = self._tracker.failed_edges
         self._unfiled: list[str] = []
@@ -319,6 +323,7 @@ class PlanKeeper(SwitchKeeper):
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)
         if self._tells_ingresses:
+            self._metrics.told(change.ingress, change.path_id)
             connection.want_instead(group.group_id, None if change.alive else group)
 
     def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:

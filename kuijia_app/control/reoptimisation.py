@@ -33,15 +33,19 @@ class Reoptimisation:
     The demands are those of the plan in force. A pair that the failures cut off keeps its tunnels. Faults of
     the solver's process are logged, and the plan in force stays. That process ends with this one. The two
     communicate by files without a name, so nothing is left when either is killed.
+
+    Attributes:
+        seconds: time that the latest plan took, from the request to the answer.
     """
 
     def __init__(self, is_on: bool, apart: Callable[[Callable[[], Any]], Any] = lambda work: work()) -> None:  # noqa: FBT001
         """Start idle; `apart` calls a function and returns its result while other threads go on: plans are large."""
         self.is_on = is_on
+        self.seconds = 0.0
         self._apart = apart
         self._answered: Edges | None = frozenset()
         self._seen: Edges = frozenset()
-        self._since = 0.0
+        self._since = self._begun = 0.0
         self._plan: Plan | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._answer: IO[bytes] | None = None
@@ -69,9 +73,12 @@ class Reoptimisation:
             self._answered = None
         try:
             if self._process is not None:
-                return self._result() if is_free and self._process.poll() is not None else None
+                if not is_free or self._process.poll() is None:
+                    return None
+                self.seconds = now - self._begun
+                return self._result()
             if failed != self._answered and is_free and now - self._since >= SETTLE:
-                self._answered = failed
+                self._answered, self._begun = failed, now
                 self._begin(plan, failed)
         except Exception:  # whatever it is, failover goes on without a new plan
             logging.getLogger(__name__).exception("no new plan: the one in force stays")

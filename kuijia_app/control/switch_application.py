@@ -10,8 +10,23 @@ from kuijia_app.control.openflow_reading import is_live
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework.guarded_app import GuardedApp
-from kuijia_app.framework.seam import Event, EventBase, Harm, handler, ofp_event, ofproto, on, on_own
+from kuijia_app.framework.seam import (
+    Event,
+    EventBase,
+    Harm,
+    handler,
+    native_threading,
+    native_time,
+    ofp_event,
+    ofproto,
+    on,
+    on_own,
+    unpatched,
+)
 from kuijia_app.gate.application import Report
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.metrics.address import EXPECTED, parse_page_address
+from kuijia_base.metrics.server import MetricsServer
 
 
 class SwitchApplication(SwitchKeeper, GuardedApp):
@@ -19,6 +34,8 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
+        self._metrics_server: MetricsServer | None = None
+        self._tick_period = 0.0
         self._is_tick_waiting = False
         self._has_sliced_work = Event()
         self._sliced_work = SlicedWork(time.monotonic, self._has_sliced_work.set)
@@ -82,12 +99,35 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
     def switch_disconnected(self, event: Any) -> None:
         self._disconnected(event.datapath)
 
+    def start(self) -> None:
+        """Start, and serve the metrics, if any."""
+        super().start()
+        if self._metrics_server is not None:
+            self._metrics_server.start()
+
+    def _serve_metrics(self, address: str | None) -> None:
+        """Take the address for metrics, if there is one, to serve them from `start` on.
+
+        Raises:
+            InputError: it is no address.
+            PortTakenError: listening there is not possible.
+        """
+        if address is None:
+            return
+        found = parse_page_address(address)
+        if found is None:
+            raise InputError("option", "metrics", quoted(address), EXPECTED)
+        self._metrics_server = MetricsServer(
+            found, self._metrics.tally, sockets=unpatched("socket"), threads=native_threading, clock=native_time
+        )
+
     def _tell_time(self, period: float, tick: Callable[[], EventBase]) -> None:
         """Send the application a tick every `period` seconds, and one after another while sliced work is left.
 
         No tick is sent while one waits: otherwise a busy application would collect a queue of ticks, and for a long
         queue the gate stops reading switches.
         """
+        self._tick_period = period
         while self.is_active:
             self._has_sliced_work.wait(period)
             self._has_sliced_work.clear()
@@ -98,6 +138,7 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
     def _tick_handled(self) -> None:
         """Allow the next tick and do a slice of the work that is left; a tick's handler must call this first."""
         self._is_tick_waiting = False
+        self._metrics.ticked(self._tick_period)
         self._sliced_work.work()
 
     def _changed_port_of(self, event: Any) -> tuple[str, int, bool] | None:

@@ -15,6 +15,7 @@ from kuijia_app.control.roles import Claims
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -40,6 +41,7 @@ class SwitchKeeper(ABC):
         _log: for events.
         _reports: limits how often events are repeated.
         _sliced_work: long work.
+        _metrics: counts what happens.
     """
 
     logger: logging.Logger
@@ -50,6 +52,7 @@ class SwitchKeeper(ABC):
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
+        self._metrics = SwitchMetrics("kuijia", self._now)
         self._connections: dict[str, SwitchConnection] = {}
         self._claims = Claims()
         self._is_displaced = False
@@ -81,7 +84,7 @@ class SwitchKeeper(ABC):
             raise SwitchFaultError("it gives its connection a second datapath id")
         reports = Reports(
             read=partial(self._switch_read, switch),
-            done=partial(self._switch_done, switch),
+            done=partial(self._installed, switch),
             group_done=partial(self._group_done, switch),
             refused=partial(self._switch_refused, switch),
             displaced=partial(self._displaced, switch),
@@ -92,6 +95,7 @@ class SwitchKeeper(ABC):
         if replaced is not None:
             replaced.give_up()
         self._begun(switch)
+        self._metrics.began(switch)
         wanted = self._wanted(switch)
         most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
         connection = self._connections[switch] = SwitchConnection(
@@ -137,6 +141,10 @@ class SwitchKeeper(ABC):
             for connection in self._connections.values():
                 connection.claim_again(self._claims.generation)
         self._connections[switch].start(self._claims.generation)
+
+    def _installed(self, switch: str, tables: SwitchTables) -> None:
+        self._metrics.installed(switch, tables)
+        self._switch_done(switch, tables)
 
     def _is_known(self, datapath_id: int) -> bool:
         return self._wiring.switch_of(datapath_id) is not None
@@ -243,6 +251,7 @@ class SwitchKeeper(ABC):
             for switch in switches:
                 connection = self._connections.get(switch)
                 if connection is not None:
+                    self._metrics.wants(switch)
                     connection.want(self._wanted(switch))
 
     def _drop_silent(self, now: float) -> None:

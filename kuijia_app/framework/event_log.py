@@ -7,6 +7,7 @@ import json
 import logging
 import os
 import time
+from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
 from typing import Final, Protocol
@@ -58,7 +59,9 @@ class EventLog:
         InputError: the file cannot be written, or is a pipe that nobody reads.
     """
 
-    def __init__(self, path: Path | None) -> None:
+    def __init__(self, path: Path | None, heard: Callable[[str, dict[str, object]], None] | None = None) -> None:
+        """Open the file; `heard` receives each event and its details, also without a file."""
+        self._heard = heard
         try:
             self._file = None if path is None else FileIO(path, "a", opener=_open_without_waiting)
         except OSError as error:
@@ -66,6 +69,8 @@ class EventLog:
             raise InputError(str(path), "", problem, "a file in a folder that exists") from error
 
     def write(self, event: str, **details: object) -> None:
+        if self._heard is not None:
+            self._heard(event, details)
         if self._file is None:
             return
         # One write per line, unbuffered: a reader that follows the file never sees half an event.

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
@@ -62,6 +63,7 @@ class SimulatedController(PlanKeeper):
         self._reports = BackOff()
         self._sliced_work = SlicedWork(self._look, lambda: time.after(0.0005, self._work))
         self._source = PlanSource(files, tables_of, is_long_lived=False)
+        self._metrics = ControllerMetrics(self._now)
         self._keep(self._source.first(), OPTIONS, drain=2.0)
         self.tell_peers: Callable[[Beat, Stages | None], None] = lambda _beat, _stages: None
         if is_paired:

@@ -18,6 +18,7 @@ class FlowResults:
         acknowledged: time in seconds when the sender received the last acknowledgement; infinite if it has not.
         goodput: bytes of payload that arrived for the first time (TCP: and in order).
         sent, arrived, dropped, marked: data packets; `marked` counts those that arrived with a mark.
+        reordered: packets that arrived after one sent later; counted for transports without acknowledgements only.
         retransmitted, timeouts, recoveries: counters of TCP.
     """
 
@@ -29,6 +30,7 @@ class FlowResults:
     arrived: NDArray[np.uint64]
     dropped: NDArray[np.uint64]
     marked: NDArray[np.uint64]
+    reordered: NDArray[np.uint32]
     retransmitted: NDArray[np.uint32]
     timeouts: NDArray[np.uint32]
     recoveries: NDArray[np.uint32]

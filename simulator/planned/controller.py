@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable
 from functools import partial
 
+from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.plan_update import renumber, require_same_network
 from kuijia_app.control.rollout import Progress, Rollout, Version
@@ -21,6 +22,9 @@ from te_solver.plan import Plan
 _TICK = 0.1
 """Seconds between two looks at the clock during a change of plan."""
 
+_DAMPING_TICK = 0.05
+"""Seconds between two looks at ports that are held down."""
+
 _BFD_SETTLE = 3.5
 """Seconds from a new plan's preparation to its use, so that its BFD sessions can come up, as the controller waits."""
 
@@ -28,14 +32,22 @@ _BFD_SETTLE = 3.5
 class SimulatedController:
     """Keeps all switches at the tables that the rollout wants, and liveness groups right, as the real controller does.
 
-    Tracker, rollout and senders are those of the real one; here their messages travel for the times of `Timing`.
-    `progress` lists what became of changes of plan, with the time in seconds.
+    Tracker, damping, rollout and senders are those of the real one; here their messages travel for the times of
+    `Timing`.
+
+    Attributes:
+        progress: what became of changes of plan, with the time in seconds.
+        damped: when the controller began to hold a port down: seconds, switch and port.
     """
 
     def __init__(
         self, simulation: Simulation, switches: Switches, first: Version, options: PipelineOptions, timing: Timing
     ) -> None:
         self.progress: list[tuple[float, Progress]] = []
+        self.damped: list[tuple[float, str, int]] = []
+        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
+        self._held: set[tuple[str, int]] = set()
+        self._waiting: dict[str, list[Batch]] = {}
         self._simulation, self._switches = simulation, switches
         self._options, self._timing = options, timing
         self._tells_ingresses = options.liveness is Liveness.CONTROLLER
@@ -55,6 +67,19 @@ class SimulatedController:
         """Note that a switch has seen its port fail or come back now; it sends a message."""
         self._after(self._timing.to_controller(switch), partial(self._port_status, switch, port, live=live))
 
+    def switch_left(self, switch: str) -> None:
+        """Note that a switch has failed: what is sent to it waits, and no update waits for it to delete entries."""
+        self._waiting.setdefault(switch, [])
+        self._note(self._rollout.left(switch))
+
+    def switch_returned(self, switch: str) -> None:
+        """Note that a switch works again: it gets what waits for it, in order."""
+        waiting = self._waiting.pop(switch, [])
+        for batch in waiting:
+            self._arrived(switch, batch)
+        if not waiting and self._senders[switch].is_done:
+            self._done(switch)
+
     def replace(self, plan: Plan) -> None:
         """Begin to replace the plan in force.
 
@@ -70,6 +95,23 @@ class SimulatedController:
         self._tick()
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:
+        believed = self._damping.observed((switch, port), self._simulation.now, live=live)
+        if self._damping.is_held((switch, port)) and (switch, port) not in self._held:
+            self.damped.append((self._simulation.now, switch, port))
+            if not self._held:
+                self._after(_DAMPING_TICK, self._release)
+            self._held.add((switch, port))
+        self._believe(switch, port, live=believed)
+
+    def _release(self) -> None:
+        """Look again and again at ports that are held down, until none is."""
+        for switch, port in self._damping.released(self._simulation.now):
+            self._believe(switch, port, live=True)
+        self._held = {port for port in self._held if self._damping.is_held(port)}
+        if self._held:
+            self._after(_DAMPING_TICK, self._release)
+
+    def _believe(self, switch: str, port: int, *, live: bool) -> None:
         changes = self._tracker.port_changed(switch, port, live=live)
         self._after(self._timing.reaction, partial(self._tell_ingresses, changes))
 
@@ -104,6 +146,9 @@ class SimulatedController:
             self._done(switch)
 
     def _arrived(self, switch: str, batch: Batch) -> None:
+        if switch in self._waiting:
+            self._waiting[switch].append(batch)
+            return
         self._switches.apply(switch, batch.changes)
         self._after(self._timing.to_controller(switch), partial(self._answered, switch, batch.number))
 

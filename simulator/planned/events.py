@@ -29,6 +29,25 @@ class Heal:
 
 
 @dataclass(frozen=True)
+class CutNode:
+    """A switch and the cables to its hosts and neighbours fail at `time`, seconds; it keeps its tables.
+
+    Its neighbours notice. Messages of the controller to it wait until it works again.
+    """
+
+    time: float
+    node: str
+
+
+@dataclass(frozen=True)
+class HealNode:
+    """A switch works again from `time` on, seconds, and so do those of its cables that are not cut themselves."""
+
+    time: float
+    node: str
+
+
+@dataclass(frozen=True)
 class Replace:
     """The controller begins at `time`, seconds, to replace the plan in force.
 
@@ -39,7 +58,7 @@ class Replace:
     plan: Plan
 
 
-Event = Cut | Heal | Replace
+Event = Cut | Heal | CutNode | HealNode | Replace
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class PlannedNetwork:
         shaped: nodes of each site's hosts of single flows with a limit, in the order of these flows.
         links: each directed link between two switches.
         deliveries: the link from each switch to its hosts.
+        arrivals: the link to each switch from its hosts.
     """
 
     network: Network
@@ -66,6 +67,7 @@ class PlannedNetwork:
     shaped: Mapping[str, Sequence[int]]
     links: Mapping[Ends, int]
     deliveries: Mapping[str, int]
+    arrivals: Mapping[str, int]
 
 
 def planned_network(
@@ -129,10 +131,10 @@ class _Builder:
             delay = self._physical.delay.get(link.ends, link.delay)
             ends = switches[link.source], switches[link.target]
             links[link.ends] = self._connect(ends, ports, link.capacity, delay, self._queueing)
-        hosts, shaped, deliveries = {}, {}, {}
+        hosts, shaped, deliveries, arrivals = {}, {}, {}, {}
         for name, switch in switches.items():
             if self._wiring.has_host(name):
-                found, deliveries[name] = self._add_hosts(name, switch)
+                found, arrivals[name], deliveries[name] = self._add_hosts(name, switch)
                 hosts[name], shaped[name] = found[: self._physical.hosts], found[self._physical.hosts :]
         layout = self._layout
         marks = [each.code_points[0] if each.code_points else 0 for each in layout.classes]
@@ -144,10 +146,10 @@ class _Builder:
             queues=[queue.queue_id for queue in layout.queues],
             other_queue=layout.queues.index(layout.default),
         )
-        return PlannedNetwork(self._network, forwarding, switches, hosts, shaped, links, deliveries)
+        return PlannedNetwork(self._network, forwarding, switches, hosts, shaped, links, deliveries, arrivals)
 
-    def _add_hosts(self, name: str, switch: int) -> tuple[list[int], int]:
-        """Return the hosts of a site, and the link from its switch to them."""
+    def _add_hosts(self, name: str, switch: int) -> tuple[list[int], int, int]:
+        """Return the hosts of a site, the link from them to its switch, and the one back."""
         port, common = self._wiring.host_port(name), self._physical.hosts
         buckets = self._buckets.get(name, ())
         count = common + len(buckets)
@@ -164,8 +166,8 @@ class _Builder:
                 self._connect((router, host), (0, 0), rate, delay)
             rate, delay = min(count * rate, FASTEST), 0.0
         beside = hosts[0] if router is None else router
-        self._connect((beside, switch), (0, port), rate, delay)
-        return hosts, self._connect((switch, beside), (port, 0), rate, delay, self._queueing)
+        arriving = self._connect((beside, switch), (0, port), rate, delay)
+        return hosts, arriving, self._connect((switch, beside), (port, 0), rate, delay, self._queueing)
 
     def _addresses_of(self, name: str) -> Iterator[int]:
         """Yield addresses for the hosts of a site, the host's own first."""

@@ -19,6 +19,7 @@ class Windows:
         edges: seconds at which windows begin, and the last one ends, shape (W + 1,).
         goodput: bytes as in `FlowResults`, shape (W, F).
         sent, arrived, dropped: data packets, by queues, links and tables, shape (W, F).
+        reordered: as in `FlowResults`, shape (W, F).
         queue_sent: bytes, shape (W, L, Q).
         queue_dropped: packets dropped for lack of room, shape (W, L, Q).
         link_lost: packets that came to a failed link, were on it, or were not forwarded after it, shape (W, L).
@@ -29,6 +30,7 @@ class Windows:
     sent: NDArray[np.int64]
     arrived: NDArray[np.int64]
     dropped: NDArray[np.int64]
+    reordered: NDArray[np.int64]
     queue_sent: NDArray[np.int64]
     queue_dropped: NDArray[np.int64]
     link_lost: NDArray[np.int64]
@@ -59,6 +61,7 @@ class PlanResults:
         queues: names of the Q queues, in the order of service.
         flows, links, totals: of the packet model.
         progress: time in seconds, name of a change of plan, and its state: live, done or refused.
+        damped: time in seconds, switch and port: the controller begins to hold a flapping port down.
     """
 
     windows: Windows
@@ -68,6 +71,7 @@ class PlanResults:
     links: LinkResults
     totals: Totals
     progress: Sequence[tuple[float, str, str]]
+    damped: Sequence[tuple[float, str, int]]
 
     def output(self, switch: str, neighbour: str) -> int:
         """Return the place of an output among the L; raises ValueError if there is none."""

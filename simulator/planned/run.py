@@ -23,19 +23,21 @@ from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
-from kuijia_base.errors import UnsoundError
 from simulator.packet.load_balancing import LoadBalancer
 from simulator.packet.queues import TokenBucket
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Progress, Simulation
 from simulator.planned.bfd import BfdWatch
 from simulator.planned.controller import SimulatedController
-from simulator.planned.events import Cut, Event, Heal, Replace, Timing
+from simulator.planned.events import Event, Replace, Timing
+from simulator.planned.faults import Faults
 from simulator.planned.network import Physical, planned_network
 from simulator.planned.results import PlanResults, Windows
 from simulator.planned.switches import Switches
 from simulator.planned.traffic import Placement, SiteFlows
 from te_solver.plan import Plan
+
+_FLOW_COUNTS = ("goodput", "sent", "arrived", "dropped", "reordered")
 
 
 @dataclass
@@ -86,10 +88,12 @@ class PlanRun:
         delays = {link.ends: self.physical.delay.get(link.ends, link.delay) for link in topology.links}
         self._bfd = BfdWatch(self.simulation, self.network, delays, self.timing.bfd, self.seed)
         self._follow_sessions()
-        self._down: set[frozenset[str]] = set()
+        self._faults = Faults(
+            self.simulation, self.network, self._wiring, self._controller, self._bfd, self.timing.port
+        )
         self._counts: list[tuple[float, dict[str, NDArray[np.int64]]]] = []
         for event in self.events:
-            self._schedule(event)
+            self.schedule(event)
 
     def run(self, until: float, *, window: float | None = None, progress: Progress | None = None) -> PlanResults:
         """Run to `until` seconds, and return the results; windows of `window` seconds begin now, by default one.
@@ -106,15 +110,17 @@ class PlanRun:
         self._count()
         return self._results()
 
-    def _schedule(self, event: Event) -> None:
+    def schedule(self, event: Event) -> None:
+        """Let an event happen at its time, which is now or later.
+
+        Raises:
+            UnsoundError: its time is in the past, or the network has no such cable or switch.
+        """
         if isinstance(event, Replace):
             self.simulation.at(event.time, partial(self._replace, event.plan))
             return
-        a, b = event.edge
-        topology = self.plan.topology
-        if not (topology.has_link(a, b) or topology.has_link(b, a)):
-            raise UnsoundError(("events",), f"there is no link {a}-{b}", f"a link of {topology.name}")
-        self.simulation.at(event.time, partial(self._change_cable, event))
+        self._faults.require_known(event)
+        self.simulation.at(event.time, partial(self._faults.happen, event))
 
     def _replace(self, plan: Plan) -> None:
         self._controller.replace(plan)
@@ -125,34 +131,10 @@ class PlanRun:
             for plan in self._controller.plans:
                 self._bfd.follow(BfdSessions(plan))
 
-    def _change_cable(self, event: Cut | Heal) -> None:
-        edge, heals = frozenset(event.edge), isinstance(event, Heal)
-        if heals != (edge in self._down):
-            return  # it is so already
-        for ends in (event.edge, event.edge[::-1]):
-            if ends in self.network.links:
-                (self.simulation.heal if heals else self.simulation.fail)(self.network.links[ends], known=False)
-        if heals:
-            self._down.discard(edge)
-            self._bfd.heal(edge)
-        else:
-            self._down.add(edge)
-            self._bfd.cut(edge)
-        self.simulation.at(self.simulation.now + self.timing.port, partial(self._notice, event.edge, up=heals))
-
-    def _notice(self, edge: tuple[str, str], *, up: bool) -> None:
-        """Let the switches at both ends of a cable see its state, unless that has changed again."""
-        if up == (frozenset(edge) in self._down):
-            return
-        for switch, neighbour in (edge, edge[::-1]):
-            port = self._wiring.port(switch, neighbour)
-            self.simulation.set_port(self.network.switches[switch], port, live=up)
-            self._controller.port_changed(switch, port, live=up)
-
     def _count(self) -> None:
         flows, links = self.simulation.flow_counters(), self.simulation.port_counters()
         queues = self.simulation.queue_counters(len(self.options.layout.queues))
-        counts = {name: flows[name].astype(np.int64) for name in ("goodput", "sent", "arrived", "dropped")}
+        counts = {name: flows[name].astype(np.int64) for name in _FLOW_COUNTS}
         counts["queue_sent"] = queues.sent_bytes.astype(np.int64)
         counts["queue_dropped"] = queues.dropped_packets.astype(np.int64)
         counts["link_lost"] = links["lost_packets"].astype(np.int64)
@@ -178,4 +160,5 @@ class PlanRun:
             simulation.link_results(),
             simulation.totals(),
             tuple((time, each.name, each.state) for time, each in self._controller.progress),
+            tuple(self._controller.damped),
         )

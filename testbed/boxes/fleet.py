@@ -117,7 +117,7 @@ class Fleet:
         Raises:
             BoxError: boxes failed; the message has all failures.
         """
-        answers, faults = self._ask_each(action, arguments, seconds)
+        answers, faults = self.ask_each(action, arguments, seconds)
         if faults:
             raise BoxError("; ".join(faults.values()))
         return answers
@@ -215,19 +215,19 @@ class Fleet:
             TestbedError: something could not be restored, and stays recorded, or boxes were not reached; the message
                 has all of it.
         """
-        claimed, refused = self._ask_each("claim", _claim_arguments)
-        found, failed = self._ask_each("put_back", lambda box: _role(box) if box.name in claimed else None)
+        claimed, refused = self.ask_each("claim", _claim_arguments)
+        found, failed = self.ask_each("put_back", lambda box: _role(box) if box.name in claimed else None)
         left = [f"{name}: {fault}" for name, faults in found.items() for fault in faults]
         _require_none([*self.unreached.values(), *refused.values(), *failed.values(), *left])
 
     def put_back_what_answers(self, report: Callable[[str], None]) -> None:
         """Restore what is possible; `report` receives a line for each box with the rest."""
-        found, failed = self._ask_each("put_back", _role)
+        found, failed = self.ask_each("put_back", _role)
         for name, faults in (found | {name: [fault] for name, fault in failed.items()}).items():
             if faults:
                 report(f"{name} is not put back, `kuijia boxes down` does it later: {'; '.join(faults)}")
 
-    def _ask_each(
+    def ask_each(
         self, action: str, arguments: Callable[[Box], dict[str, object] | None], seconds: float = _CHANGE_SECONDS
     ) -> tuple[dict[str, Any], dict[str, str]]:
         """Do as `ask`, but return answers and failures separately, both by box name."""

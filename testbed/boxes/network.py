@@ -36,7 +36,13 @@ from testbed.network.lab_network import LabelWatch
 from testbed.network.link_rates import require_possible_links
 from testbed.network.network import HARMLESS_FRAME
 from testbed.network.network_options import NetworkOptions
-from testbed.network.queue_counters import QueueCounters, parse_queue_counters
+from testbed.network.queue_counters import (
+    SHOW_ALL,
+    PortCounters,
+    QueueCounters,
+    parse_all_queue_counters,
+    parse_queue_counters,
+)
 
 Report = Callable[[str], None]
 
@@ -181,6 +187,20 @@ class BoxNetwork:
         connection = self._fleet.connection(self._target.inventory.switches[switch])
         command = ["tc", "-json", "-statistics", "qdisc", "show", "dev", interface]
         return parse_queue_counters(interface, connection.call("run", argv=command), self.layout)
+
+    def queue_counters_of(self, ports: Iterable[tuple[str, int]]) -> dict[tuple[str, int], PortCounters]:
+        of_switch: dict[str, dict[tuple[str, int], str]] = {}
+        for switch, port in ports:
+            of_switch.setdefault(switch, {})[switch, port] = self._target.interface(switch, port)
+        found: dict[tuple[str, int], PortCounters] = {}
+        for switch, interfaces in of_switch.items():
+            try:
+                shown = self._fleet.connection(self._target.inventory.switches[switch]).call("run", argv=list(SHOW_ALL))
+            except BoxError as error:
+                found |= dict.fromkeys(interfaces, error)
+            else:
+                found |= parse_all_queue_counters(interfaces, shown, self.layout)
+        return found
 
     def interface(self, switch: str, port: int) -> str:
         return self._target.interface(switch, port)

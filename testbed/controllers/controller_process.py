@@ -9,6 +9,7 @@ from pathlib import Path
 from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
@@ -39,7 +40,11 @@ class Peers:
 
 
 class ControllerProcess(ApplicationProcess):
-    """The controller of a plan."""
+    """The controller of a plan.
+
+    Attributes:
+        peers: other controllers of the same switches, if there are any, set before `start`; they need os-ken.
+    """
 
     def __init__(
         self,
@@ -50,14 +55,15 @@ class ControllerProcess(ApplicationProcess):
         listening: Listening = HERE,
         *,
         reoptimise: bool = False,
-        peers: Peers | None = None,
+        metrics: PageAddress | None = None,
     ) -> None:
-        """Make the process; `peers` are other controllers of the same switches, which need os-ken."""
+        """Make one that does not run yet; it serves `metrics`, if at all, at this address."""
         super().__init__(directory, framework, listening)
         self._plan_file = plan_file.absolute()
         self._words = words
         self._reoptimise = reoptimise
-        self._peers = peers
+        self._metrics = metrics
+        self.peers: Peers | None = None
 
     def unfit_switches(self) -> set[str]:
         """Return the switches that are not programmed because they are not the plan's or refused their tables."""
@@ -109,6 +115,11 @@ class ControllerProcess(ApplicationProcess):
             raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
         return load_plan(self._plan_file)
 
+    def withdraw_update(self) -> None:
+        """Ask for the end of the update under way, which `update` then reports; has no effect on a dead controller."""
+        if self._process is not None and self.is_alive:
+            self._process.send_signal(signal.SIGUSR1)
+
     def hand_over(self) -> None:
         """Ask it to let a peer act."""
         self.signal(signal.SIGUSR2)
@@ -130,8 +141,10 @@ class ControllerProcess(ApplicationProcess):
         if self.framework == "os-ken":
             options = [f"--{name}={value}" for name, value in words.items()]
             options += ["--reoptimise"] if self._reoptimise else []
-            if self._peers is not None:
-                options += [f"--peer={peer}" for peer in self._peers.others] + [f"--peer-listen={self._peers.listen}"]
+            options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
+            if self.peers is not None:
+                options += [f"--peer={peer}" for peer in self.peers.others] + [f"--peer-listen={self.peers.listen}"]
             return self._verb("controller", str(self._plan_file), *options)
-        options_of_section = {"plan": self._plan_file, "reoptimise": self._reoptimise, **words}
+        served = {} if self._metrics is None else {"metrics": self._metrics}
+        options_of_section = {**served, "plan": self._plan_file, "reoptimise": self._reoptimise, **words}
         return self._manager("kuijia_app.controller", "kuijia", options_of_section)

@@ -18,6 +18,9 @@ class Faults(list[str]):
         try:
             return look()
         except TestbedError as error:
-            if str(error) not in self:
-                self.append(str(error))
+            self.add(str(error))
             return otherwise
+
+    def add(self, fault: str) -> None:
+        if fault not in self:
+            self.append(fault)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from te_solver.plan import Plan
 from testbed.lab.failures import LinkEvent
 
 
@@ -17,6 +18,28 @@ class NoticedLinkEvent(LinkEvent):
             there was nothing to send.
     """
 
+    tunnels_told: int
+    reaction_seconds: float | None
+
+
+@dataclass(frozen=True)
+class NodeEvent:
+    """A switch that was taken down or brought up: its links, one after the other, and the controller's reaction.
+
+    Attributes:
+        node: the switch.
+        up: True if it was brought up.
+        links: the links that were switched, each from the switch to a neighbour.
+        requested_at: Unix time in seconds, just before the first link was switched.
+        seconds: time from then until the last switch had reported the last port.
+        tunnels_told, reaction_seconds: as in `NoticedLinkEvent`, for all links together.
+    """
+
+    node: str
+    up: bool
+    links: tuple[tuple[str, str], ...]
+    requested_at: float
+    seconds: float
     tunnels_told: int
     reaction_seconds: float | None
 
@@ -36,3 +59,16 @@ class PlanUpdate:
     removed: tuple[tuple[str, ...], ...]
     reweighted: int
     seconds: float
+
+    @classmethod
+    def between(cls, before: Plan, after: Plan, seconds: float) -> PlanUpdate:
+        """Return the changes from one plan to another, which took so many seconds."""
+        old = {tunnel.nodes: tunnel.weight for tunnel in before.tunnels}
+        now = {tunnel.nodes: tunnel.weight for tunnel in after.tunnels}
+        return cls(
+            kept=tuple(path for path in now if path in old),
+            added=tuple(path for path in now if path not in old),
+            removed=tuple(path for path in old if path not in now),
+            reweighted=sum(now[path] != old[path] for path in now if path in old),
+            seconds=seconds,
+        )

@@ -7,12 +7,13 @@ import json
 import socket
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError
 from testbed.lab.lab_order import SOCKET_NAME, Order
+from testbed.lab.lab_requests import VERSION
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import ROOT, labs, owner_of
@@ -95,33 +96,95 @@ def remove_killed_lab(report: Callable[[str], None], root: Path = ROOT) -> bool:
 
 
 def ask_lab(do: str, **details: object) -> Any:  # noqa: ANN401  # whatever JSON the request is answered with
-    """Ask the running lab for something and return its answer.
+    """Ask the running lab for something and return its answer; raises as `ask`, InputError if no lab is up."""
+    return ask(the_running_lab(), do, **details)
 
-    Raises:
-        InputError: no lab is up.
-        LabRefusedError: it refused.
-        TestbedError: it died while it was at it.
-    """
+
+def the_running_lab() -> Path:
+    """Return the run directory of the running lab; raises InputError if no lab is up."""
     up = running_lab()
     if up is None:
         raise InputError("lab", "", "no lab is up", "one, started with `kuijia lab up`")
-    request = json.dumps({"do": do, **details}).encode() + b"\n"
+    return up
+
+
+def ask(lab: Path, do: str, **details: object) -> Any:  # noqa: ANN401  # as above
+    """Ask the lab of this run directory for something and return its answer.
+
+    Raises:
+        LabRefusedError: it refused.
+        TestbedError: it died while it was at it.
+    """
+    with _request(lab, do, details) as answers:
+        return _result(lab.name, answers())
+
+
+def watch(lab: Path, after: int | None = None, begun: Callable[[], None] = lambda: None) -> Iterator[dict[str, Any]]:
+    """Yield the lab's events as they happen, until the lab ends.
+
+    Args:
+        lab: run directory.
+        after: number of the last event that is known, for events that have happened already; None leaves them out.
+        begun: called when the lab has promised all later events.
+
+    Raises:
+        LabRefusedError: it refused, or the watcher was too slow.
+        TestbedError: it died, or is of another version.
+    """
+    with _request(lab, "watch", {} if after is None else {"after": after}, for_ever=True) as answers:
+        _result(lab.name, answers())
+        begun()
+        while True:
+            message = _message(lab.name, answers())
+            match message:
+                case {"event": dict(event)}:
+                    yield event
+                case {"end": _}:
+                    return
+                case _:
+                    raise _invalid(lab.name, len(json.dumps(message)))
+
+
+@contextlib.contextmanager
+def _request(
+    lab: Path, do: str, details: Mapping[str, object], *, for_ever: bool = False
+) -> Iterator[Callable[[], bytes]]:
+    """Send a request for the time of a block; provide a function that returns the next line of the answer."""
+    request = json.dumps({"version": VERSION, "do": do, **details}).encode() + b"\n"
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(ANSWER_SECONDS)
+        silent = f"lab {lab.name} does not answer"
         try:
-            connection.connect(str(up / SOCKET_NAME))
+            connection.connect(str(lab / SOCKET_NAME))
             # A service that refuses the request may close before it has taken all of it.
             with contextlib.suppress(BrokenPipeError):
                 connection.sendall(request)
-            line = connection.makefile("rb").readline(LONGEST_ANSWER + 1)
         except OSError as error:
-            raise TestbedError(f"lab {up.name} does not answer: {error.strerror or error}") from error
-    if not line:
-        raise TestbedError(f"lab {up.name} died before it answered")
-    return _result(up.name, line)
+            raise TestbedError(f"{silent}: {error.strerror or error}") from error
+        with connection.makefile("rb") as file:
+
+            def next_line() -> bytes:
+                try:
+                    line = file.readline(LONGEST_ANSWER + 1)
+                except OSError as error:
+                    raise TestbedError(f"{silent}: {error.strerror or error}") from error
+                if not line:
+                    raise TestbedError(f"lab {lab.name} died before it answered")
+                if for_ever:
+                    connection.settimeout(None)
+                return line
+
+            yield next_line
 
 
 def _result(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
+    match _message(lab, line):
+        case {"result": result}:
+            return result
+    raise _invalid(lab, len(line))
+
+
+def _message(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
     try:
         answer = json.loads(line) if len(line) <= LONGEST_ANSWER else None
     except (RecursionError, ValueError):
@@ -129,6 +192,12 @@ def _result(lab: str, line: bytes) -> Any:  # noqa: ANN401  # JSON
     match answer:
         case {"error": str(error), "exit_status": int(exit_status)}:
             raise LabRefusedError(error, exit_status)
-        case {"result": result}:
-            return result
-    raise TestbedError(f"lab {lab} did not send a valid answer, but {len(line)} other bytes")
+        case {"version": int(version)} if version == VERSION:
+            return answer
+        case {"result": _}:
+            raise TestbedError(f"lab {lab} was started by another version of Kuijia; use that one")
+    raise _invalid(lab, len(line))
+
+
+def _invalid(lab: str, length: int) -> TestbedError:
+    return TestbedError(f"lab {lab} did not send a valid answer, but {length} other bytes")

@@ -28,6 +28,7 @@ class LabOptions:
         tunnels_per_pair: in the plan, and in plans solved for other demands.
         demand_factor: factor for rates given by users, as applied to the network's.
         wiring: absolute path of a wiring file, empty for numbers by the topology.
+        metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere.
         network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
     """
 
@@ -42,6 +43,7 @@ class LabOptions:
     tunnels_per_pair: int = 3
     demand_factor: float = 1.0
     wiring: str = ""
+    metrics: str = ""
     network: NetworkOptions = field(default_factory=NetworkOptions)
 
     @property

@@ -1,40 +1,72 @@
-"""Plans for other demands on the network of a running lab, solved before the lab is changed."""
+"""Plans for a running lab, solved or verified before the lab is changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kuijia_app.tables.options import pipeline_options
+from kuijia_app.control.plan_update import require_same_network
+from kuijia_app.proof.verification import Verifier
+from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from te_solver.demands import Demand
+from te_solver.failures import single_links
+from te_solver.formats.notes import counted
 from te_solver.plan import Plan
-from testbed.lab.lab_requests import Row, Update
+from te_solver.plan_file import plan_from_json
+from te_solver.topology import Topology
+from testbed.lab.lab_options import LabOptions
+from testbed.lab.lab_requests import Replace, Row, Update
 
 if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a lab
     from testbed.lab.lab import Lab
 
 
-def plan_for(lab: Lab, request: Update) -> Plan:
-    """Return the plan for a request's demands, solved as the lab's first plan was.
+def plan_for(lab: Lab, request: Update | Replace) -> Plan:
+    """Return the plan that a request asks for in a lab; raises as `made_plan`."""
+    return made_plan(lab.plan.topology, lab.options, request)
+
+
+def made_plan(topology: Topology, options: LabOptions, request: Update | Replace) -> Plan:
+    """Return the plan for a request's demands, solved as the lab's first plan was, or the plan it gives, verified.
 
     Raises:
-        InputError: the network, the queues or the tables cannot serve the demands.
+        InputError: the network, the queues or the tables cannot serve the demands; the plan is no plan or one for
+            another network, or its tables break a promise.
         SolverError: the optimiser gave up.
     """
+    tables = pipeline_options(options.words)
+    if isinstance(request, Replace):
+        return _verified(request, topology, tables)
     # The optimiser takes a second to import, which a lab that is never updated should not cost.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
-    options = pipeline_options(lab.options.words)
-    demands = [_demand(lab, row, request.source, at) for at, row in enumerate(request.demands)]
-    require_served(options.layout, demands, request.source)
+    demands = [_demand(topology, options, row, request.source, at) for at, row in enumerate(request.demands)]
+    require_served(tables.layout, demands, request.source)
     try:
-        plan = solve(lab.plan.topology, demands, lab.options.tunnels_per_pair, source=request.source)
-        build_tables(plan, options)
+        plan = solve(topology, demands, options.tunnels_per_pair, source=request.source)
+        build_tables(plan, tables)
     except UnsoundError as error:
         raise InputError(request.source, key_path(error.where), error.problem, error.expected) from error
+    return plan
+
+
+def _verified(request: Replace, topology: Topology, options: PipelineOptions) -> Plan:
+    """Return a request's plan on the lab's links, whose capacities may differ from those that it was solved for."""
+    plan = plan_from_json(request.plan, request.source)
+    try:
+        require_same_network(plan, replace(plan, topology=topology, pairs=()))
+        plan = replace(plan, topology=topology)
+        tables = build_tables(plan, options)
+    except UnsoundError as error:
+        raise InputError(request.source, key_path(error.where), error.problem, error.expected) from error
+    found = Verifier(plan, tables, options).run(single_links(topology))
+    if not found.is_sound:
+        count = counted(len(found.violations), "promise")
+        raise InputError(request.source, "", f"the plan breaks {count}: {found.violations[0]}", "a plan that is sound")
     return plan
 
 
@@ -47,10 +79,10 @@ def require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) 
             raise InputError(source, "", f"a demand of priority {demand.priority}", expected)
 
 
-def _demand(lab: Lab, row: Row, source: str, at: int) -> Demand:
+def _demand(topology: Topology, options: LabOptions, row: Row, source: str, at: int) -> Demand:
     try:
-        demand = Demand(row.source, row.target, row.rate * lab.options.demand_factor, row.priority)
-        demand.require_nodes_of(lab.plan.topology)
+        demand = Demand(row.source, row.target, row.rate * options.demand_factor, row.priority)
+        demand.require_nodes_of(topology)
     except UnsoundError as error:
         raise InputError(source, key_path(("demands", at, *error.where)), error.problem, error.expected) from error
     return demand

@@ -3,12 +3,18 @@
 Clients are served in the order in which their lines are complete. None keeps the others waiting: each has
 `PATIENCE` seconds to send its request, and as many to read the answer. The time for carrying out requests does not
 count.
+
+A client may become a watcher, which gets lines until it goes or `end_watches` is called. One that does not read while
+`LONGEST_BACKLOG` bytes wait for it is told so and dropped.
 """
 
 from __future__ import annotations
 
+import math
+import os
 import selectors
 import socket
+import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -23,7 +29,13 @@ LONGEST_REQUEST = 1 << 22
 MOST_CLIENTS = 32
 """Served at a time; the others wait until one of these has gone."""
 
+MOST_WATCHERS = 16
+LONGEST_BACKLOG = 1 << 18
+"""Bytes, 1,000 events, beyond what the kernel's buffer of the connection holds."""
+
 _CHUNK = 1 << 16
+
+_BELL = object()
 
 Refusal = Callable[[str, str], bytes]
 
@@ -33,6 +45,7 @@ class _State(Enum):
     WAITS = "waits"
     LISTENS = "listens"
     LEAVES = "leaves"
+    WATCHES = "watches"
 
 
 @dataclass(eq=False)
@@ -55,6 +68,7 @@ class Reception:
         patience: seconds.
         most_clients: most clients at a time.
         longest_request: bytes.
+        longest_backlog: bytes that may wait for a watcher.
     """
 
     def __init__(
@@ -65,16 +79,23 @@ class Reception:
         patience: float = PATIENCE,
         most_clients: int = MOST_CLIENTS,
         longest_request: int = LONGEST_REQUEST,
+        longest_backlog: int = LONGEST_BACKLOG,
     ) -> None:
         self._listener = listener
         self._refusal = refusal
         self._patience = patience
         self._most_clients = most_clients
         self._longest_request = longest_request
+        self._longest_backlog = longest_backlog
         self._clients: set[Client] = set()
+        self._waiting: set[Client] = set()
+        self._watchers: set[Client] = set()
         self._finished: deque[Client | None] = deque()
         self._selector = selectors.DefaultSelector()
         self._left_at = time.monotonic()
+        self._ringing = threading.Lock()
+        self._bell: int | None = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._selector.register(self._bell, selectors.EVENT_READ, _BELL)
         listener.setblocking(False)
 
     def __enter__(self) -> Reception:
@@ -90,7 +111,7 @@ class Reception:
             self.close()
 
     def next(self) -> Client | None:
-        """Wait for a client and return it with its whole line; None for one that has gone or was refused."""
+        """Wait for a client and return it with its whole line; None for one that has gone or was refused, or a ring."""
         away = time.monotonic() - self._left_at
         for client in self._clients:
             client.deadline += away
@@ -99,8 +120,40 @@ class Reception:
         self._left_at = time.monotonic()
         return self._finished.popleft()
 
+    def ring(self) -> None:
+        """Make `next` return; any thread may call this, also when the reception is closed."""
+        with self._ringing:
+            if self._bell is not None:
+                os.eventfd_write(self._bell, 1)
+
+    @property
+    def watchers(self) -> int:
+        """Number of clients that watch."""
+        return len(self._watchers)
+
+    def watch(self, client: Client, lines: bytes) -> None:
+        """Make the client a watcher, which gets these lines first."""
+        self._waiting.discard(client)
+        client.state = _State.WATCHES
+        client.deadline = math.inf
+        self._watchers.add(client)
+        self._watch(client, selectors.EVENT_READ)
+        self._pass_on(client, lines)
+
+    def tell_watchers(self, lines: bytes) -> None:
+        """Send lines to all watchers."""
+        for client in list(self._watchers):
+            self._pass_on(client, lines)
+
+    def end_watches(self, line: bytes) -> None:
+        """Send the last line to all watchers, who have as long as others to read it."""
+        for client in list(self._watchers):
+            self._watchers.discard(client)
+            self.answer(client, bytes(client.answer) + line)
+
     def answer(self, client: Client, answer: bytes) -> None:
         """Send as much as the client reads at once; the rest follows later."""
+        self._waiting.discard(client)
         client.answer = memoryview(answer)
         client.state = _State.LISTENS
         client.deadline = time.monotonic() + self._patience
@@ -113,19 +166,28 @@ class Reception:
             self._turn(accepting=False)
 
     def close(self) -> None:
-        for client in [*self._clients, *filter(None, self._finished)]:
+        for client in [*self._clients, *self._waiting, *self._watchers]:
             client.connection.close()
         self._selector.close()
+        with self._ringing:
+            if self._bell is not None:
+                os.close(self._bell)
+            self._bell = None
 
     def _turn(self, *, accepting: bool) -> None:
         """Wait until a client can be read, answered or given up, and do so."""
-        self._watch_listener(accepting and len(self._clients) + len(self._finished) < self._most_clients)
+        self._watch_listener(accepting and len(self._clients) + len(self._waiting) < self._most_clients)
         left = min((client.deadline for client in self._clients), default=None)
         timeout = None if left is None else max(0.0, left - time.monotonic())
         for key, _ in self._selector.select(timeout):
             client: Client | None = key.data
-            if client is None:
+            if key.data is _BELL:
+                os.eventfd_read(key.fd)
+                self._finished.append(None)
+            elif client is None:
                 self._accept()
+            elif client.state is _State.WATCHES:
+                self._attend(client)
             elif client.state is _State.LISTENS:
                 self._send(client)
             else:
@@ -174,8 +236,42 @@ class Reception:
             self._drop(client)
             self._finished.append(None)
 
+    def _pass_on(self, client: Client, lines: bytes) -> None:
+        """Send lines to a watcher, or drop one that does not keep up."""
+        client.answer = memoryview(bytes(client.answer) + lines)
+        if self._sent_some(client) and len(client.answer) > self._longest_backlog:
+            unfinished, _, _ = bytes(client.answer).partition(b"\n")
+            self._watchers.discard(client)
+            problem = f"this watcher has not read {len(client.answer)} bytes and is dropped"
+            self.answer(client, unfinished + b"\n" + self._refusal(problem, "one that reads"))
+
+    def _attend(self, client: Client) -> None:
+        """Send a watcher what waits for it; let it go when it has gone or says something."""
+        if client.answer:
+            self._sent_some(client)
+        try:
+            client.connection.recv(_CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self._drop(client)
+
+    def _sent_some(self, client: Client) -> bool:
+        """Send what a watcher reads at once; return False if it has gone."""
+        try:
+            client.answer = client.answer[client.connection.send(client.answer) :]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._drop(client)
+            return False
+        self._watch(client, selectors.EVENT_READ | (selectors.EVENT_WRITE if client.answer else 0))
+        return True
+
     def _hand_out(self, client: Client) -> None:
         self._clients.remove(client)
+        self._waiting.add(client)
         self._selector.unregister(client.connection)
         client.state = _State.WAITS
         self._finished.append(client)
@@ -220,6 +316,7 @@ class Reception:
 
     def _drop(self, client: Client) -> None:
         self._clients.discard(client)
+        self._watchers.discard(client)
         if client.connection in self._selector.get_map():
             self._selector.unregister(client.connection)
         client.connection.close()

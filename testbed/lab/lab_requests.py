@@ -1,13 +1,18 @@
-"""Requests to the lab service: their one declared shape, and the reading of a line as one of them. Pure data."""
+"""Requests to the lab service: their one declared shape, and the reading of a line as one of them. Pure data.
+
+Every request and every answer names the version of this protocol. Programs of another version get one clear refusal.
+"""
 
 from __future__ import annotations
 
 import json
 import math
 from dataclasses import dataclass
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from kuijia_base.errors import InputError, quoted
+
+VERSION = 1
 
 LONGEST_NAME = 256
 """Characters of a node's name."""
@@ -17,18 +22,38 @@ LONGEST_SOURCE = 4096
 
 MOST_DEMANDS = 100_000
 MOST_PRIORITY = 255
+MOST_FLOW_RATE = 100_000.0
+MOST_FLOW_SECONDS = 86_400
+_FLOW_MEMBERS = {"source", "target", "kind", "rate", "seconds", "priority"}
 _MOST_DIGITS = 20
 _SHOWN_CHARACTERS = 200
 _SOURCE = "lab"
-_KNOWN = "status, fail, heal, update, enter or down"
+_KNOWN = (
+    "status, counters, topology, plan, log, watch, fail, heal, update, replace, withdraw, start-flow, stop-flow,"
+    " scheme, enter or down"
+)
 _ROW = "[SOURCE, TARGET, RATE, PRIORITY]"
 
 
 @dataclass(frozen=True)
 class Look:
-    """A request that only reads: the state of the lab, or the topology of its plan."""
+    """A request that only reads: the state of the lab, its counters, its plan, or the plan's topology."""
 
-    what: Literal["status", "topology"]
+    what: Literal["status", "counters", "topology", "plan"]
+
+
+@dataclass(frozen=True)
+class Log:
+    """A request for the events with a number above `after`."""
+
+    after: int
+
+
+@dataclass(frozen=True)
+class Watch:
+    """A request for events as they happen; with `after` also for earlier ones with a number above it."""
+
+    after: int | None
 
 
 @dataclass(frozen=True)
@@ -38,6 +63,14 @@ class Switch:
     what: Literal["fail", "heal"]
     a: str
     b: str
+
+
+@dataclass(frozen=True)
+class SwitchNode:
+    """A request to cut all links of a node, or to restore them."""
+
+    what: Literal["fail", "heal"]
+    node: str
 
 
 @dataclass(frozen=True)
@@ -59,6 +92,45 @@ class Update:
 
 
 @dataclass(frozen=True)
+class Replace:
+    """A request to replace the plan by this one, in its JSON form; messages call it `source`."""
+
+    plan: dict[str, Any]
+    source: str
+
+
+@dataclass(frozen=True)
+class Withdraw:
+    """A request to take the plan out of force, or the update that is under way."""
+
+
+@dataclass(frozen=True)
+class StartFlow:
+    """A request for an iperf3 flow between two hosts: by UDP at `rate` Mbit/s, or by TCP as fast as it can."""
+
+    source: str
+    target: str
+    kind: Literal["udp", "tcp"]
+    rate: float | None
+    seconds: int
+    priority: int
+
+
+@dataclass(frozen=True)
+class StopFlow:
+    """A request to end a flow before its time."""
+
+    flow: str
+
+
+@dataclass(frozen=True)
+class ChooseScheme:
+    """A request for another scheme."""
+
+    scheme: str
+
+
+@dataclass(frozen=True)
 class Enter:
     """A request for what a program needs to run in a node's host."""
 
@@ -70,28 +142,90 @@ class Down:
     """A request to take the lab down."""
 
 
-Request = Look | Switch | Update | Enter | Down
+Change = Switch | SwitchNode | Update | Replace | Withdraw | StartFlow | StopFlow | ChooseScheme
+Request = Look | Log | Watch | Change | Enter | Down
 
 
 def parse_request(line: bytes) -> Request:
     """Return the request on a line of JSON.
 
     Raises:
-        InputError: the line is no UTF-8, no JSON or no request; the place is the member at fault.
+        InputError: the line is no UTF-8, no JSON, of another version or no request; the place is the member at fault.
     """
     request = _json(line)
+    if isinstance(request, dict) and "do" in request:
+        _require_version(request.pop("version", None))
+    found = _look(request) or _change(request)
+    if found is None:
+        raise InputError(_SOURCE, "", f"unknown request {_shown(request)}", _KNOWN)
+    return found
+
+
+def _require_version(version: object) -> None:
+    if type(version) is not int or version != VERSION:
+        problem = "a request without a version" if version is None else f"a request of version {_shown(version)}"
+        expected = f"version {VERSION}, which this lab speaks: use the Kuijia that started it"
+        raise InputError(_SOURCE, "", problem, expected)
+
+
+def _look(request: object) -> Request | None:
     match request:
-        case {"do": "status" | "topology" as look, **rest} if not rest:
+        case {"do": "status" | "counters" | "topology" | "plan" as look, **rest} if not rest:
             return Look(look)
-        case {"do": "fail" | "heal" as what, "a": a, "b": b, **rest} if not rest:
-            return Switch(what, _name(a, "a"), _name(b, "b"))
-        case {"do": "update", "demands": demands, "source": source, **rest} if not rest:
-            return Update(_rows(demands), _text(source, "source", LONGEST_SOURCE))
+        case {"do": "log", "after": after, **rest} if not rest:
+            return Log(_whole(after, "after"))
+        case {"do": "watch", **rest} if not rest.keys() - {"after"}:
+            after = rest.get("after")
+            return Watch(None if after is None else _whole(after, "after"))
         case {"do": "enter", "node": node, **rest} if not rest:
             return Enter(_name(node, "node"))
         case {"do": "down", **rest} if not rest:
             return Down()
-    raise InputError(_SOURCE, "", f"unknown request {_shown(request)}", _KNOWN)
+    return None
+
+
+def _change(request: object) -> Change | None:  # noqa: PLR0911  # one branch a request
+    match request:
+        case {"do": "fail" | "heal" as what, "a": a, "b": b, **rest} if not rest:
+            return Switch(what, _name(a, "a"), _name(b, "b"))
+        case {"do": "fail" | "heal" as what, "node": node, **rest} if not rest:
+            return SwitchNode(what, _name(node, "node"))
+        case {"do": "update", "demands": demands, "source": source, **rest} if not rest:
+            return Update(_rows(demands), _text(source, "source", LONGEST_SOURCE))
+        case {"do": "replace", "plan": plan, "source": source, **rest} if not rest:
+            if not isinstance(plan, dict):
+                _refuse("plan", plan, "a plan in JSON")
+            return Replace(plan, _text(source, "source", LONGEST_SOURCE))
+        case {"do": "withdraw", **rest} if not rest:
+            return Withdraw()
+        case {"do": "start-flow", **wish} if wish.keys() == _FLOW_MEMBERS:
+            return _flow(wish)
+        case {"do": "stop-flow", "flow": flow, **rest} if not rest:
+            return StopFlow(_name(flow, "flow"))
+        case {"do": "scheme", "scheme": scheme, **rest} if not rest:
+            return ChooseScheme(_name(scheme, "scheme"))
+    return None
+
+
+def _flow(request: dict[Any, Any]) -> StartFlow:
+    kind, rate = request["kind"], request["rate"]
+    if kind not in ("udp", "tcp"):
+        _refuse("kind", kind, "udp or tcp")
+    if kind == "tcp" and rate is not None:
+        _refuse("rate", rate, "null for TCP, which sends as fast as it can")
+    if kind == "udp" and not 0 < _rate(rate, "rate") <= MOST_FLOW_RATE:
+        _refuse("rate", rate, f"more than 0 and at most {MOST_FLOW_RATE:g} Mbit/s")
+    seconds = request["seconds"]
+    if type(seconds) is not int or not 1 <= seconds <= MOST_FLOW_SECONDS:
+        _refuse("seconds", seconds, f"a whole number from 1 to {MOST_FLOW_SECONDS}")
+    return StartFlow(
+        _name(request["source"], "source"),
+        _name(request["target"], "target"),
+        kind,
+        None if kind == "tcp" else float(rate),
+        seconds,
+        _priority(request["priority"], "priority"),
+    )
 
 
 def _json(line: bytes) -> object:
@@ -144,6 +278,12 @@ def _rate(value: object, place: str) -> float:
 def _priority(value: object, place: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MOST_PRIORITY:
         _refuse(place, value, f"a whole number from 0 to {MOST_PRIORITY}")
+    return value
+
+
+def _whole(value: object, place: str) -> int:
+    if type(value) is not int or value < 0:
+        _refuse(place, value, "a whole number, zero or more")
     return value
 
 

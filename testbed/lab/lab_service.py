@@ -2,9 +2,10 @@
 
 `python -m testbed.lab.lab_service` reads its order as JSON from standard input and reports its progress on standard
 output as JSON lines until the lab is up; it gives up when its parent process dies before. Then it serves one JSON
-request per connection: {"do": "status" | "topology" | "down"}, {"do": "fail" | "heal", "a": ..., "b": ...},
-{"do": "update", "demands": [[SOURCE, TARGET, RATE, PRIORITY], ...], "source": ...} or {"do": "enter", "node": ...} is
-answered by {"result": ...} or {"error": ..., "exit_status": ...}.
+request per connection (`testbed.lab.lab_requests`), such as {"version": 1, "do": "status"} or {"version": 1, "do":
+"fail", "a": ..., "b": ...}. The answer is {"version": 1, "result": ...} or {"version": 1, "error": ..., "exit_status":
+...}. After {"version": 1, "do": "watch"} and its answer come {"version": 1, "event": ...} and at last {"version": 1,
+"end": ...}.
 
 Only the request "down" ends the service, with one exception: a change of the lab that fails for an unforeseen
 reason. Then the lab's state is unknown; the service takes the lab down, says so to the client, to its log and to
@@ -20,36 +21,27 @@ import signal
 import socket
 import sys
 import syslog
-import time
-import traceback
-from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from types import FrameType
-from typing import Any, TextIO
+from typing import TextIO
 
-from kuijia_base.errors import InputError, KuijiaError, quoted
+from kuijia_base.errors import InputError, KuijiaError
 from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
+from testbed.lab.lab_client import ask_lab
+from testbed.lab.lab_journal import Journal
+from testbed.lab.lab_metrics import metrics_page
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_order import SOCKET_NAME, Order
-from testbed.lab.lab_plans import plan_for
+from testbed.lab.lab_plan_maker import PlanMaker
 from testbed.lab.lab_reception import Reception
-from testbed.lab.lab_requests import Down, Enter, Look, Request, Switch, Update, parse_request
-from testbed.machine.errors import TestbedError
+from testbed.lab.lab_serving import BrokenLabError, Service, refused
+from testbed.lab.lab_spotter import Spotter
 from testbed.machine.run_directory import become_background_lab
 
 LOG_NAME = "service.log"
-LONGEST_LOG = 1 << 20
-_LONGEST_MESSAGE = 2000
-_SHOWN_BYTES = 200
 _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 _libc = ctypes.CDLL(None, use_errno=True)
-
-
-class BrokenLabError(TestbedError):
-    """A change has left the lab in an unknown state; it has been taken down."""
 
 
 class _Terminated(BaseException):
@@ -64,19 +56,24 @@ def main() -> int:
     try:
         plan, options = _read_order(sys.stdin)
         with (
+            metrics_page(options.metrics, lambda: ask_lab("status")) as page,
             become_background_lab(),
             Lab(plan, options, lambda line: _tell(report=line)) as lab,
             _listener(lab.directory / SOCKET_NAME) as listener,
-            Reception(listener, _refused) as reception,
+            Reception(listener, refused) as reception,
+            PlanMaker() as maker,
+            Spotter(lab, journal := Journal()) as spotter,
+            Service(lab, reception, journal, maker.make, maker.give_up, spotter.end) as service,
         ):
             status = lab.status()
+            if page is not None:
+                page.start()
             _signal_when_parent_dies(None)
             _tell(ready=status)
             _detach(sys.stdout, Path(os.devnull))
             # No output is read from now on; the process that started this one must not wait for more.
             _detach(sys.stderr, lab.directory / LOG_NAME)
-            while answer_one(lab, reception):
-                pass
+            service.serve()
     except BrokenLabError as error:
         # Its own log goes with the lab.
         syslog.syslog(syslog.LOG_ERR, f"kuijia lab: {error}")
@@ -147,88 +144,6 @@ def _detach(stream: TextIO, path: Path) -> None:
     """Redirect what we and the programs that we start write to the stream into a file."""
     with path.open("ab") as target:
         os.dup2(target.fileno(), stream.fileno())
-
-
-def answer_one(lab: Lab, reception: Reception) -> bool:
-    """Carry one request out and answer it, or see a client off that made none; False after the last request.
-
-    Raises:
-        BrokenLabError: a change failed for an unforeseen reason; the lab has been taken down.
-    """
-    client = reception.next()
-    if client is None:
-        return True
-    line = bytes(client.line)
-    try:
-        change = _prepared(lab, parse_request(line))
-    except KuijiaError as error:
-        reception.answer(client, _refusal(error))
-        return True
-    except Exception as error:  # noqa: BLE001  # whatever it is, nothing of the lab has been touched
-        _log_failure(line)
-        reception.answer(client, _refusal(_unforeseen(error)))
-        return True
-    try:
-        reception.answer(client, _answer({"result": change()}))
-    except KuijiaError as error:
-        reception.answer(client, _refusal(error))
-    except Exception as error:
-        _log_failure(line)
-        broken = BrokenLabError(f"{_unforeseen(error)}; the lab is taken down, as its state is not known")
-        try:
-            lab.stop()
-        finally:
-            reception.answer(client, _refusal(broken))
-        raise broken from error
-    return lab.is_running
-
-
-def _prepared(lab: Lab, request: Request) -> Callable[[], object]:
-    """Do the part that changes nothing of the lab; return the rest as a function, which gives the result."""
-    match request:
-        case Look("topology"):
-            found = plan_to_json(lab.plan)["topology"]
-        case Look():
-            found = lab.status()
-        case Enter(node):
-            found = lab.environment_of(node)
-        case Switch("fail", a, b):
-            return lambda: asdict(lab.fail(a, b))
-        case Switch(_, a, b):
-            return lambda: asdict(lab.heal(a, b))
-        case Update():
-            plan = plan_for(lab, request)
-            return lambda: asdict(lab.update(plan))
-        case Down():
-            return lab.stop
-    return lambda: found
-
-
-def _answer(message: dict[str, Any]) -> bytes:
-    return json.dumps(message).encode() + b"\n"
-
-
-def _refusal(error: KuijiaError) -> bytes:
-    text = " ".join(str(error).splitlines())
-    if len(text) > _LONGEST_MESSAGE:
-        text = f"{text[:_LONGEST_MESSAGE]}..."
-    return _answer({"error": text, "exit_status": error.exit_status})
-
-
-def _refused(problem: str, expected: str) -> bytes:
-    return _refusal(InputError("lab", "", problem, expected))
-
-
-def _unforeseen(error: Exception) -> TestbedError:
-    return TestbedError(f"the lab failed at the request with {type(error).__name__}: {quoted(str(error))}")
-
-
-def _log_failure(line: bytes) -> None:
-    """Write the exception under way to standard error, which is the log, with the beginning of the request."""
-    if os.fstat(sys.stderr.fileno()).st_size > LONGEST_LOG:
-        return
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} failed at {line[:_SHOWN_BYTES]!r}\n{traceback.format_exc()}\n")
-    sys.stderr.flush()
 
 
 if __name__ == "__main__":

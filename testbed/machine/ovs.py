@@ -74,6 +74,9 @@ class Ovs:
     def switch_pid(self) -> int:
         return self._read_pid("ovs-vswitchd")
 
+    def database_pid(self) -> int:
+        return self._read_pid("ovsdb-server")
+
     def vsctl(self, *arguments: str) -> str:
         """Run `ovs-vsctl`, which waits until the switch has applied the change."""
         return run_command(["ovs-vsctl", f"--db={self.database}", "--timeout=20", *arguments])
@@ -107,8 +110,21 @@ class PrivateOvs(Ovs):
         run_command(["ovsdb-tool", "create", str(database), str(_schema())])
         self._start_daemon("ovsdb-server", str(database), f"--remote=p{self.database}")
         self.vsctl("--no-wait", "init")
+        self.start_switches()
+
+    def start_switches(self) -> None:
+        """Start the daemon of all switches, which makes them as the database has them, with empty tables."""
         self._start_daemon("ovs-vswitchd", self.database)
         give_priority(self.switch_pid(), SWITCH_NICENESS)
+
+    def kill_switches(self) -> None:
+        """End the daemon of all switches as a crash would."""
+        handle = os.pidfd_open(self.switch_pid())
+        try:
+            send_signal(handle, signal.SIGKILL)
+            wait_for_end(handle, None)
+        finally:
+            os.close(handle)
 
     def stop(self) -> None:
         """End both daemons and delete their files; a daemon that does not answer is killed."""

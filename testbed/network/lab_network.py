@@ -19,7 +19,7 @@ from testbed.machine.ovs import Datapath
 from testbed.machine.programs import Program
 from testbed.network.bfd import EndState
 from testbed.network.calibration import LinkCalibration
-from testbed.network.queue_counters import QueueCounters
+from testbed.network.queue_counters import PortCounters, QueueCounters
 
 
 class SiteHost(Protocol):
@@ -126,6 +126,9 @@ class LabNetwork(Protocol):
 
     def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
         """Return the counters of a port's queues."""
+
+    def queue_counters_of(self, ports: Iterable[tuple[str, int]]) -> dict[tuple[str, int], PortCounters]:
+        """Return the counters of many ports, given by switch and number, with the fault of a port in their place."""
 
     def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
         """Measure every link; `report` receives a line about repeated measurements."""

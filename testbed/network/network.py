@@ -7,7 +7,7 @@ It is built in the network namespace of the thread that calls `start`, normally 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
 from pathlib import Path
@@ -52,7 +52,7 @@ from testbed.network.machine_objects import (
 from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
 from testbed.network.network_options import NetworkOptions
-from testbed.network.queue_counters import QueueCounters, read_queue_counters
+from testbed.network.queue_counters import PortCounters, QueueCounters, read_all_queue_counters, read_queue_counters
 from testbed.network.queues import htb_commands, interface_rate_commands, tag_filter_commands
 
 _T = TypeVar("_T")
@@ -132,7 +132,12 @@ class Network:
         A switch whose attempt fails tries again after 1, 2, 4 and then every 8 seconds: Open vSwitch 3.1 ignores its
         setting `max_backoff`.
         """
-        self.ovs.vsctl(*_flat(controller_arguments(bridge, controller_port) for bridge in self._bridges))
+        self.connect_each(dict.fromkeys(self.topology.nodes, controller_port))
+
+    def connect_each(self, ports: Mapping[str, int]) -> None:
+        """Connect each switch to its own TCP port of 127.0.0.1, in place of what it was connected to."""
+        pairs = zip(self.topology.nodes, self._bridges, strict=True)
+        self.ovs.vsctl(*_flat(controller_arguments(bridge, ports[switch]) for switch, bridge in pairs))
 
     def stop(self) -> None:
         """End the hosts' programs and remove everything; has no effect if nothing was started."""
@@ -249,6 +254,9 @@ class Network:
     def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
         return read_queue_counters(self.interface(switch, port), self.layout)
 
+    def queue_counters_of(self, ports: Iterable[tuple[str, int]]) -> dict[tuple[str, int], PortCounters]:
+        return read_all_queue_counters({each: self.interface(*each) for each in ports}, self.layout)
+
     def calibrate(self, report: Callable[[str], None]) -> tuple[LinkCalibration, ...]:
         return calibrate(self, report=report)
 
@@ -361,6 +369,10 @@ class Network:
             forget_origin(self.interface(site.switch, site.port) for site in self.wiring.sites)
             return
         run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
+        self.enlarge_send_buffer()
+
+    def enlarge_send_buffer(self) -> None:
+        """Give the switches' daemon room for the packets of all queues (`testbed.links.send_buffer`)."""
         # Open vSwitch creates its sending socket for the first packet it sends, and one socket serves all ports.
         first = next(bridge for bridge in self._bridges if bridge.ports)
         packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:{first.ports[0].number}"

@@ -10,7 +10,7 @@ import pytest
 import kuijia
 from docs.site import api_pages
 
-SLOW = {"cvxpy", "highspy", "matplotlib", "mininet", "networkx", "numpy", "os_ken", "pandas", "scipy"}
+SLOW = {"cvxpy", "highspy", "matplotlib", "mininet", "networkx", "numpy", "os_ken", "pandas", "rich", "scipy"}
 
 
 def modules_after(code: str) -> set[str]:
@@ -35,6 +35,13 @@ def test_no_name_of_it_brings_the_optimiser_or_a_controller_along_before_it_is_c
     seen = modules_after("import kuijia\nfor name in kuijia.__all__: getattr(kuijia, name)")
     assert "te_solver" in seen
     assert not seen & {"cvxpy", "highspy", "matplotlib", "mininet", "os_ken", "pandas"}
+
+
+def test_a_mistyped_name_is_asked_about() -> None:
+    outcome = subprocess.run(
+        [sys.executable, "-c", "import kuijia; kuijia.slove"], capture_output=True, text=True, check=False
+    )
+    assert "Did you mean: 'solve'?" in outcome.stderr
 
 
 def test_every_name_is_there_and_listed() -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import kuijia
 from kuijia.api import solve_effort
 from kuijia.api.solve_effort import Watch
 from kuijia.cli.main import main
@@ -100,3 +101,19 @@ def test_many_demands_are_solved_in_parts_unless_one_program_is_asked_for(
         printed = capsys.readouterr()
         assert "parts" not in printed.err
         assert "below the optimum" not in printed.out
+
+
+def test_what_if_solves_many_demands_in_parts_for_schemes_that_take_any_plan(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(effort, "PAIRS_OF_ONE_PROGRAM", 4)
+    monkeypatch.setattr(effort, "PAIRS_OF_A_PART", 3)
+    command = ["whatif", "gscale", "gscale", "--sample", "1", "--schemes"]
+    assert main([*command, "kuijia,ffc"]) == 0
+    note = "note: gscale: 5 demands are solved in 2 parts, nearly as well (docs/te_solver.md#large-networks); "
+    assert f"{note}--partitions 1 solves them as one program" in capsys.readouterr().err.splitlines()
+    for others in (["ffc"], ["kuijia", "--partitions", "1"], ["kuijia", "--objective", "max-min"]):
+        assert main([*command, *others]) == 0
+        assert "parts" not in capsys.readouterr().err
+    found = kuijia.whatif("gscale", schemes="kuijia", sample=1)
+    assert [each for each in found.notes if "2 parts" in each]

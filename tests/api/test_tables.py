@@ -54,6 +54,7 @@ def test_a_trace_is_that_of_the_command(fig1: kuijia.Plan, plan_file: Path, caps
     assert f"{found.text()}\n" == capsys.readouterr().out
     assert main(["trace", str(plan_file), "s1->s4", "--json"]) == 0
     assert kuijia.trace(fig1, "s1->s4").to_json() == json.loads(capsys.readouterr().out)
+    assert kuijia.trace(fig1, ("s1", "s4")).text() == kuijia.trace(fig1, "s1->s4").text()
     assert (found.nodes, repr(found)) == (("s1", "s4"), "Trace('delivered to the host: s1-s4')")
 
 

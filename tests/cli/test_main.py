@@ -24,6 +24,12 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
         (["slove"], "argument VERB: invalid choice: 'slove' (did you mean solve?) (choose from"),
         (["topology", "descrbe", "gscale"], "argument ACTION: invalid choice: 'descrbe' (did you mean describe?)"),
         (["solve", "fig1", "fig1", "--objective", "max-mn"], "invalid choice: 'max-mn' (did you mean max-min?)"),
+        (
+            ["solve", "fig1", "fig1", "--tunels", "2"],
+            "kuijia solve: unrecognized arguments: --tunels 2 (did you mean --tunnels?)",
+        ),
+        (["list", "all"], "kuijia list: unrecognized arguments: all\n"),
+        (["packet", "fig1", "--transport", "cubicc"], "'cubicc' is unknown (did you mean cubic?)"),
         (["run", "tabel2"], "experiment:tabel2: is unknown, expected one of table2"),
     ],
 )

@@ -37,6 +37,14 @@ def test_the_help_on_an_experiment_has_its_options_and_no_others(capsys: pytest.
     assert "--workers" in help_of(capsys, "cqrd-exp1")
 
 
+def test_the_help_on_an_experiment_names_its_own_backends_and_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    shown = " ".join(help_of(capsys, "fig10").split())
+    assert "--backend {emulation,flow,packet,boxes} backend to measure on (default: emulation)" in shown
+    assert "results/fig10-TIME" in shown
+    assert "--backend {boxes,emulation,flow,packet,tables}" in " ".join(help_of(capsys).split())
+    assert "\n  --backend" not in help_of(capsys, "fig8")
+
+
 def test_options_may_stand_before_the_experiment(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--cut" in help_of(capsys, "--quick", "table2", "--cut", "s1-s2")
 

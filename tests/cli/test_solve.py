@@ -248,7 +248,7 @@ def test_the_same_input_gives_the_same_bytes_in_another_process(objective: str, 
         (
             "line.yaml line.csv --objective ffc",
             (
-                "option:--protect: every pair can be cut off by 1 failed edge, "
+                "option:--objective: every pair can be cut off by 1 failed edge, "
                 "expected tunnels that have no edge in common"
             ),
         ),

@@ -23,6 +23,7 @@ SLOW = {
     "networkx",
     "os_ken",
     "pandas",
+    "rich",
     "ryu",
     "scipy",
     "topohub",

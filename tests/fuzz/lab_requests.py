@@ -8,17 +8,38 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-UPDATE = {"do": "update", "demands": [["s1", "s4", 10, 0]], "source": "demands.csv"}
-VALID: tuple[dict[str, Any], ...] = (
+from te_solver.plan_file import plan_to_json
+from tests.kuijia_app.plans import motivation_plan
+
+_FLOW = {"source": "s1", "target": "s4", "kind": "udp", "rate": 5.5, "seconds": 10, "priority": 0}
+_LOOKS: tuple[dict[str, Any], ...] = (
     {"do": "status"},
+    {"do": "counters"},
     {"do": "topology"},
+    {"do": "plan"},
+    {"do": "log", "after": 0},
+    {"do": "watch"},
+    {"do": "watch", "after": 3},
     {"do": "enter", "node": "s1"},
+)
+_CHANGES: tuple[dict[str, Any], ...] = (
     {"do": "fail", "a": "s1", "b": "s2"},
     {"do": "heal", "a": "s1", "b": "s2"},
-    {"do": "down"},
-    UPDATE,
+    {"do": "fail", "node": "s1"},
+    {"do": "heal", "node": "s1"},
+    {"do": "update", "demands": [["s1", "s4", 10, 0]], "source": "demands.csv"},
     {"do": "update", "demands": [["s1", "s4", 10.5, 0], ["s4", "s1", 3, 0]], "source": "demands.csv"},
+    {"do": "replace", "plan": plan_to_json(motivation_plan()), "source": "plan.json"},
+    {"do": "withdraw"},
+    {"do": "start-flow", **_FLOW},
+    {"do": "start-flow", **_FLOW, "kind": "tcp", "rate": None},
+    {"do": "stop-flow", "flow": "f1"},
+    {"do": "scheme", "scheme": "kuijia"},
+    {"do": "down"},
 )
+LOOKS = tuple({"version": 1, **each} for each in _LOOKS)
+VALID = (*LOOKS, *({"version": 1, **each} for each in _CHANGES))
+UPDATE = next(each for each in VALID if each["do"] == "update")
 
 _TEXTS = {
     "@deep-list@": "[" * 5000 + "]" * 5000,
@@ -39,6 +60,10 @@ _VALUES: tuple[Any, ...] = (
     *_TEXTS,
     *(None, True, False, -1, 0, 1, 7, 255, 256, 1 << 63, -0.0, 1e308, 5e-324, "", "s1", "s4", "s9", "down", "1"),
     *("s1\n", "\0", "é" * 300, "../../x", [], {}, [[]], ["s1"], {"do": "status"}, ["s1", "s4", 1, 0]),
+)
+_MEMBERS = (
+    *("version", "do", "a", "b", "node", "demands", "plan", "flow", "scheme", "after", "kind", "rate", "seconds"),
+    *("priority", "source", "target", "x" * 500, ""),
 )
 _BYTES = (b"\0", b"\n", b"\r\n", b"\xff", b"\xc0\x80", b'"', b"{", b"}", b"[", b"]", b",", b":", b"\\", b"\xef\xbb\xbf")
 
@@ -79,7 +104,7 @@ def _client(random: Random) -> Said:
     manner = random.choice(_MANNERS)
     if random.random() < 0.1:
         # Looks alone: cutting a link twice is rightly refused.
-        return Said(json.dumps(random.choice(VALID[:3])).encode(), "whole", valid=True)
+        return Said(json.dumps(random.choice(LOOKS)).encode(), "whole", valid=True)
     request: Any = json.loads(json.dumps(random.choice(VALID)))
     for _ in range(random.choice((0, 1, 1, 1, 2, 3))):
         request = _changed(random, request)
@@ -101,7 +126,7 @@ def _changed(random: Random, value: Any) -> Any:  # noqa: ANN401  # JSON
             case 0:
                 del value[at]
             case 1 if isinstance(value, dict):
-                value[random.choice(("do", "a", "b", "node", "demands", "source", "x" * 500, ""))] = _value(random)
+                value[random.choice(_MEMBERS)] = _value(random)
             case 1 if isinstance(value, list):
                 value.insert(at, _value(random))
             case 2 if isinstance(value, list):

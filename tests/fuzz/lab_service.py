@@ -32,6 +32,8 @@ _GROWTH_MB = 64.0
 """Memory that lines of 4 MB, held for eight clients at once, may leave in the allocator."""
 
 _MOST_BYTES = 1 << 23
+_WATCHES = b'{"version": 1, "result": {"watching": true'
+"""Beginning of the answer to a watcher, whose connection the service does not close."""
 
 
 class LabService(LiveTarget):
@@ -117,7 +119,7 @@ class _Service:
             for _, connection in connections:
                 connection.close()
         with self._connect() as connection:
-            probe = Said(b'{"do": "enter", "node": "s1"}', "whole", valid=True)
+            probe = Said(b'{"version": 1, "do": "enter", "node": "s1"}', "whole", valid=True)
             _say(probe, connection)
             _require_answer(probe, connection)
 
@@ -176,9 +178,9 @@ def _require_answer(said: Said, connection: socket.socket) -> None:
     if len(lines) != 1 or not answer.endswith(b"\n"):
         raise BrokenContractError(f"{len(lines)} lines instead of one answer")
     match json.loads(answer):
-        case {"result": _, **rest} if not rest:
+        case {"version": 1, "result": _, **rest} if not rest:
             return
-        case {"error": str(message), "exit_status": 2, **rest} if not rest:
+        case {"version": 1, "error": str(message), "exit_status": 2, **rest} if not rest:
             if "\n" in message or len(message) > _LONGEST_MESSAGE:
                 raise BrokenContractError(f"an error message of {len(message)} characters")
             if said.valid:
@@ -188,13 +190,15 @@ def _require_answer(said: Said, connection: socket.socket) -> None:
 
 
 def _heard(connection: socket.socket) -> bytes:
-    """Return all that comes until the service closes the connection."""
+    """Return all that comes until the service closes the connection, or the first line of a watcher, who then goes."""
     heard = bytearray()
     with suppress(ConnectionResetError):  # the end as those see it who have said more than is listened to
         while chunk := connection.recv(1 << 16):
             heard += chunk
             if len(heard) > _LONGEST_ANSWER:
                 raise BrokenContractError("an answer without end")
+            if heard.startswith(_WATCHES) and b"\n" in heard:
+                return bytes(heard[: heard.index(b"\n") + 1])
     return bytes(heard)
 
 

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 from testbed.lab.lab_reception import Reception
-from testbed.lab.lab_service import _listener, _refused, answer_one
+from testbed.lab.lab_service import _listener
+from testbed.lab.lab_serving import Service, refused
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
 
@@ -20,11 +21,14 @@ class _LastingLab(MakeBelieveLab):
 def main() -> None:
     path, patience = sys.argv[1:]
     lab = _LastingLab(padding=10_000)
-    with _listener(Path(path)) as listener, Reception(listener, _refused, patience=float(patience)) as reception:
+    with (
+        _listener(Path(path)) as listener,
+        Reception(listener, refused, patience=float(patience)) as reception,
+        Service(lab, reception) as service,
+    ):
         sys.stdout.write("listening\n")
         sys.stdout.flush()
-        while answer_one(lab, reception):
-            pass
+        service.serve()
 
 
 if __name__ == "__main__":

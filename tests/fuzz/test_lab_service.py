@@ -28,7 +28,7 @@ def test_the_service_answers_requests_of_any_kind(report: Report) -> None:
 
 
 def test_a_failing_case_is_kept_so_that_it_can_be_repeated(report: Report) -> None:
-    refused = [Said(b'{"do": "dance"}', "whole", valid=True), Said(b"\xff", "pieces")]
+    refused = [Said(b'{"version": 1, "do": "dance"}', "whole", valid=True), Said(b"\xff", "pieces")]
     content = case_to_bytes(refused)
     assert case_from_bytes(content) == refused
     LabService().repeat(content, report)

@@ -43,7 +43,9 @@ def pair(switches: DummySwitches, tmp_path: Path) -> Iterator[list[ControllerPro
         peers = Peers(addresses[number], (addresses[1 - number],))
         words = OptionWords()
         plan_file = directory / "plan.json"
-        members.append(ControllerProcess(directory, plan_file, words, "os-ken", Listening(listening), peers=peers))
+        member = ControllerProcess(directory, plan_file, words, "os-ken", Listening(listening))
+        member.peers = peers
+        members.append(member)
     try:
         for each in members:
             each.start()

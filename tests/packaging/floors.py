@@ -26,9 +26,9 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
     "simulator.planned": (
-        "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.liveness"
-        " kuijia_app.control.plan_update kuijia_app.control.reconciliation kuijia_app.control.rollout"
-        " kuijia_app.control.sender"
+        "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.flap_damping"
+        " kuijia_app.control.liveness kuijia_app.control.plan_update kuijia_app.control.reconciliation"
+        " kuijia_app.control.rollout kuijia_app.control.sender"
     ),
     "kuijia_app.discovery": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
@@ -50,7 +50,16 @@ ROOMS = {
     ),
     "testbed.lab": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.liveness"
-        " kuijia_app.control.plan_update testbed.machine testbed.uml testbed.links testbed.network testbed.controllers"
+        " kuijia_app.control.plan_update kuijia_app.proof testbed.machine testbed.uml testbed.links testbed.network"
+        " testbed.traffic testbed.controllers"
+    ),
+    "testbed.web": (
+        "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables kuijia_app.proof"
+        " kuijia_app.control.plan_update testbed.machine testbed.lab"
+    ),
+    "testbed.chaos": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log testbed.machine testbed.links"
+        " testbed.network testbed.traffic testbed.lab"
     ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",
@@ -68,8 +77,8 @@ ROOMS = {
     "experiments.flashpass": _COMPUTED,
     "experiments.hermes": _COMPUTED,
     "experiments.fig4": _COMPUTED,
-    "experiments.update": _MEASURED,
-    "experiments.recovery": _MEASURED,
+    "experiments.update": f"{_MEASURED} simulator",
+    "experiments.recovery": f"{_MEASURED} simulator",
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
     "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",

@@ -16,8 +16,11 @@ EXTRAS_OF_ALL = {"plot", "networks", "controller", "web", "ryu", "cluster", "not
 LATE = {
     "experiments/whatif/figures.py": "matplotlib",
     "experiments/whatif/html_report.py": "matplotlib",
+    "kuijia_base/metrics/exposition.py": "prometheus_client",
     "te_solver/plan_picture.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",
+    "testbed/web/app.py": "starlette",
+    "testbed/web/server.py": "uvicorn",
 }
 """Modules that others import only after they have asked whether the package of an extra, or of Debian, is there."""
 

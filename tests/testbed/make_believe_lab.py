@@ -4,13 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
+from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_app.tables.wiring import Site, Wiring
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
 from testbed.lab.failures import _require_link
 from testbed.lab.lab import Lab
-from testbed.lab.lab_changes import NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
+
+
+class _Idle:
+    """The programs of a flow that sends nothing."""
+
+    def start(self) -> None:
+        pass
+
+    def stop(self) -> None:
+        pass
+
+
+class _Hosts:
+    """What flows need of a network."""
+
+    layout = PLAIN_LAYOUT
+
+    def __init__(self, lab: MakeBelieveLab) -> None:
+        self.wiring = Wiring(lab.plan.topology)
+        self._lab = lab
+
+    def host(self, node: str) -> Site:
+        self._lab.environment_of(node)
+        return next(site for site in self.wiring.sites if site.name == node)
 
 
 class MakeBelieveLab(Lab):
@@ -18,6 +45,7 @@ class MakeBelieveLab(Lab):
 
     def __init__(self, padding: int = 1_000_000) -> None:
         self.plan = motivation_plan()
+        self.plan_number = 1
         self.options = LabOptions()
         self.running = True
         self.fault: BaseException | None = None
@@ -46,6 +74,33 @@ class MakeBelieveLab(Lab):
         self._change()
         self.plan = plan
         return PlanUpdate((), (), (), 0, 0.0)
+
+    def require_switches(self) -> None:
+        pass
+
+    def withdraw(self) -> PlanUpdate:
+        self._change()
+        return PlanUpdate((), (), (), 0, 0.0)
+
+    def withdraw_update(self) -> None:
+        self.changes += 1
+
+    def fail_node(self, node: str) -> NodeEvent:
+        self._change()
+        self.environment_of(node)
+        return NodeEvent(node, False, ((node, "s2"),), 0.0, 0.0, 0, None)
+
+    heal_node = fail_node
+
+    @property
+    def flows(self) -> Any:  # noqa: ANN401  # flows of this network, whose hosts run nothing
+        return LabFlows(_Hosts(self), lambda *_: _Idle())  # type: ignore[arg-type]  # it needs no more of a network
+
+    def counters(self) -> dict[str, Any]:
+        return {"lab": "make-believe", "queues": []}
+
+    def abandon(self) -> None:
+        self.changes += 1
 
     def environment_of(self, node: str) -> dict[str, Any]:
         if not self.plan.topology.has_node(node):

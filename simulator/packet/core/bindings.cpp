@@ -53,6 +53,7 @@ template <typename Run> py::dict flow_columns(const Run &simulation) {
     columns["arrived"] = of([](const FlowRecord &record) { return record.arrived_packets; });
     columns["dropped"] = of([](const FlowRecord &record) { return record.dropped_packets; });
     columns["marked"] = of([](const FlowRecord &record) { return record.marked_packets; });
+    columns["reordered"] = of([](const FlowRecord &record) { return record.reordered; });
     columns["retransmitted"] = of([](const FlowRecord &record) { return record.retransmitted; });
     columns["timeouts"] = of([](const FlowRecord &record) { return record.timeouts; });
     columns["recoveries"] = of([](const FlowRecord &record) { return record.recoveries; });
@@ -121,6 +122,7 @@ py::dict flow_counters(const py::object &owner) {
     add("arrived", &FlowRecord::arrived_packets);
     add("dropped", &FlowRecord::dropped_packets);
     add("marked", &FlowRecord::marked_packets);
+    add("reordered", &FlowRecord::reordered);
     add("retransmitted", &FlowRecord::retransmitted);
     add("timeouts", &FlowRecord::timeouts);
     add("recoveries", &FlowRecord::recoveries);

@@ -51,7 +51,10 @@ void Host::wake_at(unsigned timer, Time time) {
 }
 
 Time Host::card_free_at() const {
-    return simulation_.ports_[simulation_.hops_[simulation_.flows_[flow_].forward]].free_at;
+    const auto &port = simulation_.ports_[simulation_.hops_[simulation_.flows_[flow_].forward]];
+    if (port.discipline >= none_and_crosses)
+        return port.free_at;
+    return simulation_.disciplines_[port.discipline]->drained_at(port);
 }
 
 std::int64_t Host::card_rate(Way way) const {

@@ -228,6 +228,7 @@ FlowRecord PartedSimulation::record(std::size_t number) const {
         all.arrived_packets += of.arrived_packets;
         all.dropped_packets += of.dropped_packets;
         all.marked_packets += of.marked_packets;
+        all.reordered += of.reordered;
         all.retransmitted += of.retransmitted;
         all.timeouts += of.timeouts;
         all.recoveries += of.recoveries;

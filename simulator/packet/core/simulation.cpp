@@ -272,6 +272,8 @@ void Simulation::deliver(PacketId id) {
         flow.record.marked_packets += packet.marked;
         if (flow.datagrams) {
             flow.record.goodput += packet.size;
+            flow.record.reordered += packet.number < flow.record.next_number;
+            flow.record.next_number = std::max(flow.record.next_number, packet.number + 1);
             if (flow.record.arrived_packets == flow.packets)
                 flow.record.finished = now_;
             return;

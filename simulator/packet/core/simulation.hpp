@@ -28,6 +28,8 @@ struct FlowRecord {
     std::uint64_t arrived_packets = 0;
     std::uint64_t dropped_packets = 0; // of data, by queues and links
     std::uint64_t marked_packets = 0;  // that arrived
+    std::uint32_t reordered = 0;       // of flows without acknowledgements: that arrived after one sent later
+    std::uint32_t next_number = 0;     // likewise: one more than the greatest number that arrived
     std::uint32_t retransmitted = 0;
     std::uint32_t timeouts = 0;
     std::uint32_t recoveries = 0;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,9 +15,12 @@ from experiments.gscale.scenario import plan_of
 from experiments.measuring.packet_run import Conditions
 from experiments.registry import Settings
 from experiments.results.backend_comparison import compare
+from experiments.results.result import load_result
 from kuijia.cli.main import main
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
+
+EMULATION = Path(__file__).resolve().parents[3] / "docs/results/gscale"
 
 
 @pytest.mark.parametrize("scheme", ["rescaling", "kuijia"])
@@ -30,6 +34,16 @@ def test_a_run_has_the_tunnels_queues_and_losses_of_the_fluid_model(scheme: str)
         assert (ours is None) == (theirs is None)
         if ours is not None and theirs is not None:
             assert ours == pytest.approx(theirs, abs=0.05)
+
+
+def test_tcp_loses_what_it_loses_on_switches() -> None:
+    """A whole run: its flows have been sending for eight seconds when the link is cut."""
+    case = Case("tcp", 0.8, ("2", "3"), "rescaling", 1)
+    model = PacketModel(replace(SETTINGS, quick=False), Conditions(buffer_packets=50))
+    result, measured = compute(case, plan_of(case, 20.0, 1), model), load_result(EMULATION / f"{case.name}.json")
+    for role in ("victim", "direct", "indirect"):
+        ours, theirs = (role_loss([flow for flow in run.flows if flow.role == role]) for run in (result, measured))
+        assert ours == pytest.approx(theirs, abs=0.01)
 
 
 def test_options_of_the_simulator_change_nothing_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -135,7 +135,17 @@ def test_a_controller_polls_counters_that_are_not_copied() -> None:
         views["sent_bytes"][0] = 0
 
 
-FLOW_COUNTERS = ("goodput", "sent", "arrived", "dropped", "marked", "retransmitted", "timeouts", "recoveries")
+FLOW_COUNTERS = (
+    "goodput",
+    "sent",
+    "arrived",
+    "dropped",
+    "marked",
+    "reordered",
+    "retransmitted",
+    "timeouts",
+    "recoveries",
+)
 
 
 def test_a_controller_polls_flows_and_queues_that_are_not_copied() -> None:
@@ -178,7 +188,7 @@ def test_views_of_flows_stay_readable_when_flows_are_added_and_when_the_simulati
 
 
 def test_a_simulation_without_flows_has_no_flow_counters() -> None:
-    assert [counter.size for counter in Simulation(network(), []).flow_counters().values()] == [0] * 8
+    assert [counter.size for counter in Simulation(network(), []).flow_counters().values()] == [0] * len(FLOW_COUNTERS)
 
 
 def test_views_outlive_their_simulation() -> None:

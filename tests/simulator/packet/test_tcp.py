@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from simulator.packet.flows import Flows
-from simulator.packet.queues import Fifo, Threshold
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo, Threshold, TokenBucket
 from simulator.packet.scenario import Outage, Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import Congestion, Tcp
@@ -95,6 +96,20 @@ def test_a_tail_that_is_lost_is_repaired_by_a_timeout() -> None:
     assert results.timeouts >= 1
     assert results.goodput == 10 * 1460
     assert results.completion > 0.05
+
+
+def test_a_card_that_shapes_holds_few_packets_of_a_flow() -> None:
+    """Nothing in the network limits the window; all of it would wait for tokens, and retransmissions behind it."""
+    network = Network()
+    source, target = network.add_host(), network.add_host()
+    card = network.connect((source, target), 1000.0, 1e-4, queueing=Fifo(shaping=TokenBucket(10.0, 150_000)))
+    network.connect((target, source), 1000.0, 1e-4)
+    simulation = Simulation(network, [Flows.of(source, target, Tcp(nic_packets=4))])
+    simulation.run(3.0)
+    links, begun = simulation.link_results(), simulation.flow_results().goodput[0]
+    assert links.queued_peak[card] <= 4 * 1500
+    simulation.run(5.0)
+    assert (simulation.flow_results().goodput[0] - begun) * 8e-6 / 2 == pytest.approx(10 * 1460 / 1500, rel=0.002)
 
 
 def test_timeouts_double_up_to_the_most() -> None:

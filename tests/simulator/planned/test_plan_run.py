@@ -280,6 +280,13 @@ def test_a_guaranteed_share_is_refused() -> None:
         PlanRun(diamond(), replace(BOTH, layout=layout), [])
 
 
+def test_a_shaped_flow_is_back_soon_after_a_cut_however_long_it_has_been_sending() -> None:
+    """Its window has grown for seconds; retransmissions must not wait behind it at the host."""
+    traffic = [SiteFlows.of([("a", "d")], Tcp(), tunnel=0, limit=10.0, catch_up=0.1)]
+    results = PlanRun(diamond(), BOTH, traffic, events=[Cut(6.0, ("a", "b"))]).run(8.0, window=1.0)
+    assert results.windows.goodput_rates[:, 0] == pytest.approx([10 * 1460 / 1500] * 8, rel=0.1)
+
+
 def test_a_host_shapes_its_flow_to_its_limit() -> None:
     limits = [30.0, 10.0, 0.0]
     tcp = SiteFlows.of([("a", "d")] * 3, Tcp(), tunnel=[0, 0, 1], limit=limits)

@@ -22,6 +22,7 @@ from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
+from testbed.boxes.watch import BoxesWatch
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
 from testbed.network.network_options import NetworkOptions
@@ -104,6 +105,28 @@ def test_up_is_idempotent_and_down_puts_everything_back(boxes: Rig, capsys: pyte
     for _ in range(2):
         assert main(["boxes", "down", str(boxes.inventory)]) == 0
         assert {name: state_of(box) for name, box in boxes.boxes.items()} == before
+
+
+def test_a_watch_sees_the_queues_and_a_link_that_goes_down(boxes: Rig) -> None:
+    said: list[tuple[str, str, bool]] = []
+    assert main(["boxes", "up", str(boxes.inventory), str(boxes.topology_file)]) == 0
+    a = boxes.boxes["a"]
+    try:
+        with BoxesWatch(read_inventory(boxes.inventory), lambda *words: said.append(words)) as watch:
+            watch.look()
+            seen = {metric.name: dict(values) for metric, values in watch.tally.read()}
+            assert said == []
+            a.run("ip", "link", "set", "to-b", "down")
+            watch.look()
+    finally:
+        a.run("ip", "link", "set", "to-b", "up")
+        assert main(["boxes", "down", str(boxes.inventory)]) == 0
+    assert said == [("link", "a-b", False)]
+    assert set(seen["kuijia_boxes_box_up"].values()) == {1}
+    sent = seen["kuijia_boxes_queue_sent_packets_total"]
+    assert sorted(sent) == [
+        (one, other, queue) for one, other in (("a", "b"), ("b", "a")) for queue in ("control", "normal", "victim")
+    ]
 
 
 def test_a_bridge_whose_daemon_has_died_is_put_back_when_that_is_started_again(

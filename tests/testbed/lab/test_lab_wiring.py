@@ -17,7 +17,8 @@ from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
 from kuijia_base.program import kuijia_command
 from te_solver.topology import Topology
 from testbed.controllers.application_process import LISTEN_PORT, Event
-from testbed.lab.lab import REACTION_TIMEOUT, Lab
+from testbed.lab.lab import Lab
+from testbed.lab.lab_cuts import REACTION_TIMEOUT
 from testbed.lab.lab_options import LabOptions
 from testbed.machine.commands import MODULES
 from tests.kuijia_app.dummy_switches import wait_until

@@ -9,7 +9,7 @@ import pytest
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from testbed.machine.errors import TestbedError
 from testbed.network import queue_counters
-from testbed.network.queue_counters import QueueRates, read_queue_counters
+from testbed.network.queue_counters import QueueRates, parse_all_queue_counters, read_queue_counters
 from testbed.network.queues import leaf_class
 
 
@@ -32,3 +32,21 @@ def test_a_queue_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(queue_counters, "run_command", lambda _: json.dumps(leaves))
     with pytest.raises(TestbedError, match=r"^interface s1-eth1 has lost its queue victim$"):
         read_queue_counters("s1-eth1", PLAIN_LAYOUT)
+
+
+def test_all_ports_are_read_in_one_go_and_a_broken_one_hides_no_other() -> None:
+    def leaf(interface: str, queue: str, bytes_: int) -> dict[str, object]:
+        parent = next(leaf_class(each) for each in PLAIN_LAYOUT.queues if each.name == queue)
+        return {"dev": interface, "parent": parent, "packets": 1, "bytes": bytes_, "drops": 0, "qlen": 0}
+
+    names = [queue.name for queue in PLAIN_LAYOUT.queues]
+    shown = [leaf("s1-eth1", name, 1000 * at) for at, name in enumerate(names)]
+    shown += [leaf("s2-eth1", name, 7) for name in names if name != "normal"]
+    shown.append({"kind": "noqueue", "dev": "lo"})
+    interfaces = {("s1", 1): "s1-eth1", ("s2", 1): "s2-eth1", ("s2", 2): "s2-eth2"}
+    found = parse_all_queue_counters(interfaces, json.dumps(shown), PLAIN_LAYOUT)
+    whole, partial, gone = (found[port] for port in interfaces)
+    assert not isinstance(whole, TestbedError)
+    assert [(each.queue, each.sent_bytes) for each in whole] == [(name, 1000 * at) for at, name in enumerate(names)]
+    assert str(partial) == "interface s2-eth1 has lost its queue normal"
+    assert str(gone) == "interface s2-eth2 has lost its queues"

@@ -31,9 +31,22 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
         packet.marked = packet.ecn_capable;
         arrival.port.counters.marked_packets += packet.marked;
     }
+    if (rules_.shaping)
+        foresee(pool[id], arrival);
     packets_.append(pool, id);
     backlog_.add(arrival.now, needed);
     arrival.port.backlog.add(arrival.now, pool[id].size);
+}
+
+// Calculates when a packet will leave that is about to join the queue.
+void Buffer::foresee(const Packet &packet, const Arrival &arrival) {
+    const bool first = packets_.empty();
+    const auto tokens = token_time(packet.size);
+    const auto full = first ? full_at_ : full_after_;
+    const auto begins =
+        std::max({arrival.now, first ? arrival.port.free_at : drained_at_, full + tokens - burst_time_});
+    drained_at_ = begins + arrival.port.rate.of(packet.size);
+    full_after_ = std::max(full, begins) + tokens;
 }
 
 // An empty bucket is full again after the time of `burst` at its rate.

@@ -31,6 +31,10 @@ class Buffer {
 
     PacketId take(PacketPool &pool, Time now);
 
+    // Returns when its last packet will have left, if tokens are all it waits for and no other queue uses the link; 0
+    // without a token bucket.
+    Time drained_at() const { return packets_.empty() ? 0 : drained_at_; }
+
     // Returns the first packet if it may go; otherwise lowers `retry` to when it may.
     PacketId take_if_due(PacketPool &pool, Time now, Time &retry);
 
@@ -54,7 +58,11 @@ class Buffer {
     Time empty_since_ = 0;
     Rate token_rate_;
     Time burst_time_;
-    Time full_at_ = 0; // when the token bucket would be full again
+    Time full_at_ = 0;    // when the token bucket would be full again
+    Time drained_at_ = 0; // with a token bucket: when the last packet will have left
+    Time full_after_ = 0; // when the bucket would be full again after it
+
+    void foresee(const Packet &packet, const Arrival &arrival);
 
     // Returns the time of so many bytes at the token bucket's rate; packets of one size spare the division.
     Time token_time(std::uint32_t size) const {

@@ -80,6 +80,9 @@ class Discipline {
     // Removes and returns any packet; `no_packet` if there is none.
     virtual PacketId flush(PacketPool &pool, Time now) = 0;
 
+    // Returns when all its packets will have been sent, as far as it knows: those that it cannot foresee do not count.
+    virtual Time drained_at(const Port &port) const { return port.free_at; }
+
     // Counters of each queue, if it counts them.
     virtual std::span<const QueueCounters> queue_counters() const { return {}; }
 };

@@ -3,6 +3,8 @@
 
 #include "queues/buffer.hpp"
 
+#include <algorithm>
+
 namespace kuijia::packet {
 
 class Fifo final : public Discipline {
@@ -14,6 +16,7 @@ class Fifo final : public Discipline {
     PacketId flush(PacketPool &pool, Time now) override {
         return buffer_.empty() ? no_packet : buffer_.take(pool, now);
     }
+    Time drained_at(const Port &port) const override { return std::max(port.free_at, buffer_.drained_at()); }
 
   private:
     Buffer buffer_;

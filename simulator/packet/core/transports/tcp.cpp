@@ -111,7 +111,7 @@ void Tcp::pump(Host &host) {
 
 // TCP small queues, as in Linux: a sender with enough packets in its host's card waits until half of them have left.
 // The card's queue would otherwise grow with the window of a flow that nothing else limits. In cards with a discipline
-// the departure of packets is unknown: only the one in transmission counts.
+// other than one queue the departure of packets is unknown: only the one in transmission counts.
 bool Tcp::card_is_full(Host &host) {
     if (leave_card_.empty() || leave_card_[oldest_] <= host.now())
         return false;

@@ -1,0 +1,142 @@
+"""The live lab's server with 100 nodes at five states a second, and browsers that read them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import urlsplit
+
+from benchmarks.networks import wide_area
+from benchmarks.registry import Comparison, Setting, benchmark, goal
+from te_solver.demands import Demand
+from te_solver.solve import solve
+from testbed.web.backend import State, View
+from testbed.web.flow_backend import FlowBackend
+from testbed.web.server import Link, Serving, serve
+
+_NODES, _PAIRS, _RATE = 100, 150, 40.0
+_BROWSERS = (1, 10, 50)
+_SECONDS = 10.0
+_GOAL = 30.0
+
+_CHILD = "from benchmarks.live_lab import show; show()"
+
+
+class _Changing(FlowBackend):
+    """Shows new values in each state, as a real lab does, so that each state is encoded."""
+
+    def state(self) -> State:
+        state = super().state()
+        return replace(state, views=tuple(_changed(view, state.time) for view in state.views))
+
+
+def _changed(view: View, time: float) -> View:
+    flows = tuple(replace(flow, goodput=flow.goodput + time % 1) for flow in view.flows)
+    return replace(view, flows=flows)
+
+
+def show() -> None:
+    """Serve a changing network until a signal; print the link as JSON."""
+    topology = wide_area(_NODES)
+    random = Random(1)
+    pairs = {tuple(random.sample(topology.nodes, 2)): None for _ in range(_PAIRS)}
+    demands = [Demand(source, target, _RATE) for source, target in pairs]
+    backend = _Changing(solve(topology, demands, 3), lambda *_: solve(topology, demands, 3))
+
+    def ready(link: Link) -> None:
+        print(json.dumps({"server": link.server, "token": link.token}), flush=True)  # noqa: T201  # for the parent
+
+    serve(backend, Serving(port=0), ready)
+
+
+@benchmark("live-lab")
+def live_lab(setting: Setting) -> Iterator[Comparison]:
+    setting.progress.show("the server starts")
+    with subprocess.Popen([sys.executable, "-c", _CHILD], stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            said = json.loads(server.stdout.readline())
+            for browsers in _BROWSERS:
+                setting.progress.show(f"{browsers} browsers")
+                yield _compared(server.pid, said, browsers)
+        finally:
+            server.terminate()
+
+
+def _compared(server: int, said: dict[str, str], browsers: int) -> Comparison:
+    streamed, states, length = _load(server, lambda: _all(said, browsers, _follow))
+    polled, polls, _ = _load(server, lambda: _all(said, browsers, _poll))
+    detail = {
+        "problem": f"{_NODES} nodes, {_PAIRS} demands, two schemes, {browsers} browsers, {_SECONDS:g} s",
+        "states a second and browser": states / _SECONDS / browsers,
+        "states a second and browser of the peer": polls / _SECONDS / browsers,
+        "kilobytes of a state": length / 1e3,
+        "goals": [goal(f"under {_GOAL:g} % of a core with one browser", met=streamed < _GOAL)] if browsers == 1 else [],
+    }
+    return Comparison(streamed, polled, "the same server, polled by each browser", "% of a core", detail)
+
+
+_Counts = tuple[int, int]
+"""States that a browser has read, and the bytes of the last one."""
+
+
+def _load(server: int, work: Callable[[], Coroutine[Any, Any, list[_Counts]]]) -> tuple[float, int, int]:
+    """Return the processor time of the server in percent, the states that browsers read, and the bytes of one."""
+    before, started = _processor_seconds(server), time.perf_counter()
+    counts = asyncio.run(work())
+    used = (_processor_seconds(server) - before) / (time.perf_counter() - started)
+    return 100 * used, sum(count for count, _ in counts), max(length for _, length in counts)
+
+
+def _processor_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+async def _all(
+    said: dict[str, str], browsers: int, read: Callable[[dict[str, str], float], Coroutine[Any, Any, _Counts]]
+) -> list[_Counts]:
+    end = time.perf_counter() + _SECONDS
+    return list(await asyncio.gather(*(read(said, end) for _ in range(browsers))))
+
+
+async def _follow(said: dict[str, str], end: float) -> _Counts:
+    """Read the stream of events until a time."""
+    reader, writer = await _asked(said, "/api/events")
+    states, length = 0, 0
+    while time.perf_counter() < end:
+        line = await reader.readline()
+        if line.startswith(b'data: {"time"'):
+            states, length = states + 1, len(line)
+    writer.close()
+    return states, length
+
+
+async def _poll(said: dict[str, str], end: float) -> _Counts:
+    """Ask for the state five times a second until a time, each time by a request of its own."""
+    states, length, due = 0, 0, time.perf_counter()
+    while due < end:
+        await asyncio.sleep(due - time.perf_counter())
+        reader, writer = await _asked(said, "/api/state")
+        length = len(await reader.read())
+        writer.close()
+        states, due = states + 1, due + 0.2
+    return states, length
+
+
+async def _asked(said: dict[str, str], path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    server = urlsplit(said["server"])
+    reader, writer = await asyncio.open_connection(server.hostname, server.port, limit=2**24)
+    head = f"GET {path} HTTP/1.1\r\nHost: {server.netloc}\r\nAuthorization: Bearer {said['token']}\r\n"
+    writer.write(f"{head}Connection: close\r\n\r\n".encode())
+    await writer.drain()
+    return reader, writer

@@ -1,0 +1,149 @@
+"""`kuijia chaos`: breaks a lab of its own in every way and finds packets lost without an excuse."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
+from kuijia_base.errors import KuijiaError
+from kuijia_base.json_document import read_json
+from kuijia_base.manifest import describe_computation
+from kuijia_base.option_values import different_ones, positive_number, positive_rate, whole_number
+from kuijia_base.text import require_writable, write_bytes
+from te_solver.plan import Plan
+from te_solver.topology import Topology
+from testbed.chaos.faults import KINDS, Fault, draw_faults, faults_from_json
+from testbed.chaos.oracle import Windows
+
+DEFAULT_CAPACITY = 20.0
+_INTERRUPTED_STATUS = 130
+
+BFD_SECONDS = 0.13
+"""What a failure further on may cost with BFD at its default interval of 30 ms."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    add_topology(parser, scaled=True)
+    add_demands(parser)
+    add_tunnels(parser)
+    add_table_options(parser)
+    parser.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
+    parser.add_argument(
+        "--capacity",
+        type=positive_rate,
+        default=DEFAULT_CAPACITY,
+        help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
+    )
+    parser.add_argument(
+        "--seconds", type=positive_number, default=60.0, metavar="S", help="length of the run (default: 60)"
+    )
+    parser.add_argument(
+        "--every", type=positive_number, default=5.0, metavar="S", help="mean time between two faults (default: 5)"
+    )
+    parser.add_argument(
+        "--kinds",
+        type=different_ones(KINDS),
+        default=KINDS,
+        metavar="KIND,...",
+        help=f"kinds of faults to draw from (default: all): {', '.join(KINDS)}",
+    )
+    parser.add_argument("--faults", type=Path, metavar="FILE", help="make the faults of a report again, or of a file")
+    parser.add_argument(
+        "--tick",
+        type=positive_number,
+        default=0.002,
+        metavar="S",
+        help="time between two probes of a flow (default: 0.002)",
+    )
+    parser.add_argument(
+        "--slack",
+        type=positive_number,
+        default=0.0,
+        metavar="S",
+        help="add this to what a failure may cost, on a machine that is slow to forward (default: 0)",
+    )
+    parser.add_argument(
+        "--shrink",
+        type=whole_number(0, 1000),
+        default=0,
+        metavar="RUNS",
+        help="after a finding, look for the shortest sequence of faults that shows one, in at most this many more runs",
+    )
+    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report to this file, as JSON")
+
+
+def run(args: argparse.Namespace) -> int:
+    topology = read_topology(args)
+    demands = read_demands(args, topology)
+    words = option_words(args)
+    tables = pipeline_options(words)
+    tables.wired(topology)
+    drawn = _faults(args, topology)
+    if args.output is not None:
+        require_writable(args.output)
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from testbed.chaos.report import report_json, report_text  # noqa: PLC0415  # needs Linux, as the rest
+    from testbed.chaos.run import INTERRUPTED, ChaosResult, ChaosRun, run_chaos  # noqa: PLC0415
+    from testbed.chaos.shrink import shortest_failing  # noqa: PLC0415
+    from testbed.lab.lab_options import LabOptions  # noqa: PLC0415
+
+    def plan(tunnels: int) -> Plan:
+        factor = args.capacity / max(link.capacity for link in topology.links)
+        scaled = [replace(demand, rate=demand.rate * factor) for demand in demands]
+        return solve(topology.scaled(factor), scaled, tunnels, source=args.demands)
+
+    # The plan that comes in turn lacks tunnels: each change adds or removes entries at the switches.
+    plans = plan(args.tunnels), plan(max(1, args.tunnels - 1))
+    windows = _windows(args)
+    options = LabOptions(framework=args.framework, tunnels_per_pair=args.tunnels, **_of_lab(words))
+    last: list[ChaosResult] = []
+
+    def fails(faults: tuple[Fault, ...]) -> bool:
+        last.append(run_chaos(ChaosRun(plans, options, faults, windows, _say, args.tick)))
+        return not last[-1].passed
+
+    began = time.time()
+    if fails(drawn) and args.shrink and INTERRUPTED not in last[0].errors:
+        kept = shortest_failing(drawn, fails, args.shrink)
+        last.append(next(result for result in reversed(last) if result.faults == kept))
+    result = last[-1]
+    document = report_json(result, topology.name, args.seed, windows, describe_computation(began, time.time() - began))
+    if args.output is not None:
+        write_bytes(args.output, json.dumps(document, indent=1).encode() + b"\n")
+    print(json.dumps(document) if args.json else report_text(result))
+    if INTERRUPTED in result.errors:
+        return _INTERRUPTED_STATUS
+    return 0 if result.passed else KuijiaError.exit_status
+
+
+def _faults(args: argparse.Namespace, topology: Topology) -> tuple[Fault, ...]:
+    if args.faults is None:
+        return draw_faults(topology, args.seed, args.seconds, args.every, args.kinds)
+    document = read_json(args.faults, "a report on faults", "faults in JSON")
+    rows = document.get("faults") if isinstance(document, dict) else document
+    return faults_from_json(rows, topology, str(args.faults))
+
+
+def _windows(args: argparse.Namespace) -> Windows:
+    usual = Windows()
+    by_bfd = args.liveness == Liveness.BFD.value
+    remote = BFD_SECONDS if by_bfd else usual.remote
+    return replace(usual, local=usual.local + args.slack, remote=remote + args.slack, by_bfd=by_bfd)
+
+
+def _of_lab(words: OptionWords) -> dict[str, Any]:
+    of_lab = asdict(words)
+    return {"slot_count": of_lab.pop("slots"), **of_lab}
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)

@@ -1,0 +1,225 @@
+"""`kuijia lab web` and `kuijia lab replay`: a page with the network as it is, and the links to cut."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import json
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kuijia.api.solving import DEFAULT_TUNNELS
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.extras import require_installed
+from kuijia_base.option_values import different_ones, positive_number_within, whole_number
+from te_solver.failure_schemes.registry import scheme_names
+
+if TYPE_CHECKING:
+    from te_solver.demands import Demand
+    from te_solver.plan import Plan
+    from te_solver.topology import Topology
+    from testbed.web.backend import Backend
+    from testbed.web.server import Link
+
+PORT = 8400
+LOOPBACK = "127.0.0.1"
+BACKENDS = ("lab", "flow", "packet")
+PACKET_CAPACITY = 100.0
+"""Mbit/s of the largest link in the packet model; the others and the demands are scaled with it."""
+
+_PURPOSE = "the live lab"
+_MOST_SCHEMES = 4
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    add_actions(actions)
+    for action in actions.choices.values():
+        add_common_options(action, below_another=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    status: int = args.act(args)
+    return status
+
+
+def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public name for it
+    """Add the actions of this module to those of `kuijia lab`."""
+    web = actions.add_parser("web", help="show the lab or a model of a network as a page, with links to cut")
+    add_topology(web, required=False)
+    add_demands(web, required=False)
+    add_tunnels(web)
+    web.add_argument(
+        "--backend",
+        choices=BACKENDS,
+        help="the running lab, or a model of the network: rates (flow) or, for small ones, packets (packet) "
+        "(default: flow with TOPOLOGY, else lab)",
+    )
+    web.add_argument(
+        "--schemes",
+        type=_schemes,
+        default=("kuijia", "rescaling"),
+        metavar="LIST",
+        help="failure schemes that a model shows side by side (default: kuijia,rescaling)",
+    )
+    web.add_argument(
+        "--traffic",
+        choices=("tcp", "udp"),
+        default="tcp",
+        help="traffic of the demands in a model: it adapts to its share, or loses its excess (default: %(default)s)",
+    )
+    web.add_argument("--record", type=Path, metavar="DIR", help="folder for a recording of what is shown")
+    add_serving(web)
+    web.add_argument("--view", action="store_true", help="only show: refuse all actions")
+    web.set_defaults(act=_web)
+
+    replay = actions.add_parser("replay", help="play back a recording, or the results of an experiment")
+    replay.add_argument("folder", type=Path, metavar="DIR", help="folder with a recording or with results")
+    replay.add_argument(
+        "--speed",
+        type=positive_number_within(0.01, 1000, "a number from 0.01 to 1000"),
+        default=1.0,
+        help="recorded seconds in a second (default: %(default)g)",
+    )
+    add_serving(replay)
+    replay.set_defaults(act=_replay)
+
+
+def add_serving(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the server."""
+    parser.add_argument(
+        "--port",
+        type=whole_number(0, 65535),
+        default=PORT,
+        metavar="PORT",
+        help="port to listen on, 0 for a free one (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--bind",
+        type=_address,
+        default=LOOPBACK,
+        metavar="ADDRESS",
+        help="address to listen on (default: %(default)s, which only this machine reaches)",
+    )
+    parser.add_argument(
+        "--host-name",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="further name by which browsers may call the server, such as that of a reverse proxy; may be repeated",
+    )
+
+
+def _web(args: argparse.Namespace) -> int:
+    require_packages()
+    kind = args.backend or ("flow" if args.topology is not None else "lab")
+    backend = _lab(args) if kind == "lab" else _model(args, kind)
+    return show(backend, args)
+
+
+def _replay(args: argparse.Namespace) -> int:
+    require_packages()
+    # Slow to import: NumPy, which --help should not wait for.
+    from testbed.web.experiment_recording import read_results  # noqa: PLC0415
+    from testbed.web.recording import FILE_NAME, read_recording  # noqa: PLC0415
+    from testbed.web.replay_backend import ReplayBackend  # noqa: PLC0415
+
+    if not args.folder.is_dir():
+        raise InputError(args.folder, "", "is no folder", "one with a recording or with results")
+    read = read_recording if (args.folder / FILE_NAME).exists() else read_results
+    return show(ReplayBackend(read(args.folder), args.speed), args)
+
+
+def show(backend: Backend, args: argparse.Namespace) -> int:
+    """Serve a backend until Ctrl-C by the options of `add_serving`; it is closed at the end."""
+    from testbed.web.recording import Recorder  # noqa: PLC0415  # with the server, which an extra has
+    from testbed.web.server import Serving, serve  # noqa: PLC0415  # an extra has it
+
+    folder = getattr(args, "record", None)
+    with closing(backend), Recorder(folder) if folder is not None else nullcontext() as recorder:
+        serving = Serving(args.bind, args.port, tuple(args.host_name), getattr(args, "view", False), recorder)
+        serve(backend, serving, _announcement(args, backend.describe().name))
+    return 0
+
+
+def _announcement(args: argparse.Namespace, name: str) -> Callable[[Link], None]:
+    """Return the function that prints the link once browsers can connect."""
+
+    def announce(link: Link) -> None:
+        if args.json:
+            print(json.dumps({"url": link.url, "server": link.server, "token": link.token}), flush=True)
+        else:
+            print(f"{name}: {link.url}", flush=True)
+            print("Ctrl-C ends it", file=sys.stderr, flush=True)
+        if not ipaddress.ip_address(args.bind).is_loopback:
+            reach = f"whoever reaches {args.bind} and has the link can do all that the page can"
+            clear = "and the link's token crosses the network in clear text"
+            print(f"note: --bind: {reach}, {clear}; `ssh -L` is safer", file=sys.stderr, flush=True)
+
+    return announce
+
+
+def show_lab(args: argparse.Namespace) -> int:
+    """Serve the running lab of this machine until Ctrl-C by the options of `add_serving`; it stays up."""
+    from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
+
+    return show(RealLab(), args)
+
+
+def _model(args: argparse.Namespace, kind: str) -> Backend:
+    if args.topology is None or args.demands is None:
+        raise InputError("lab web", "", "no network is given", "TOPOLOGY and DEMANDS, such as gscale gscale")
+    topology = read_topology(args)
+    demands = read_demands(args, topology)
+    # The optimiser takes a second to import; --help and bad input should not wait for it.
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from testbed.web.flow_backend import FlowBackend, require_schemes  # noqa: PLC0415  # slow to import: NumPy
+    from testbed.web.packet_backend import PacketBackend  # noqa: PLC0415  # as above
+
+    def solved(network: Topology, wanted: Sequence[Demand], source: str = "request") -> Plan:
+        return solve(network, wanted, args.tunnels, source=source)
+
+    if kind == "packet":
+        factor = PACKET_CAPACITY / max(link.capacity for link in topology.links)
+        topology = topology.scaled(factor)
+        demands = tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+    plan = solved(topology, demands, str(args.demands))
+    require_schemes(args.schemes, plan, "--schemes")
+    model = PacketBackend if kind == "packet" else FlowBackend
+    return model(plan, solved, args.schemes, elastic=args.traffic == "tcp")
+
+
+def _lab(args: argparse.Namespace) -> Backend:
+    if args.topology is not None:
+        raise InputError("lab web", "TOPOLOGY", f"found {quoted(args.topology)}", "none: the running lab has its own")
+    if args.tunnels != DEFAULT_TUNNELS:
+        raise InputError("lab web", "--tunnels", f"found {args.tunnels}", "none: the running lab has its own")
+    from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
+
+    return RealLab()
+
+
+def require_packages() -> None:
+    """Raise InputError if a package of the server is not installed."""
+    for module in ("starlette", "uvicorn"):
+        require_installed(module, _PURPOSE)
+
+
+def _address(text: str) -> str:
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected an IP address of this machine") from error
+
+
+def _schemes(text: str) -> tuple[str, ...]:
+    found = different_ones(scheme_names())(text)
+    if len(found) > _MOST_SCHEMES:
+        raise argparse.ArgumentTypeError(f"{len(found)} schemes, expected at most {_MOST_SCHEMES}")
+    return found

@@ -1,0 +1,136 @@
+"""Metrics of an application that programs switches, from its events and from what it does to its switches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from kuijia_app.framework import event_log
+from kuijia_app.tables.rules import SwitchTables
+from kuijia_base.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric, Tally
+
+COUNTED_EVENTS = (
+    event_log.SWITCH_READY,
+    event_log.SWITCH_GONE,
+    event_log.SWITCH_UNKNOWN,
+    event_log.SWITCH_NOT_OURS,
+    event_log.SWITCH_UNFIT,
+    event_log.SWITCH_ERROR,
+    event_log.SWITCH_REFUSED,
+    event_log.SWITCH_DUPLICATE,
+    event_log.SWITCH_UNBOUND,
+    event_log.SWITCH_DROPPED,
+    event_log.ROLE_LOST,
+    event_log.PORT_STATUS,
+    event_log.PORT_DAMPED,
+    event_log.FAILURE,
+)
+"""Events that either application logs."""
+
+
+def switch_metrics(prefix: str) -> tuple[Metric, ...]:
+    """Return the metrics of an application whose names begin with `prefix`."""
+    return (
+        Metric(f"{prefix}_switches", "gauge", "Switches of the network."),
+        Metric(f"{prefix}_switches_connected", "gauge", "Switches that are connected."),
+        Metric(f"{prefix}_switches_ready", "gauge", "Connected switches that have acknowledged all wanted tables."),
+        Metric(f"{prefix}_switch_ready", "gauge", "1 if this switch has acknowledged all wanted tables.", ("switch",)),
+        Metric(f"{prefix}_flow_entries", "gauge", "Flow entries in force at a switch.", ("switch",)),
+        Metric(f"{prefix}_groups", "gauge", "Groups in force at a switch.", ("switch",)),
+        Metric(
+            f"{prefix}_install_seconds",
+            "histogram",
+            "Time from a switch's connection, or from a change of its wanted tables, until it has acknowledged them.",
+            buckets=WORK_BUCKETS,
+        ),
+        Metric(f"{prefix}_events_total", "counter", "Events in the event log, by kind.", ("event",)),
+        Metric(
+            f"{prefix}_tick_delay_seconds",
+            "histogram",
+            "Lateness of the application's clock: how long everything else has kept it waiting.",
+            buckets=REACTION_BUCKETS,
+        ),
+    )
+
+
+class SwitchMetrics:
+    """Writes the metrics of one application. The application's thread calls everything but `look`."""
+
+    def __init__(
+        self,
+        prefix: str,
+        clock: Callable[[], float],
+        *,
+        further: Iterable[Metric] = (),
+        events: Iterable[str] = (),
+    ) -> None:
+        """Begin, with further metrics, and further events to be counted; `clock` returns seconds."""
+        self.tally = Tally((*switch_metrics(prefix), *further), lambda _: self.look())
+        self._prefix = prefix
+        self._clock = clock
+        self._switches: frozenset[str] = frozenset()
+        self._connected: set[str] = set()
+        self._ready: set[str] = set()
+        self._wanted_since: dict[str, float] = {}
+        self._ticked_at: float | None = None
+        self._events = frozenset((*COUNTED_EVENTS, *events))
+        for event in sorted(self._events):
+            self.tally.add(f"{prefix}_events_total", 0, event)
+
+    def look(self) -> None:
+        """Set values that are read from the application's state; the server's thread calls this."""
+
+    def expect(self, switches: Iterable[str]) -> None:
+        """Note which switches the network has."""
+        self._switches = frozenset(switches)
+        self.tally.set(f"{self._prefix}_switches", len(self._switches))
+        for switch in sorted(self._switches):
+            self._count(switch)
+
+    def heard(self, event: str, details: dict[str, Any]) -> None:
+        """Take in an event of the log."""
+        if event in self._events:
+            self.tally.add(f"{self._prefix}_events_total", 1, event)
+        if event == event_log.SWITCH_READY:
+            self._ready.add(details["switch"])
+            self._count(details["switch"])
+        elif event == event_log.SWITCH_GONE:
+            self._left(details["switch"])
+
+    def began(self, switch: str) -> None:
+        """Note that a switch has connected."""
+        self._connected.add(switch)
+        self._ready.discard(switch)
+        self._wanted_since[switch] = self._clock()
+        self._count(switch)
+
+    def wants(self, switch: str) -> None:
+        """Note that a switch is to get other tables."""
+        self._ready.discard(switch)
+        self._wanted_since.setdefault(switch, self._clock())
+        self._count(switch)
+
+    def installed(self, switch: str, tables: SwitchTables) -> None:
+        """Note that a switch has acknowledged all of its tables."""
+        since = self._wanted_since.pop(switch, None)
+        if since is not None:
+            self.tally.observe(f"{self._prefix}_install_seconds", self._clock() - since)
+        self.tally.set(f"{self._prefix}_flow_entries", len(tables.flows), switch)
+        self.tally.set(f"{self._prefix}_groups", len(tables.groups), switch)
+
+    def ticked(self, period: float) -> None:
+        """Note a tick of the application's clock, which ticks at least once a `period`."""
+        before, self._ticked_at = self._ticked_at, self._clock()
+        if before is not None:
+            self.tally.observe(f"{self._prefix}_tick_delay_seconds", max(self._ticked_at - before - period, 0.0))
+
+    def _left(self, switch: str) -> None:
+        self._connected.discard(switch)
+        self._ready.discard(switch)
+        self._wanted_since.pop(switch, None)
+        self._count(switch)
+
+    def _count(self, switch: str) -> None:
+        self.tally.set(f"{self._prefix}_switches_connected", len(self._connected))
+        self.tally.set(f"{self._prefix}_switches_ready", len(self._ready))
+        self.tally.set(f"{self._prefix}_switch_ready", float(switch in self._ready), switch)

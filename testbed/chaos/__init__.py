@@ -1,0 +1,1 @@
+"""Faults on a running lab, and the packets that they may cost."""

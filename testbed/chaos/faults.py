@@ -1,0 +1,195 @@
+"""Draws faults from a seed: what breaks, when and for how long. Pure data, also as JSON to be repeated."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Final
+
+from kuijia_base.errors import InputError, quoted
+from te_solver.topology import Topology
+
+CUT: Final = "cut"
+CUT_END: Final = "cut-end"
+FLAP: Final = "flap"
+SLOW: Final = "slow"
+SWITCH_WIPED: Final = "switch-wiped"
+SWITCHES_FROZEN: Final = "switches-frozen"
+SWITCHES_KILLED: Final = "switches-killed"
+DATABASE_FROZEN: Final = "database-frozen"
+CONTROLLER_KILLED: Final = "controller-killed"
+CONTROLLER_FROZEN: Final = "controller-frozen"
+CONNECTION_RESET: Final = "connection-reset"
+CONNECTION_LATE: Final = "connection-late"
+FROM_SWITCH_CUT: Final = "from-switch-cut"
+TO_SWITCH_CUT: Final = "to-switch-cut"
+PLAN_REPLACED: Final = "plan-replaced"
+PLAN_REFUSED: Final = "plan-refused"
+
+FLAP_DOWN: Final = "flap-down"
+"""No fault of its own: one of the times in which a flapping link was down."""
+
+LINK_KINDS: Final = (CUT, CUT_END, FLAP, SLOW)
+CONNECTION_KINDS: Final = (CONNECTION_RESET, CONNECTION_LATE, FROM_SWITCH_CUT, TO_SWITCH_CUT)
+SWITCH_KINDS: Final = (SWITCH_WIPED, *CONNECTION_KINDS, PLAN_REFUSED)
+
+_SECONDS: Final[Mapping[str, tuple[float, float]]] = {
+    CUT: (0.5, 8.0),
+    CUT_END: (0.5, 8.0),
+    FLAP: (0.2, 2.0),
+    SLOW: (1.0, 8.0),
+    SWITCH_WIPED: (0.0, 0.0),
+    SWITCHES_FROZEN: (0.1, 1.0),
+    SWITCHES_KILLED: (0.2, 1.0),
+    DATABASE_FROZEN: (0.5, 6.0),
+    CONTROLLER_KILLED: (0.5, 6.0),
+    CONTROLLER_FROZEN: (0.2, 8.0),
+    CONNECTION_RESET: (0.0, 0.0),
+    CONNECTION_LATE: (1.0, 6.0),
+    FROM_SWITCH_CUT: (0.5, 9.0),
+    TO_SWITCH_CUT: (0.5, 9.0),
+    PLAN_REPLACED: (0.0, 0.0),
+    PLAN_REFUSED: (0.0, 0.0),
+}
+"""Kind to its shortest and longest duration in seconds; a fault of no duration is over once it is done."""
+
+KINDS: Final = tuple(_SECONDS)
+
+_WEIGHTS: Final[Mapping[str, int]] = {CUT: 4, CUT_END: 2, FLAP: 2, SWITCHES_KILLED: 1, SWITCHES_FROZEN: 1}
+_USUAL_WEIGHT = 2
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of a run.
+
+    Attributes:
+        at: seconds from the start of the run.
+        kind: one of KINDS.
+        subject: the two ends of a link, one switch, or nothing where the whole lab is concerned. Of `cut-end`, the
+            first end is the one that is taken down.
+        seconds: time until it is mended.
+    """
+
+    at: float
+    kind: str
+    subject: tuple[str, ...]
+    seconds: float
+
+    @property
+    def things(self) -> frozenset[tuple[str, ...]]:
+        """What the fault takes hold of: two faults that share a thing are never under way together."""
+        if self.kind in LINK_KINDS:
+            return frozenset({tuple(sorted(self.subject))})
+        if self.kind in CONNECTION_KINDS:
+            return frozenset({("connection", *self.subject)})
+        if self.kind == SWITCH_WIPED:
+            return frozenset({("tables",), ("connection", *self.subject)})
+        if self.kind == PLAN_REPLACED:
+            return frozenset({("plan",)})
+        if self.kind == PLAN_REFUSED:
+            return frozenset({("plan",), ("tables",)})
+        return frozenset({(self.kind.partition("-")[0],)})
+
+    @property
+    def title(self) -> str:
+        place = f" {'-'.join(self.subject)}" if self.subject else ""
+        return f"{self.kind}{place}" + (f" for {self.seconds:.1f} s" if self.seconds else "")
+
+
+def draw_faults(
+    topology: Topology, seed: int, seconds: float, interval: float, kinds: Collection[str] = KINDS, spare: float = 0.5
+) -> tuple[Fault, ...]:
+    """Return the faults of a run, one each `interval` seconds on average, in order.
+
+    Args:
+        topology: the lab's.
+        seed: equal arguments and seeds give equal faults.
+        seconds: length of the run, by whose end every fault is mended.
+        interval: mean time between two faults.
+        kinds: those to draw from.
+        spare: seconds for which a thing is left alone after it was mended.
+    """
+    chance = random.Random(seed)
+    wanted = [kind for kind in KINDS if kind in kinds]
+    weights = [_WEIGHTS.get(kind, _USUAL_WEIGHT) for kind in wanted]
+    free_at: dict[tuple[str, ...], float] = {}
+    faults = []
+    at = 0.0
+    while wanted and (at := at + chance.uniform(0.5, 1.5) * interval) < seconds:
+        (kind,) = chance.choices(wanted, weights)
+        length = chance.uniform(*_SECONDS[kind])
+        fault = Fault(round(at, 3), kind, _subject(kind, topology, chance), round(length, 3))
+        end = at + length + spare
+        if end <= seconds and all(free_at.get(thing, 0.0) <= at for thing in fault.things):
+            free_at.update(dict.fromkeys(fault.things, end))
+            faults.append(fault)
+    return tuple(faults)
+
+
+def _subject(kind: str, topology: Topology, chance: random.Random) -> tuple[str, ...]:
+    if kind in LINK_KINDS:
+        a, b = chance.choice(topology.edges)
+        return (b, a) if chance.random() < 0.5 else (a, b)
+    if kind in SWITCH_KINDS:
+        return (chance.choice(topology.nodes),)
+    return ()
+
+
+def faults_to_json(faults: Sequence[Fault]) -> list[dict[str, object]]:
+    return [asdict(fault) for fault in faults]
+
+
+def faults_from_json(document: object, topology: Topology, source: str) -> tuple[Fault, ...]:
+    """Return the faults of a file, in order of time.
+
+    Raises:
+        InputError: it is no list of faults, or one is not of this network; the place is its position.
+    """
+    if not isinstance(document, list):
+        raise InputError(source, "faults", "is not a list", "faults with at, kind, subject and seconds")
+    return tuple(
+        sorted(
+            (_fault(row, topology, source, f"faults[{place}]") for place, row in enumerate(document)),
+            key=lambda fault: fault.at,
+        )
+    )
+
+
+def _fault(row: object, topology: Topology, source: str, place: str) -> Fault:
+    match row:
+        case {
+            "at": int() | float() as at,
+            "kind": str(kind),
+            "subject": list(subject),
+            "seconds": int() | float() as length,
+        }:
+            pass
+        case _:
+            raise InputError(source, place, "is not a fault", "an object with at, kind, subject and seconds")
+    if kind not in KINDS:
+        raise InputError(source, f"{place}.kind", f"unknown kind {quoted(kind)}", f"one of {', '.join(KINDS)}")
+    if not (0 <= at < float("inf") and 0 <= length < float("inf")):
+        raise InputError(source, place, "has an impossible time", "seconds of zero or more")
+    fits: Callable[[list[object]], bool] = _fits(kind, topology)
+    if not fits(subject):
+        raise InputError(source, f"{place}.subject", f"{quoted(str(subject))} is not in this network", _expected(kind))
+    return Fault(float(at), kind, tuple(map(str, subject)), float(length))
+
+
+def _fits(kind: str, topology: Topology) -> Callable[[list[object]], bool]:
+    if kind in LINK_KINDS:
+        edges = {frozenset(edge) for edge in topology.edges}
+        return lambda subject: (
+            len(subject) == 2 and all(isinstance(end, str) for end in subject) and set(subject) in edges
+        )
+    if kind in SWITCH_KINDS:
+        return lambda subject: len(subject) == 1 and subject[0] in topology.nodes
+    return lambda subject: not subject
+
+
+def _expected(kind: str) -> str:
+    if kind in LINK_KINDS:
+        return "the two ends of a link"
+    return "a switch" if kind in SWITCH_KINDS else "an empty list"

@@ -1,0 +1,262 @@
+"""Decides which packets faults may cost: from the plans in force and the time line, without a look at the lab.
+
+A probe flow is one pair's, and with an unchanged plan it is known which tunnel its hash gives it. It uses this tunnel
+while all of its links are up, and any other of the pair's tunnels while one is down. The loss of a packet is excused if
+it was sent
+
+- around the time at which a link of a tunnel that its flow may use changes its state, for as long as the switches may
+  take to notice: shortly if it is the tunnel's first link, longer if BFD or the controller has to tell the ingress, and
+  as long as the controller is out of reach where it is the controller's task;
+- while no tunnel of its pair is whole;
+- while a switch of such a tunnel has lost its tables, or the daemon of all switches stands still.
+
+Nothing else is: a controller that dies, a database that hangs, a connection that is cut and a plan that is replaced
+cost no packet. A loss is not judged where the machine itself is known to have lost frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from te_solver.plan import Plan
+from testbed.chaos.faults import CUT, CUT_END, FLAP_DOWN, SWITCH_WIPED, SWITCHES_FROZEN, SWITCHES_KILLED
+from testbed.chaos.timeline import FOREVER, Timeline
+
+_LINK_DOWN = (CUT, CUT_END, FLAP_DOWN)
+
+Path = tuple[str, ...]
+
+OVERLOAD = "this machine lost frames that its switches had no time to read"
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Seconds that may pass until traffic has left what failed.
+
+    Attributes:
+        before: packets sent this long before a failure may still have been on their way to it.
+        local: until a switch has noticed that its own port is down or up.
+        remote: until an ingress knows of a link further on, from the controller or by BFD.
+        by_bfd: True if BFD tells the ingress, so that the controller is not needed.
+        again: after a controller is back or the daemon of the switches runs again, until all is as it should be.
+    """
+
+    before: float = 0.02
+    local: float = 0.03
+    remote: float = 0.2
+    by_bfd: bool = False
+    again: float = 1.0
+
+
+@dataclass(frozen=True)
+class ProbeFlow:
+    """A flow of probes: its pair, and the tunnel that its hash has, `None` once a plan was replaced."""
+
+    number: int
+    source: str
+    target: str
+    priority: int
+    tunnel: Path | None
+
+    @property
+    def title(self) -> str:
+        way = f" by {'-'.join(self.tunnel)}" if self.tunnel else ""
+        return f"{self.source}>{self.target} class {self.priority}{way}"
+
+
+@dataclass(frozen=True)
+class Excuse:
+    """A time in which a flow may lose packets, and why; seconds as in the time line."""
+
+    start: float
+    end: float
+    why: str
+
+
+@dataclass(frozen=True)
+class PlanInForce:
+    """A plan from a time on; traffic may still follow the one before for a while."""
+
+    since: float
+    plan: Plan
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Packets of a flow that did not arrive, by the times at which the first and the last were sent."""
+
+    flow: int
+    first: float
+    last: float
+    packets: int
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Packets lost without an excuse."""
+
+    flow: ProbeFlow
+    loss: Loss
+    near: tuple[str, ...]
+
+
+def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> tuple[Excuse, ...]:
+    """Return the times in which a flow may lose packets."""
+    return (
+        *_by_links(flow, plans, timeline, windows),
+        *_without_tunnels(flow, plans, timeline, windows),
+        *_by_switches(flow, plans, timeline, windows),
+        *(Excuse(start - windows.before, end, OVERLOAD) for start, end in timeline.overloaded),
+    )
+
+
+def unexcused(loss: Loss, allowed: Iterable[Excuse]) -> bool:
+    """Return True if one of the packets was sent at a time without an excuse."""
+    excused_until = None
+    at = loss.first
+    for excuse in sorted(allowed, key=lambda each: each.start):
+        if excuse.start <= at <= excuse.end:
+            excused_until = at = excuse.end
+    return excused_until is None or excused_until < loss.last
+
+
+def findings(
+    flows: Sequence[ProbeFlow],
+    losses: Iterable[Loss],
+    plans: Sequence[PlanInForce],
+    timeline: Timeline,
+    windows: Windows,
+) -> tuple[Finding, ...]:
+    """Return the losses without an excuse, each with what was broken at about that time."""
+    by_number = {flow.number: flow for flow in flows}
+    allowed = {flow.number: excuses(flow, plans, timeline, windows) for flow in flows}
+    return tuple(
+        Finding(by_number[loss.flow], loss, _near(timeline, loss))
+        for loss in losses
+        if unexcused(loss, allowed[loss.flow])
+    )
+
+
+def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[str, ...]:
+    return tuple(span.title for span in timeline.spans if span.overlaps(loss.first - seconds, loss.last))
+
+
+def _tunnels(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> set[Path]:
+    """Return the pair's tunnels in all plans that traffic may have followed between two times."""
+    found: set[Path] = set()
+    for place, each in enumerate(plans):
+        until = plans[place + 1].since + linger if place + 1 < len(plans) else FOREVER
+        if each.since <= end and start <= until:
+            found |= {
+                tunnel.nodes
+                for pair in each.plan.pairs
+                if (pair.source, pair.target, pair.priority) == (flow.source, flow.target, flow.priority)
+                for tunnel in pair.tunnels
+            }
+    return found
+
+
+def _hops(path: Path) -> set[frozenset[str]]:
+    return {frozenset(hop) for hop in pairwise(path)}
+
+
+def _was_down(path: Path, timeline: Timeline, start: float, end: float) -> bool:
+    hops = _hops(path)
+    return any(frozenset(span.subject) in hops and span.overlaps(start, end) for span in timeline.of(_LINK_DOWN))
+
+
+def _usable(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, start: float, end: float, window: float
+) -> set[Path]:
+    """Return the tunnels that the flow may have used in a time."""
+    tunnels = _tunnels(flow, plans, start, end, window)
+    own = flow.tunnel
+    if own in tunnels and plans[-1].since <= start and len(plans) == 1:
+        settled = start - window
+        # Until the ingress has heard that its own tunnel is whole again, the flow is on another.
+        if not any(
+            frozenset(span.subject) in _hops(own) and span.overlaps(settled, start) and span.start < start
+            for span in timeline.of(_LINK_DOWN)
+        ) and not _told_late(own, timeline, settled, start):
+            return {own}
+    return tunnels
+
+
+def _told_late(path: Path, timeline: Timeline, start: float, end: float) -> bool:
+    """Return True if the ingress of a path was out of reach in a time, or a switch of it lost its tables."""
+    return any(begin <= end and start <= back for begin, back in timeline.away.get(path[0], ()))
+
+
+def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> Iterator[Excuse]:
+    for span in timeline.of(_LINK_DOWN):
+        link = frozenset(span.subject)
+        for at, what in ((span.start, "down"), (span.end, "up")):
+            if at == FOREVER:
+                continue
+            for path in _usable(flow, plans, timeline, at, at, windows.remote + windows.again):
+                if link not in _hops(path):
+                    continue
+                end = at + (
+                    windows.local if frozenset(path[:2]) == link else _remote(path, link, at, timeline, windows)
+                )
+                # A link that flaps within the window may be down again before anybody has acted.
+                yield Excuse(at - windows.before, end, f"{span.kind} {'-'.join(span.subject)} {what}")
+
+
+def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, windows: Windows) -> float:
+    """Return the seconds until the ingress of a path is told of a change of a link further on."""
+    if windows.by_bfd:
+        return windows.remote
+    told = timeline.in_reach_from([path[0]], at)
+    # One of the two ends is enough to report a link that is down; that it is up, both must say.
+    heard = min(timeline.in_reach_from([end], at) for end in link)
+    last = max(told, heard, timeline.in_reach_from([path[0], *link], at) if told > at or heard > at else at)
+    return last - at + windows.remote + (windows.again if last > at else 0.0)
+
+
+def _without_tunnels(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
+) -> Iterator[Excuse]:
+    """Yield the times in which every tunnel of the pair has a link that is down."""
+    times = sorted({span.start for span in timeline.of(_LINK_DOWN)})
+    for at in times:
+        tunnels = _tunnels(flow, plans, at, at, windows.remote)
+        if not tunnels or not all(_was_down(path, timeline, at, at) for path in tunnels):
+            continue
+        whole = min(_whole_from(path, timeline, at) for path in tunnels)
+        told = timeline.in_reach_from([flow.source, flow.target], whole)
+        slack = windows.remote + windows.again
+        yield Excuse(at - windows.before, told + slack, "no tunnel is whole")
+
+
+def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
+    hops = _hops(path)
+    while True:
+        ends = [
+            span.end
+            for span in timeline.of(_LINK_DOWN)
+            if frozenset(span.subject) in hops and span.start <= at < span.end
+        ]
+        if not ends:
+            return at
+        at = max(ends)
+        if at == FOREVER:
+            return at
+
+
+def _by_switches(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
+) -> Iterator[Excuse]:
+    for span in timeline.of((SWITCHES_FROZEN, SWITCHES_KILLED)):
+        # The daemon is that of all switches: it forwards nothing until every one has its tables again.
+        end = span.end
+        if span.kind == SWITCHES_KILLED:
+            end = max([end, *(timeline.in_reach_from([switch], end) for switch in timeline.away)])
+        yield Excuse(span.start - windows.before, end + windows.again, span.kind)
+    for span in timeline.of((SWITCH_WIPED,)):
+        (switch,) = span.subject
+        back = timeline.in_reach_from([switch], span.start) + windows.again
+        if any(switch in path for path in _tunnels(flow, plans, span.start, back, windows.remote)):
+            yield Excuse(span.start - windows.before, back, span.title)

@@ -1,0 +1,199 @@
+"""Probes through a lab: one flow for each tunnel of each pair and class, from the first fault to the end of the run."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from kuijia_app.tables.queues import QueueLayout
+from te_solver.plan import PairPlan, Plan
+from testbed.chaos import probe_program
+from testbed.chaos.oracle import Loss, ProbeFlow
+from testbed.machine.errors import TestbedError
+from testbed.machine.programs import Program
+from testbed.network.lab_network import LabNetwork, SiteHost
+from testbed.traffic.hash_probe import FlowKey, probe_marks_seen_by
+
+PORT = 5301
+_FIRST_SOURCE_PORT = 30000
+_ADDRESSES = 48
+"""Source addresses to try for each pair: the switch hashes addresses, but not the ports of UDP."""
+
+_START_SECONDS = 30.0
+_END_SECONDS = 20.0
+_POLL_SECONDS = 0.02
+DRAIN_SECONDS = 1.0
+"""Time that the last packets have to arrive."""
+
+
+@dataclass(frozen=True)
+class Probe:
+    """A flow of probes, the address and port that it is sent from, and the DSCP value of its packets."""
+
+    flow: ProbeFlow
+    address: str
+    port: int
+    code_point: int
+
+
+@dataclass(frozen=True)
+class ProbeCount:
+    """Packets of a flow: sent, arrived, arrived twice, arrived after a later one."""
+
+    flow: int
+    sent: int
+    came: int
+    twice: int
+    late: int
+
+
+@dataclass(frozen=True)
+class ProbeResult:
+    """What became of all probes."""
+
+    counts: tuple[ProbeCount, ...]
+    losses: tuple[Loss, ...]
+
+
+def choose_probes(network: LabNetwork, plan: Plan, layout: QueueLayout) -> tuple[Probe, ...]:
+    """Return one flow for each tunnel of each pair that a source address can be found for.
+
+    Raises:
+        ProbeError: packets were never seen to leave their ingress.
+    """
+    return tuple(_chosen(network, plan, layout))
+
+
+def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout) -> Iterator[Probe]:
+    number = 0
+    for place, pair in enumerate(plan.pairs):
+        if not pair.tunnels:
+            continue
+        ingress, egress = network.host(pair.source), network.host(pair.target)
+        keys = [
+            FlowKey("udp", str(ingress.address + step), _FIRST_SOURCE_PORT + place, PORT, _code_point(layout, pair))
+            for step in range(_ADDRESSES)
+        ]
+        marks = probe_marks_seen_by(partial(network.observe, pair.source), ingress, str(egress.address), keys)
+        for tunnel in pair.tunnels:
+            key = next((each for each in keys if each in marks and marks[each].label == tunnel.path_id), None)
+            if key is not None:
+                flow = ProbeFlow(number, pair.source, pair.target, pair.priority, tunnel.nodes)
+                yield Probe(flow, key.source_address, key.source_port, key.code_point)
+                number += 1
+
+
+def _code_point(layout: QueueLayout, pair: PairPlan) -> int:
+    return next(iter(layout.classes[pair.priority].code_points), 0)
+
+
+class ProbeRun:
+    """All probes from `start` to `stop`; used as a context manager, which ends its programs in any case.
+
+    Args:
+        network: the lab's.
+        probes: all of them.
+        interval: seconds between two packets of a flow.
+    """
+
+    def __init__(self, network: LabNetwork, probes: Sequence[Probe], interval: float) -> None:
+        self._network = network
+        self._probes = probes
+        self._interval = interval
+        self._senders: dict[str, Program] = {}
+        self._receivers: dict[str, Program] = {}
+
+    def __enter__(self) -> ProbeRun:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for program in (*self._senders.values(), *self._receivers.values()):
+            program.stop()
+
+    def start(self) -> None:
+        """Start to listen, then to send; raises TestbedError if a program failed."""
+        for target in sorted({probe.flow.target for probe in self._probes}):
+            host = self._network.host(target)
+            self._receivers[target] = _launched(host, ["receive", str(host.address), str(PORT)], "listening")
+        for source in sorted({probe.flow.source for probe in self._probes}):
+            rows = [
+                f"{probe.flow.number},{probe.address},{probe.port},{probe.code_point << 2},"
+                f"{self._network.host(probe.flow.target).address},{PORT}"
+                for probe in self._probes
+                if probe.flow.source == source
+            ]
+            host = self._network.host(source)
+            self._senders[source] = _launched(host, ["send", f"{self._interval}", *rows], "sending")
+
+    def stop(self) -> ProbeResult:
+        """Stop sending, wait for the last packets, and return what is missing; raises TestbedError if one failed."""
+        ended_at = time.monotonic()
+        sent: dict[int, int] = {}
+        for source, program in self._senders.items():
+            sent |= {int(flow): count for flow, count in _ended(program, source).items()}
+        time.sleep(DRAIN_SECONDS)
+        records: dict[int, dict[str, Any]] = {}
+        for target, program in self._receivers.items():
+            records |= {int(flow): record for flow, record in _ended(program, target).items()}
+        return probe_result(sent, records, ended_at)
+
+
+def probe_result(sent: Mapping[int, int], records: Mapping[int, Mapping[str, Any]], ended_at: float) -> ProbeResult:
+    """Return the packets of all flows and the losses, from what senders and receivers recorded.
+
+    Args:
+        sent: packets by flow.
+        records: what `probe_program.FlowRecord` holds, by flow; a flow is missing if nothing of it came.
+        ended_at: the time at which sending ended, in seconds of the monotonic clock.
+    """
+    counts, losses = [], []
+    for flow, total in sent.items():
+        record = records.get(flow)
+        if record is None:
+            counts.append(ProbeCount(flow, total, 0, 0, 0))
+            losses.append(Loss(flow, 0.0, ended_at, total))
+            continue
+        counts.append(ProbeCount(flow, total, record["came"], record["twice"], record["late"]))
+        gaps = [*record["gaps"]]
+        if record["first"] > 0:
+            gaps.insert(0, [0, record["first"] - 1, 0, 0])
+        if record["last"] < total - 1:
+            gaps.append([record["last"] + 1, total - 1, record["last_sent_at"], round(ended_at * 1e9)])
+        losses += [_loss(flow, *gap) for gap in gaps]
+    return ProbeResult(tuple(counts), tuple(losses))
+
+
+def _loss(flow: int, low: int, high: int, sent_before: int, sent_after: int) -> Loss:
+    """Return the loss in a gap; packets in it were sent evenly between its neighbours."""
+    missing = high - low + 1
+    step = (sent_after - sent_before) / (missing + 1)
+    return Loss(flow, (sent_before + step) / 1e9, (sent_after - step) / 1e9, missing)
+
+
+def _launched(host: SiteHost, arguments: list[str], said: str) -> Program:
+    program = host.launch_python(Path(probe_program.__file__), arguments)
+    deadline = time.monotonic() + _START_SECONDS
+    while program.status() is None and not program.output().endswith("\n") and time.monotonic() < deadline:
+        time.sleep(_POLL_SECONDS)
+    heard = program.output().strip()
+    if heard != said:
+        program.stop()
+        raise TestbedError(f"the program of the probes on {host.name} failed: {heard or 'without a message'}")
+    return program
+
+
+def _ended(program: Program, host: str) -> dict[str, Any]:
+    program.terminate()
+    status = program.wait(_END_SECONDS)
+    if status != 0:
+        raise TestbedError(f"the program of the probes on {host} exited with status {status}")
+    record: dict[str, Any] = json.loads(program.output().splitlines()[-1])
+    return record

@@ -1,0 +1,103 @@
+"""The report on a run of faults: as JSON, from which the run can be repeated, and as text."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import asdict
+from typing import Any
+
+from testbed.chaos.faults import KINDS, faults_to_json
+from testbed.chaos.oracle import OVERLOAD, Finding, Windows
+from testbed.chaos.run import ChaosResult
+
+VERSION = 1
+_SHOWN = 20
+
+
+def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows, manifest: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON
+    """Return everything that a reader, or a repetition, needs; times are seconds from the first probe."""
+    return {
+        "format": "kuijia-chaos",
+        "version": VERSION,
+        "topology": topology,
+        "seed": seed,
+        "windows": asdict(windows),
+        "seconds": round(result.seconds, 3),
+        "passed": result.passed,
+        "faults": faults_to_json(result.faults),
+        "spans": [
+            {
+                "kind": span.kind,
+                "subject": list(span.subject),
+                "start": _since(result, span.start),
+                "end": _since(result, span.end),
+            }
+            for span in result.timeline.spans
+        ],
+        "overloaded": [[_since(result, start), _since(result, end)] for start, end in result.timeline.overloaded],
+        "flows": [{**asdict(flow), **asdict(count)} for flow, count in zip(result.flows, result.counts, strict=True)],
+        "losses": [
+            {
+                "flow": loss.flow,
+                "first": _since(result, loss.first),
+                "last": _since(result, loss.last),
+                "packets": loss.packets,
+            }
+            for loss in result.losses
+        ],
+        "findings": [_finding(result, each) for each in result.lost_without_excuse],
+        "tables": list(result.tables),
+        "leaks": list(result.leaks),
+        "errors": list(result.errors),
+        "manifest": manifest,
+    }
+
+
+def report_text(result: ChaosResult) -> str:
+    """Return what a reader at a terminal wants to know."""
+    kinds = Counter(span.kind for span in result.timeline.spans if span.kind in KINDS)
+    sent = sum(count.sent for count in result.counts)
+    lost = sum(loss.packets for loss in result.losses)
+    bad = sum(finding.loss.packets for finding in result.lost_without_excuse)
+    longest = max((loss.last - loss.first for loss in result.losses), default=0.0)
+    lines = [
+        f"{kinds.total()} faults in {result.seconds:.0f} s: "
+        + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())),
+        f"{sent:,} probes of {len(result.flows)} flows; {lost:,} lost, {bad:,} of them without an excuse",
+        f"longest gap {longest * 1000:.0f} ms",
+    ]
+    if result.timeline.overloaded:
+        lines.append(f"in {len(result.timeline.overloaded)} quarters of a second, {OVERLOAD}: not judged")
+    if result.twice:
+        lines.append(f"{result.twice:,} probes arrived twice")
+    lines += [f"FINDING  {finding_text(result, each)}" for each in result.lost_without_excuse[:_SHOWN]]
+    left = len(result.lost_without_excuse) - _SHOWN
+    lines += [f"and {left} more findings"] if left > 0 else []
+    lines += [f"TABLES   {line}" for line in result.tables]
+    lines += [f"LEAK     {line}" for line in result.leaks]
+    lines += [f"ERROR    {line}" for line in result.errors]
+    lines.append("passed" if result.passed else "failed")
+    return "\n".join(lines)
+
+
+def finding_text(result: ChaosResult, finding: Finding) -> str:
+    """Return a finding as a line."""
+    loss = finding.loss
+    first, length = _since(result, loss.first), (loss.last - loss.first) * 1000
+    near = f"; broken then: {', '.join(finding.near)}" if finding.near else "; nothing was broken then"
+    return f"{first:.3f} s: {finding.flow.title} lost {loss.packets} in {length:.0f} ms{near}"
+
+
+def _finding(result: ChaosResult, finding: Finding) -> dict[str, object]:
+    loss = finding.loss
+    return {
+        "flow": loss.flow,
+        "first": _since(result, loss.first),
+        "last": _since(result, loss.last),
+        "packets": loss.packets,
+        "near": list(finding.near),
+    }
+
+
+def _since(result: ChaosResult, at: float) -> float:
+    return round(at - result.began, 4)

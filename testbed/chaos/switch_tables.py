@@ -1,0 +1,59 @@
+"""Compares the tables of real switches with those of a plan: the same entries and groups, and no others."""
+
+from __future__ import annotations
+
+import re
+
+from kuijia_app.tables.ofctl_text import flows_text, groups_text
+from kuijia_app.tables.options import pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import SwitchTables
+from testbed.lab.lab import Lab
+from testbed.machine.errors import TestbedError
+
+_SILENT = re.compile(r"bucket_id:\d+,|weight:1,")
+"""Parts of buckets that one of the two texts has and the other leaves out; all our buckets weigh the same."""
+
+_GROUP_ID = re.compile(r"group_id=(\d+)")
+
+
+def faults_of_tables(lab: Lab) -> tuple[str, ...]:
+    """Return in words what differs between a lab's switches and the tables of its plan; nothing may be broken."""
+    wanted = build_tables(lab.plan, pipeline_options(lab.options.words))
+    found: list[str] = []
+    for switch in lab.plan.topology.nodes:
+        try:
+            found += _faults_of(lab, switch, wanted[switch])
+        except TestbedError as error:
+            found.append(f"{switch}: its tables cannot be read, or differ: {error}")
+    return tuple(found)
+
+
+def _faults_of(lab: Lab, switch: str, tables: SwitchTables) -> list[str]:
+    network = lab.network
+    planned_entries = lab.directory / "planned.flows"
+    planned_entries.write_text(flows_text(tables))
+    try:
+        # Ends with a status of 2 where entries differ, and lists them.
+        network.ofctl(switch, "diff-flows", str(planned_entries))
+    finally:
+        planned_entries.unlink()
+    present, planned = _groups(network.ofctl(switch, "dump-groups")), _groups(groups_text(tables))
+    surplus = sorted(present.keys() - planned.keys())
+    found = [f"{switch} has group {number}, which its plan has not" for number in surplus]
+    found += [f"{switch} lacks group {number} of its plan" for number in sorted(planned.keys() - present.keys())]
+    found += [
+        f"{switch} has group {number} as {present[number]}, its plan as {planned[number]}"
+        for number in sorted(present.keys() & planned.keys())
+        if present[number] != planned[number]
+    ]
+    return found
+
+
+def _groups(text: str) -> dict[int, str]:
+    """Return the groups by their number, from ovs-ofctl's output or the text that we give it."""
+    groups = {}
+    for line in text.splitlines():
+        if found := _GROUP_ID.search(line):
+            groups[int(found[1])] = _SILENT.sub("", line.strip().replace(" ", ""))
+    return groups

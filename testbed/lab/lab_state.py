@@ -1,0 +1,179 @@
+"""The state of a running lab as JSON data: in full for people, and in short for programs that ask often.
+
+The functions only read, in any thread that is in the lab's network namespace; a change may be under way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from functools import partial
+from typing import Any
+
+from kuijia_app.tables.bfd import BfdSession
+from te_solver.plan import Plan
+from testbed.lab.faults import Faults
+from testbed.lab.lab_parts import LabParts
+from testbed.machine.errors import TestbedError
+from testbed.network.bfd import EndState
+from testbed.network.queue_counters import QueueRates
+
+OVS_DIED = "Open vSwitch has died"
+
+_LISTED_ERRORS = 20
+
+LinkStates = Mapping[frozenset[str], bool]
+Sessions = Mapping[BfdSession, Mapping[str, EndState]]
+
+
+def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
+    """Return everything; queues have their rates since the last call with these `rates`."""
+    plan, network, controller, options = lab.plan, lab.network, lab.controller, lab.options
+    topology = plan.topology
+    faults = Faults()
+    links_up = _links_up(lab, faults)
+    has_ovs, sessions = _switches(lab, faults)
+    dead = dead_tunnels(lab, plan, links_up, sessions)
+    return {
+        "lab": lab.directory.name,
+        "topology": topology.name,
+        "scheme": options.scheme,
+        "layout": network.layout.name,
+        "tagging": options.tagging,
+        "pipeline": options.pipeline,
+        "liveness": options.liveness,
+        "datapath": network.datapath.value,
+        "controller": {
+            "framework": controller.framework,
+            "pid": controller.pid,
+            "switches": controller.programmed_switches(),
+            "errors": controller.errors(),
+        },
+        "nodes_down": list(lab.nodes_down),
+        "links": [
+            {"a": a, "b": b, "capacity": topology.link(a, b).capacity, "up": links_up[frozenset((a, b))]}
+            for a, b in topology.edges
+        ],
+        "tunnels": [
+            {
+                "path_id": tunnel.path_id,
+                "priority": pair.priority,
+                "nodes": list(tunnel.nodes),
+                "weight": tunnel.weight,
+                "alive": has_ovs and tunnel.path_id not in dead,
+            }
+            for pair in plan.pairs
+            for tunnel in pair.tunnels
+        ],
+        "queues": rates.since_last(list(_queues(lab, faults))),
+        "sessions": [
+            {
+                "path_id": session.path_id,
+                "nodes": list(session.nodes),
+                "ends": [{"switch": switch, **asdict(end)} for switch, end in ends.items()],
+            }
+            for session, ends in sessions.items()
+        ],
+        "flows": lab.flows.describe(),
+        "hosts": [{"node": site.name, "address": str(site.address)} for site in lab.wiring.sites],
+        "faults": list(faults),
+    }
+
+
+def counters(lab: LabParts) -> dict[str, Any]:
+    """Return the parts that change all the time: totals of queues, goodput of flows, what is down, what is wrong."""
+    plan, controller = lab.plan, lab.controller
+    faults = Faults()
+    links_up = _links_up(lab, faults)
+    has_ovs, sessions = _switches(lab, faults)
+    dead = dead_tunnels(lab, plan, links_up, sessions)
+    return {
+        "time": time.time(),
+        "plan": lab.plan_number,
+        "lab": lab.directory.name,
+        "links": [{"a": a, "b": b, "up": links_up[frozenset((a, b))]} for a, b in plan.topology.edges],
+        "queues": list(_queues(lab, faults)),
+        "nodes_down": list(lab.nodes_down),
+        "tunnels_dead": sorted(tunnel.path_id for tunnel in plan.tunnels if not has_ovs or tunnel.path_id in dead),
+        "flows": lab.flows.describe(),
+        "controller": {
+            "alive": controller.is_alive,
+            "switches": controller.programmed_switches(),
+            "errors": controller.errors()[-_LISTED_ERRORS:],
+        },
+        "faults": list(faults),
+    }
+
+
+def observed(lab: LabParts, *, with_queues: bool) -> tuple[LinkStates, set[int], Faults]:
+    """Return for each edge True if its link is up, the path ids of dead tunnels, and what is wrong."""
+    plan = lab.plan
+    faults = Faults()
+    links_up = _links_up(lab, faults)
+    has_ovs, sessions = _switches(lab, faults)
+    dead = dead_tunnels(lab, plan, links_up, sessions) if has_ovs else {tunnel.path_id for tunnel in plan.tunnels}
+    if with_queues:
+        for _ in _queues(lab, faults):
+            pass
+    return links_up, dead, faults
+
+
+def dead_tunnels(lab: LabParts, plan: Plan, links_up: LinkStates, sessions: Sessions) -> set[int]:
+    """Return the path ids of the tunnels that carry nothing, or that an end considers dead."""
+    unfit = lab.controller.unfit_switches()
+    dead = {
+        tunnel.path_id
+        for tunnel in plan.tunnels
+        if not all(links_up[frozenset(hop)] for hop in tunnel.hops) or not unfit.isdisjoint(tunnel.nodes)
+    }
+    if lab.options.liveness == "bfd":
+        up = {session.nodes for session, ends in sessions.items() if all(end.up for end in ends.values())}
+        return dead | {tunnel.path_id for tunnel in plan.tunnels if up.isdisjoint({tunnel.nodes, tunnel.nodes[::-1]})}
+    return dead | lab.controller.tunnels_told_dead()
+
+
+def _links_up(lab: LabParts, faults: Faults) -> dict[frozenset[str], bool]:
+    return {
+        frozenset(edge): faults.unless_found(partial(lab.network.is_up, *edge), otherwise=False)
+        for edge in lab.plan.topology.edges
+    }
+
+
+def _switches(lab: LabParts, faults: Faults) -> tuple[bool, Sessions]:
+    """Return whether the switches' software runs, and the BFD sessions."""
+    sessions: Sessions = {}
+    if not lab.network.is_alive:
+        faults.insert(0, OVS_DIED)
+        return False, sessions
+    if lab.options.liveness == "bfd":
+        sessions = faults.unless_found(lab.network.session_states, otherwise=sessions)
+    return True, sessions
+
+
+def _queues(lab: LabParts, faults: Faults) -> Iterator[dict[str, Any]]:
+    """Yield the totals of the queues of all ports to other switches."""
+    ports = [
+        (switch, neighbour, lab.wiring.port(switch, neighbour))
+        for switch in lab.plan.topology.nodes
+        for neighbour in lab.plan.topology.neighbours[switch]
+    ]
+    nothing: dict[tuple[str, int], Any] = {}
+    found = faults.unless_found(
+        lambda: lab.network.queue_counters_of([(switch, port) for switch, _, port in ports]), otherwise=nothing
+    )
+    for switch, neighbour, port in ports:
+        of_port = found.get((switch, port), ())
+        if isinstance(of_port, TestbedError):
+            faults.add(str(of_port))
+            continue
+        for each in of_port:
+            yield {
+                "switch": switch,
+                "to": neighbour,
+                "queue": each.queue,
+                "sent_packets": each.sent_packets,
+                "sent_bytes": each.sent_bytes,
+                "dropped_packets": each.dropped_packets,
+                "waiting_packets": each.waiting_packets,
+            }

@@ -1,0 +1,279 @@
+"""The web application: routes of the declared requests and of the page's files, behind the guard."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from kuijia_base.errors import InputError, KuijiaError
+from testbed.web.access import HostRules, Limiter, Token
+from testbed.web.backend import KIND_OF, Backend, SetPlan
+from testbed.web.bodies import BodyError, plan_body, read_body
+from testbed.web.files import PageFile, page_files
+from testbed.web.guard import Guard
+from testbed.web.hub import Hub, Reader
+from testbed.web.openapi import message_schemas, openapi
+from testbed.web.requests import (
+    ENDPOINTS,
+    Done,
+    Endpoint,
+    LinkLiveness,
+    Liveness,
+    Refusal,
+    TunnelLiveness,
+    Verdict,
+)
+from testbed.web.shapes import from_json, to_json
+
+STALL = 5.0
+"""Seconds that a reader of events may leave what is sent to it unread, before it is dropped."""
+
+_ACTIONS_AT_ONCE = 8
+_MOST_AFTER = 10**15
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+def make_app(  # noqa: PLR0913  # all by name
+    backend: Backend,
+    token: str,
+    *,
+    hosts: HostRules | None = None,
+    view_only: bool = False,
+    hub: Hub | None = None,
+    limiter: Limiter | None = None,
+    files: Mapping[str, PageFile] | None = None,
+    stall: float = STALL,
+) -> Guard:
+    """Return the application that shows a backend.
+
+    Args:
+        backend: what is shown; closing it is up to the caller.
+        token: the secret that everything below /api/ asks for.
+        hosts: names by which the server may be called; by default those of this machine for itself.
+        view_only: True to refuse all actions.
+        hub: looks at the backend; by default one without a recorder.
+        limiter: limits of rates.
+        files: of the page; by default those of this package.
+        stall: seconds after which a reader that does not read is dropped.
+    """
+    looking = hub or Hub(backend, view_only=view_only)
+    api = _Api(backend, looking, view_only=view_only, stall=stall)
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with anyio.create_task_group() as group:
+            group.start_soon(looking.run)
+            yield
+            group.cancel_scope.cancel()
+
+    routes = [Route(_path(each), api.handler(each), methods=[each.method]) for each in ENDPOINTS]
+    routes += [Route(path, _static(file)) for path, file in (page_files() if files is None else files).items()]
+    documents = {"/openapi.json": openapi(), "/schemas/index.json": sorted(message_schemas())}
+    documents |= {f"/schemas/{name}.json": schema for name, schema in message_schemas().items()}
+    routes += [Route(path, _document(data)) for path, data in documents.items()]
+    handlers: Mapping[Any, Any] = {404: _no_such_page, 405: _no_such_method}
+    return Guard(
+        Starlette(routes=routes, lifespan=lifespan, exception_handlers=handlers),
+        hosts or HostRules(),
+        Token(token),
+        limiter,
+    )
+
+
+def _path(each: Endpoint) -> str:
+    # Names may have slashes.
+    return each.path if each.named is None else each.path.replace("}", ":path}")
+
+
+class _Api:
+    """Handlers of the declared requests."""
+
+    def __init__(self, backend: Backend, hub: Hub, *, view_only: bool, stall: float) -> None:
+        self._backend, self._hub, self._view_only, self._stall = backend, hub, view_only, stall
+        self._busy = 0
+
+    def handler(self, each: Endpoint) -> _Handler:
+        async def answer(request: Request) -> Response:
+            try:
+                return await (self._read(each, request) if each.read else self._act(each, request))
+            except BodyError as error:
+                return refusal(error.status, str(error))
+            except InputError as error:
+                return refusal(404 if each.named else 422, str(error))
+            except KuijiaError as error:
+                return refusal(503 if each.method == "GET" else 409, str(error))
+            except Exception as error:  # noqa: BLE001  # one request's fault must not end the others'
+                sys.stderr.write(f"{each.method} {each.path} failed\n{traceback.format_exc()}\n")
+                return refusal(500, f"the server has a fault: {type(error).__name__}")
+
+        return answer
+
+    async def _read(self, each: Endpoint, request: Request) -> Response:
+        readers: dict[str, Callable[[], Awaitable[Response]]] = {
+            "lab": self._lab,
+            "state": self._state,
+            "plan": self._plan,
+            "topology": self._topology,
+            "liveness": self._liveness,
+            "verify": lambda: self._verify(each, request),
+            "log": lambda: self._log(request),
+            "events": lambda: self._events(request),
+        }
+        return await readers[each.read or ""]()
+
+    async def _lab(self) -> Response:
+        return _json_bytes(await self._hub.description())
+
+    async def _state(self) -> Response:
+        return _json_bytes(await self._hub.state())
+
+    async def _plan(self) -> Response:
+        plan = await anyio.to_thread.run_sync(self._backend.plan)
+        return refusal(404, "no plan is in force") if plan is None else _json(plan)
+
+    async def _topology(self) -> Response:
+        return _json(await anyio.to_thread.run_sync(self._backend.topology))
+
+    async def _liveness(self) -> Response:
+        described = await anyio.to_thread.run_sync(self._backend.describe)
+        state = await self._hub.latest()
+        view = state.views[0]
+        tunnels = tuple(
+            TunnelLiveness(each.path_id, each.source, each.target, each.priority, each.path_id not in view.tunnels_dead)
+            for each in described.tunnels
+        )
+        links = tuple(LinkLiveness(each.id, each.up) for each in view.links)
+        return _json(to_json(Liveness(state.time, links, view.nodes_down, tunnels)))
+
+    async def _verify(self, each: Endpoint, request: Request) -> Response:
+        plan = plan_body(await read_body(request, each.largest))
+        found = tuple(await anyio.to_thread.run_sync(self._backend.verify, plan))
+        return _json(to_json(Verdict(not found, found)))
+
+    async def _log(self, request: Request) -> Response:
+        entries = await anyio.to_thread.run_sync(self._backend.events, _after(request))
+        return _json([to_json(each) for each in entries])
+
+    async def _events(self, request: Request) -> Response:
+        reader = await self._hub.join(_after(request))
+        return refusal(429, "too many readers of events") if reader is None else _Events(self._hub, reader, self._stall)
+
+    async def _act(self, each: Endpoint, request: Request) -> Response:
+        if self._view_only:
+            return refusal(403, "the server only shows: it was started with --view")
+        body = None
+        if each.body is not None:
+            data = await read_body(request, each.largest)
+            if each.body is dict:
+                body = plan_body(data)
+            else:
+                try:
+                    body = from_json(each.body, data)
+                except InputError as error:
+                    return refusal(422, str(error))
+        assert each.action is not None, "a request that does not read acts"
+        action = each.action(request.path_params.get(each.named or "", ""), body)
+        described = await anyio.to_thread.run_sync(self._backend.describe)
+        if KIND_OF[type(action)] not in described.actions:
+            return refusal(409, f"the backend {described.backend} has no such action")
+        if self._busy >= _ACTIONS_AT_ONCE:
+            return refusal(429, f"{_ACTIONS_AT_ONCE} actions are under way: try again when one is done")
+        self._busy += 1
+        try:
+            return await anyio.to_thread.run_sync(self._carry_out, action)
+        finally:
+            self._hub.refresh()
+            self._busy -= 1
+
+    def _carry_out(self, action: Any) -> Response:  # noqa: ANN401  # one of the actions
+        if isinstance(action, SetPlan) and (found := tuple(self._backend.verify(action.plan))):
+            words = f"the plan breaks {len(found)} promise{'s' if len(found) > 1 else ''}: {found[0].text}"
+            return _json(to_json(Refusal(words, found)), 409)
+        before = self._backend.events(0)
+        done = self._backend.act(action)
+        return _json(to_json(Done(done, tuple(self._backend.events(before[-1].seq if before else 0)))))
+
+
+class _Events(Response):
+    """A stream of events to one reader, who is dropped when nothing that is sent is read for a while."""
+
+    def __init__(self, hub: Hub, reader: Reader, stall: float) -> None:
+        super().__init__()
+        self._hub, self._reader, self._stall = hub, reader, stall
+
+    async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
+        try:
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            async with anyio.create_task_group() as group:
+                group.start_soon(_until_gone, receive, group.cancel_scope)
+                await self._send_all(send)
+                group.cancel_scope.cancel()
+        finally:
+            self._hub.leave(self._reader)
+
+    async def _send_all(self, send: Send) -> None:
+        async for chunk in self._reader.chunks():
+            with anyio.move_on_after(self._stall) as limit:
+                await send({"type": "http.response.body", "body": chunk, "more_body": True})
+            if limit.cancelled_caught:
+                return
+
+
+async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()
+
+
+def _after(request: Request) -> int:
+    text = request.query_params.get("after", "0")
+    if not (text.isascii() and text.isdigit() and len(text) <= len(str(_MOST_AFTER))):
+        raise BodyError(422, "after is no whole number, expected the number of a log entry")
+    return int(text)
+
+
+def refusal(status: int, error: str) -> Response:
+    return _json({"error": error}, status)
+
+
+def _json(data: Any, status: int = 200) -> Response:  # noqa: ANN401  # JSON has no type
+    return _json_bytes(json.dumps(data, separators=(",", ":")).encode(), status)
+
+
+def _json_bytes(body: bytes, status: int = 200) -> Response:
+    return Response(body, status, {"cache-control": "no-store"}, "application/json")
+
+
+def _static(file: PageFile) -> _Handler:
+    headers = {"etag": file.tag, "cache-control": "no-cache", "content-type": file.media_type}
+
+    async def answer(request: Request) -> Response:
+        if file.tag in request.headers.get("if-none-match", ""):
+            return Response(None, 304, headers)
+        return Response(file.body, 200, headers)
+
+    return answer
+
+
+def _document(data: Any) -> _Handler:  # noqa: ANN401  # JSON has no type
+    return _static(PageFile.of(json.dumps(data, indent=1).encode(), "application/json"))
+
+
+async def _no_such_page(_request: Request, _error: Exception) -> Response:
+    return refusal(404, "there is no such page")
+
+
+async def _no_such_method(_request: Request, _error: Exception) -> Response:
+    return refusal(405, "this address has no such method")

@@ -1,0 +1,252 @@
+"""The network of a plan in the fluid model: what each queue and flow gets under a scheme while things are broken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.flow.failure_impact import FailureModel, paths_of
+from simulator.flow.model import Flags, Flows, Vector, share
+from te_solver.failure_schemes.failure_scheme import VICTIM
+from te_solver.failure_schemes.registry import failure_scheme
+from te_solver.failures import Failure
+from te_solver.plan import Plan
+from te_solver.schemes.interface import Scheme
+from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
+from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.topology import Topology
+from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, View, link_id
+
+MOST_FLOWS = 300
+"""Flows that a view shows; of more, the largest."""
+
+
+@dataclass(frozen=True)
+class ExtraFlow:
+    """A flow beside those of the demands: `tunnel` is the column of the tunnel that its hash leads to."""
+
+    id: str
+    source: str
+    target: str
+    priority: int
+    rate: float
+    is_elastic: bool
+    tunnel: int
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A view, and the sums that the log tells: victims, what they and the other traffic lose, in Mbit/s."""
+
+    view: View
+    victims: float
+    victims_lose: float
+    others_lose: float
+
+
+@dataclass(frozen=True)
+class _Load:
+    """What each flow gets, and what each level carries and drops on each link, shape (levels, L)."""
+
+    goodput: Vector
+    carried: Vector
+    dropped: Vector
+
+
+class FluidNetwork:
+    """The traffic of a plan, one flow for each tunnel that carries some.
+
+    Args:
+        plan: the plan in force.
+        elastic: True if its traffic adapts to its share, as TCP does; else it loses the excess.
+    """
+
+    def __init__(self, plan: Plan, *, elastic: bool) -> None:
+        self.plan = plan
+        self.traffic = PlannedTraffic.of(plan)
+        self._model = FailureModel(self.traffic, elastic=elastic)
+        self._first, self._links = paths_of(plan.topology, self.traffic.tunnels)
+        self._tunnels = plan.tunnels
+        carrying = np.flatnonzero(self.traffic.sent > 0)
+        largest = np.argsort(-self.traffic.sent[carrying], kind="stable")[:MOST_FLOWS]
+        self._shown = np.sort(carrying[largest])
+        self.left_out = carrying.size - self._shown.size
+        self.levels = tuple(level for each in self.traffic.classes for level in (2 * each, 2 * each + 1))
+
+    @property
+    def queues(self) -> tuple[QueueInfo, ...]:
+        return tuple(QueueInfo(level + 1, "victim" if level % 2 else "normal", level // 2) for level in self.levels)
+
+    def tunnels_of(self, source: str, target: str, priority: int) -> tuple[int, ...]:
+        """Return the columns of a pair's tunnels, the heaviest first; those of another class if this one has none."""
+        of_class = [
+            [column for column in range(len(self._tunnels)) if self.traffic.tunnels.pair[column] == row]
+            for row, pair in enumerate(self.plan.pairs)
+            if (pair.source, pair.target) == (source, target) and pair.priority == priority
+        ]
+        columns = of_class[0] if of_class else []
+        return tuple(sorted(columns, key=lambda column: -self.traffic.weight[column]))
+
+    def effect(self, scheme: Scheme, failure: Failure, extras: Sequence[ExtraFlow] = ()) -> Effect:
+        """Return the network under a scheme while a failure lasts.
+
+        Raises:
+            NoFixedPointError: the losses of inelastic traffic do not settle.
+            SolverError: the solver of a scheme gave up.
+            ValueError: the plan was not made for the scheme.
+        """
+        rerouting = scheme.reroute(self.traffic, failure)
+        demotes = failure_scheme(scheme.name).demotes(VICTIM)
+        carriers = [self._carrier(each, rerouting.damage.alive) for each in extras]
+        flows = self._flows(rerouting, extras, carriers, demotes=demotes)
+        load = self._load(flows, rerouting.damage.failed_links)
+        moved = [carrier not in {None, each.tunnel} for each, carrier in zip(extras, carriers, strict=True)]
+        roles = _roles(flows, np.concatenate([rerouting.victim, np.array(moved, np.bool_)]), load.carried.shape[1])
+        planned = self._planned_flows(rerouting, load.goodput, roles)
+        started = self._extra_flows(extras, carriers, load.goodput[rerouting.offered.size :], roles)
+        dead = tuple(dict.fromkeys(self._tunnels[column].path_id for column in np.flatnonzero(~rerouting.damage.alive)))
+        topology, failed = self.plan.topology, set(failure.nodes)
+        edges = {frozenset(edge) for edge in failure.edges}
+        links = link_states(topology, self.levels, load.carried, load.dropped, edges)
+        sent, goodput = self.traffic.sent, self._goodput(rerouting, load.goodput)
+        lost = np.maximum(sent - goodput, 0.0)
+        alive = rerouting.damage.alive
+        return Effect(
+            View(scheme.name, links, tuple(node for node in topology.nodes if node in failed), dead, planned + started),
+            float(sent[~alive].sum()),
+            float(lost[~alive].sum()),
+            float(lost[alive].sum()),
+        )
+
+    def _carrier(self, flow: ExtraFlow, alive: Flags) -> int | None:
+        """Return the tunnel of a flow: its own, else the heaviest one that is alive; None if none is."""
+        if flow.tunnel < alive.size and alive[flow.tunnel]:
+            return flow.tunnel
+        others = self.tunnels_of(flow.source, flow.target, flow.priority)
+        return next((column for column in others if alive[column]), None)
+
+    def _flows(
+        self, rerouting: Rerouting, extras: Sequence[ExtraFlow], carriers: Sequence[int | None], *, demotes: bool
+    ) -> Flows:
+        planned = self._model.flows(rerouting.tunnels, rerouting.carrier, rerouting.offered, rerouting.level)
+        if not extras:
+            return planned
+        columns = [0 if column is None else column for column in carriers]
+        paths = [self._links[self._first[column] : self._first[column + 1]] for column in columns]
+        moved = [column != each.tunnel for each, column in zip(extras, carriers, strict=True)]
+        level = [2 * each.priority + (demotes and other) for each, other in zip(extras, moved, strict=True)]
+        rate = [0.0 if column is None else each.rate for each, column in zip(extras, carriers, strict=True)]
+        return Flows(
+            np.concatenate([planned.first, planned.first[-1] + np.cumsum([len(path) for path in paths])]),
+            np.concatenate([planned.links, *paths]).astype(np.int32),
+            np.concatenate([planned.offered, rate]),
+            np.concatenate([planned.level, level]).astype(np.int32),
+            np.concatenate([planned.elastic, [each.is_elastic for each in extras]]).astype(np.bool_),
+            np.concatenate([planned.weight, np.ones(len(extras))]),
+        )
+
+    def _load(self, flows: Flows, failed: Flags) -> _Load:
+        """Return the loads level by level: each is served from what the earlier ones leave."""
+        capacity = np.where(failed, 0.0, self.traffic.capacity)
+        carried, dropped = np.zeros((2, len(self.levels) + 1, capacity.size))
+        goodput = np.zeros(flows.size)
+        for place, level in enumerate(self.levels, start=1):
+            shares = share(capacity, flows.offering(np.where(flows.level <= level, flows.offered, 0.0)))
+            carried[place], dropped[place], goodput = shares.load, shares.dropped, shares.goodput
+        return _Load(goodput, np.diff(carried, axis=0), np.diff(dropped, axis=0))
+
+    def _goodput(self, rerouting: Rerouting, goodput: Vector) -> Vector:
+        """Return what arrives of the traffic of each planned tunnel, wherever it goes now."""
+        owner = np.where(rerouting.origin == NEW_TRAFFIC, rerouting.carrier, rerouting.origin)
+        return np.bincount(owner, goodput[: owner.size], minlength=self.traffic.sent.size).astype(np.float64)
+
+    def _planned_flows(self, rerouting: Rerouting, goodput: Vector, roles: Sequence[Role]) -> tuple[FlowState, ...]:
+        arriving = self._goodput(rerouting, goodput)
+        carriers: dict[int, list[int]] = {}
+        role_of: dict[int, Role] = {}
+        for number, (origin, carrier) in enumerate(
+            zip(rerouting.origin.tolist(), rerouting.carrier.tolist(), strict=True)
+        ):
+            if origin != NEW_TRAFFIC:
+                carriers.setdefault(origin, []).append(carrier)
+                role_of.setdefault(origin, roles[number])
+        found = []
+        for column in self._shown.tolist():
+            tunnel, pair = self._tunnels[column], self.plan.pairs[self.traffic.tunnels.pair[column]]
+            ids = {self._tunnels[each].path_id for each in carriers.get(column, ()) if each < len(self._tunnels)}
+            found.append(
+                FlowState(
+                    f"f{tunnel.path_id}" + (f".{pair.priority}" if pair.priority else ""),
+                    pair.source,
+                    pair.target,
+                    pair.priority,
+                    _rounded(self.traffic.sent[column]),
+                    _rounded(arriving[column]),
+                    role_of.get(column, "victim"),
+                    tuple(sorted(ids)),
+                )
+            )
+        return tuple(found)
+
+    def _extra_flows(
+        self, extras: Sequence[ExtraFlow], carriers: Sequence[int | None], goodput: Vector, roles: Sequence[Role]
+    ) -> tuple[FlowState, ...]:
+        own_roles = roles[len(roles) - len(extras) :]
+        return tuple(
+            FlowState(
+                each.id,
+                each.source,
+                each.target,
+                each.priority,
+                each.rate,
+                _rounded(got),
+                role if carrier is not None else "victim",
+                () if carrier is None else (self._tunnels[carrier].path_id,),
+            )
+            for each, carrier, got, role in zip(extras, carriers, goodput.tolist(), own_roles, strict=True)
+        )
+
+
+def link_states(
+    topology: Topology, levels: Sequence[int], carried: Vector, dropped: Vector, down: set[frozenset[str]]
+) -> tuple[LinkState, ...]:
+    """Return the state of every link; `carried` and `dropped` have the shape (levels, L)."""
+    row = {link.ends: number for number, link in enumerate(topology.links)}
+    found = []
+    for a, b in topology.edges:
+        directions = tuple(
+            Direction(
+                *ends,
+                tuple(
+                    QueueLoad(level + 1, _rounded(carried[place, row[ends]]), _rounded(dropped[place, row[ends]]))
+                    for place, level in enumerate(levels)
+                ),
+            )
+            for ends in ((a, b), (b, a))
+            if ends in row
+        )
+        found.append(LinkState(link_id(a, b), frozenset((a, b)) not in down, directions))
+    return tuple(found)
+
+
+def _roles(flows: Flows, victim: NDArray[np.bool_], links: int) -> list[Role]:
+    """Return the role of each flow in the words of the glossary."""
+    flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
+
+    def meeting(chosen: Flags) -> Flags:
+        used = np.zeros(links, np.bool_)
+        used[flows.links[(chosen & (flows.offered > 0))[flow]]] = True
+        return np.asarray(np.bincount(flow[used[flows.links]], minlength=flows.size) > 0)
+
+    direct = ~victim & meeting(victim)
+    indirect = ~victim & ~direct & meeting(direct)
+    words: list[Role] = ["untouched", "indirect", "direct", "victim"]
+    return [words[number] for number in np.select([victim, direct, indirect], [3, 2, 1], 0).tolist()]
+
+
+def _rounded(value: float) -> float:
+    """Return a rate as the page shows it: more digits would only be bytes."""
+    return round(max(float(value), 0.0), 4)

@@ -1,0 +1,99 @@
+// The controls in the bar: clock, schemes, clicks, and the dialogues for flows, demands and plans.
+
+import { actionButton, element, setText } from "./dom.js";
+import { demandsDialogue, flowDialogue, planDialogue } from "./dialogues.js";
+import { moment } from "./quantities.js";
+import { schemeTitle } from "./view_panel.js";
+
+const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
+
+export class Controls {
+  /** `app` has `lab`, `act(what, method, path, body)` and `get(path)`. */
+  constructor(box, app, theme) {
+    const { lab } = app;
+    const can = (kind) => lab.actions.includes(kind) && !lab.view_only;
+    const parts = [];
+    if (lab.clock === "simulated") parts.push(this.#clock(app, can("clock")));
+    if (can("scheme")) parts.push(schemeMenu(app));
+    if (can("links") || can("nodes")) parts.push(this.#clicks());
+    if (can("flows")) parts.push(flowDialogue(app));
+    if (can("demands")) parts.push(demandsDialogue(app));
+    if (can("plan")) parts.push(planDialogue(app));
+    box.replaceChildren(...parts, theme);
+  }
+
+  /** True if a click on the drawing cuts and heals. */
+  get clicksAct() {
+    return this.clicks?.value === "act";
+  }
+
+  #clicks() {
+    this.clicks = element(
+      "select",
+      {},
+      element("option", { value: "act" }, "cuts and heals"),
+      element("option", { value: "show" }, "only shows"),
+    );
+    return element("label", {}, "A click ", this.clicks);
+  }
+
+  #clock(app, can) {
+    this.time = element("output", { className: "time", "aria-label": "Time of the simulated clock" });
+    if (!can) return element("span", { className: "clock" }, this.time);
+    this.pause = actionButton("Pause", () => app.act("pause", "PATCH", "api/clock", { paused: !this.paused }));
+    this.speed = element(
+      "select",
+      { onchange: () => app.act("speed", "PATCH", "api/clock", { speed: Number(this.speed.value) }) },
+      ...SPEEDS.map((each) => element("option", { value: String(each), selected: each === 1 }, `${each}×`)),
+    );
+    const parts = [this.time, this.pause, element("label", {}, "Speed ", this.speed)];
+    if (app.lab.backend === "replay") parts.push(this.#seek(app));
+    return element("span", { className: "clock" }, ...parts);
+  }
+
+  #seek(app) {
+    const field = element("input", { type: "number", min: 0, step: 0.1, required: true });
+    const seek = (event) => {
+      event.preventDefault();
+      app.act("go to", "PATCH", "api/clock", { time: Number(field.value) });
+    };
+    return element("form", { onsubmit: seek }, element("label", {}, "At second ", field), element("button", {}, "Go"));
+  }
+
+  update(state, lab) {
+    if (!this.time) return;
+    setText(this.time, moment(state.time, lab.clock));
+    if (!this.pause || !state.clock) return;
+    this.paused = state.clock.paused;
+    setText(this.pause, this.paused ? "Go on" : "Pause");
+    const speed = String(state.clock.speed);
+    if (this.speed.value === speed || document.activeElement === this.speed) return;
+    if (![...this.speed.options].some((each) => each.value === speed)) {
+      this.speed.append(element("option", { value: speed }, `${speed}×`));
+    }
+    this.speed.value = speed;
+  }
+}
+
+/** Return the choice of one scheme, or of two side by side where several views can be shown. */
+function schemeMenu(app) {
+  const { lab } = app;
+  const available = lab.schemes_available?.length ? lab.schemes_available : lab.schemes;
+  const simulated = lab.clock === "simulated";
+  const choices = available.map((each) => [each]);
+  if (simulated && available.length > 1) {
+    const others = available.filter((each) => each !== "kuijia");
+    choices.push(...(available.includes("kuijia") ? others.map((each) => [each, "kuijia"]) : [available.slice(0, 2)]));
+  }
+  const now = JSON.stringify(lab.schemes);
+  if (!choices.some((each) => JSON.stringify(each) === now)) choices.unshift(lab.schemes);
+  const select = element(
+    "select",
+    { onchange: () => app.act("scheme", "PUT", "api/scheme", { schemes: JSON.parse(select.value) }) },
+    ...choices.map((each) => {
+      const value = JSON.stringify(each);
+      return element("option", { value, selected: value === now }, each.map(schemeTitle).join(" | "));
+    }),
+  );
+  return element("label", {}, "Scheme ", select);
+}

@@ -1,0 +1,96 @@
+// What the page knows: the lab, its state, the goodput of every flow over time, and the log.
+
+const KEPT_SAMPLES = 900;
+const KEPT_ENTRIES = 500;
+export const MARKING = new Set(["cut", "heal", "node-down", "node-up"]);
+
+export class Model {
+  lab = null;
+  state = null;
+  log = [];
+  /** Ids of flows that the log names: those that users have started beside the demands, and can stop. */
+  startedFlows = new Set();
+  #histories = new Map();
+  #lastSeq = -1;
+  #missed = false;
+
+  /** Take a description; return false if it is the one known. */
+  describe(lab) {
+    if (this.lab && JSON.stringify(this.lab) === JSON.stringify(lab)) return false;
+    if (this.lab && (this.lab.name !== lab.name || this.lab.backend !== lab.backend)) this.#histories.clear();
+    this.lab = lab;
+    return true;
+  }
+
+  take(state) {
+    if (this.state && state.time < this.state.time) this.#histories.clear();
+    this.state = state;
+    for (const view of state.views) {
+      if (!this.#histories.has(view.scheme)) this.#histories.set(view.scheme, new History());
+      this.#histories.get(view.scheme).take(state.time, view.flows, this.#missed);
+    }
+    this.#missed = false;
+  }
+
+  /** Note that states may have been missed: a line over that time would claim something. */
+  miss() {
+    this.#missed = true;
+  }
+
+  /** Take entries of the log; return those that are new. */
+  enter(entries) {
+    const fresh = entries.filter((each) => each.seq > this.#lastSeq);
+    if (fresh.length) {
+      this.#lastSeq = fresh.at(-1).seq;
+      this.log = [...this.log, ...fresh].slice(-KEPT_ENTRIES);
+      for (const { kind, subject } of fresh) if (kind === "flow" && subject?.flow) this.startedFlows.add(subject.flow);
+    }
+    return fresh;
+  }
+
+  /** Forget the log of a server that has been started anew. */
+  forgetLog() {
+    this.log = [];
+    this.#lastSeq = -1;
+  }
+
+  history(scheme) {
+    return this.#histories.get(scheme) ?? new History();
+  }
+
+  /** Return the cuts and heals that one view has seen. */
+  marks(scheme) {
+    return this.log.filter((each) => MARKING.has(each.kind) && (!each.view || each.view === scheme));
+  }
+}
+
+/** Goodput over time, one list for each flow beside that of times; null where nothing is known. */
+class History {
+  times = [];
+  series = new Map();
+
+  take(time, flows, missed) {
+    const last = this.times.at(-1);
+    if (time === last) return;
+    if (last !== undefined && missed) this.#add((last + time) / 2, new Map());
+    this.#add(time, new Map(flows.map((flow) => [flow.id, flow.goodput])));
+    if (this.times.length > KEPT_SAMPLES * 1.5) this.#trim();
+  }
+
+  #add(time, values) {
+    for (const id of values.keys()) {
+      if (!this.series.has(id)) this.series.set(id, new Array(this.times.length).fill(null));
+    }
+    this.times.push(time);
+    for (const [id, list] of this.series) list.push(values.get(id) ?? null);
+  }
+
+  #trim() {
+    this.times = this.times.slice(-KEPT_SAMPLES);
+    for (const [id, list] of this.series) {
+      const kept = list.slice(-KEPT_SAMPLES);
+      if (kept.every((each) => each === null)) this.series.delete(id);
+      else this.series.set(id, kept);
+    }
+  }
+}

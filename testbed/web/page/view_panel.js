@@ -1,0 +1,123 @@
+// One view: the network under one scheme, the flows summed by role, and their goodput over time.
+
+import { Chart } from "./chart.js";
+import { Drawing } from "./drawing.js";
+import { element, setText } from "./dom.js";
+import { rate, rateOf } from "./quantities.js";
+
+export const ROLES = ["untouched", "direct", "indirect", "victim"];
+const OPTIONAL = "indirect";
+const HINT = "Point at a link to read the load of its queues.";
+
+export const schemeTitle = (scheme) => scheme.charAt(0).toUpperCase() + scheme.slice(1);
+
+export class ViewPanel {
+  constructor(scheme, lab, palette, on) {
+    this.scheme = scheme;
+    this.lab = lab;
+    this.tiles = new Map(ROLES.map((role) => [role, element("dd")]));
+    this.heading = element("h2", {}, schemeTitle(scheme));
+    const groups = ROLES.map((role) =>
+      element("div", { className: "tile", dataset: { role } }, element("dt", {}, role), this.tiles.get(role)),
+    );
+    this.canvas = element("div", { className: "drawing", role: "img" });
+    this.tip = element("p", { className: "tip" }, HINT);
+    this.plot = element("div", { className: "chart", role: "img" });
+    this.root = element(
+      "section",
+      { className: "card view", dataset: { view: scheme }, "aria-label": schemeTitle(scheme) },
+      element("div", { className: "view-head" }, this.heading, element("dl", { className: "tiles" }, ...groups)),
+      this.canvas,
+      this.tip,
+      element("h3", {}, "Goodput"),
+      this.plot,
+    );
+    this.on = on;
+    this.palette = palette;
+  }
+
+  /** Draw; to be called when the panel is part of the page, as drawings need their size. */
+  open() {
+    const over = (what) => {
+      this.pointed = what;
+      this.#tell();
+    };
+    // A finger does not point before it taps.
+    const link = (id) => {
+      over({ link: id });
+      this.on.link(id);
+    };
+    const node = (name) => {
+      over({ node: name });
+      this.on.node(name);
+    };
+    this.drawing = new Drawing(this.canvas, this.lab, this.palette, { link, node, over });
+    this.chart = new Chart(this.plot, this.lab, this.palette);
+    this.drawing.layOut();
+  }
+
+  recolour(palette) {
+    this.drawing.recolour(palette);
+    this.chart.recolour(palette);
+  }
+
+  update(view) {
+    this.view = view;
+    this.drawing.update(view);
+    for (const [role, cell] of this.tiles) {
+      const flows = view.flows.filter((flow) => flow.role === role);
+      const sum = (key) => flows.reduce((total, flow) => total + flow[key], 0);
+      const noun = flows.length === 1 ? "flow" : "flows";
+      setText(cell, flows.length ? `${flows.length} ${noun}, ${rateOf(sum("goodput"), sum("wanted"))}` : "none");
+      const tile = cell.parentElement;
+      tile.classList.toggle("none", !flows.length);
+      tile.hidden = role === OPTIONAL && !flows.length;
+    }
+    this.#describe();
+    this.#tell();
+  }
+
+  #describe() {
+    const down = this.view.links.filter((link) => !link.up).map((link) => link.id.replace("~", "-"));
+    const nodes = this.view.nodes_down;
+    const label =
+      `Network under ${this.scheme}: ${this.lab.nodes.length} nodes, ${this.lab.links.length} links. ` +
+      `Links down: ${down.join(", ") || "none"}. Nodes down: ${nodes.join(", ") || "none"}. ` +
+      "The tables of links and nodes have the same.";
+    if (this.canvas.getAttribute("aria-label") !== label) this.canvas.setAttribute("aria-label", label);
+  }
+
+  #tell() {
+    setText(this.tip, (this.pointed && this.view && this.#about(this.pointed)) || HINT);
+  }
+
+  #about({ link, node }) {
+    if (node !== undefined) return `${node} is ${this.view.nodes_down.includes(node) ? "down" : "up"}.`;
+    const found = this.view.links.find((each) => each.id === link);
+    if (!found) return null;
+    const of = this.lab.links.find((each) => each.id === link);
+    if (!found.up) return `${of.a}-${of.b} is down.`;
+    const loads = found.directions.map((each) => `${each.from} → ${each.to}: ${queueTexts(each, this.lab)}`);
+    return `${loads.join("  ·  ")}  (capacity ${rate(of.capacity)})`;
+  }
+
+  close() {
+    this.drawing.close();
+    this.chart.close();
+  }
+}
+
+/** Return the loads of a direction's queues in words. */
+export function queueTexts(direction, lab) {
+  const several = new Set(lab.queues.map((each) => each.priority)).size > 2;
+  const texts = direction.queues
+    .filter((load) => load.rate > 1e-9 || load.dropped > 1e-9)
+    .map((load) => {
+      const queue = lab.queues.find((each) => each.queue === load.queue);
+      const name = queue?.role ?? `queue ${load.queue}`;
+      const level = several && queue && queue.priority !== null ? ` of class ${queue.priority}` : "";
+      const lost = lab.dropped_unit === "packets/s" ? `${Math.round(load.dropped)} packets/s` : rate(load.dropped);
+      return `${name}${level} ${rate(load.rate)}${load.dropped > 1e-9 ? `, ${lost} dropped` : ""}`;
+    });
+  return texts.join(", ") || "idle";
+}

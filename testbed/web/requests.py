@@ -1,0 +1,184 @@
+"""Requests of the server's API, declared once: routes, reading of bodies and OpenAPI document follow from them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from testbed.web.backend import (
+    Action,
+    Description,
+    Finding,
+    LogEntry,
+    SetClock,
+    SetDemands,
+    SetLink,
+    SetNode,
+    SetPlan,
+    SetScheme,
+    StartFlow,
+    State,
+    StopFlow,
+    WithdrawPlan,
+)
+
+SMALL, LARGE = 64 * 1024, 32 * 1024 * 1024
+"""Most bytes of the body of a request: of most, and of those with a plan or demands."""
+
+
+@dataclass(frozen=True)
+class Switch:
+    """The wanted state of a link or node."""
+
+    up: bool
+
+
+@dataclass(frozen=True)
+class Done:
+    """An action that is done: what the backend tells of it, and the log entries since it began."""
+
+    done: dict[str, Any]
+    log: tuple[LogEntry, ...]
+
+
+@dataclass(frozen=True)
+class Refusal:
+    """The reason why a request was refused; `findings` if a plan breaks promises."""
+
+    error: str
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The result of a verification: `sound` if there are no findings."""
+
+    sound: bool
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class LinkLiveness:
+    """A link, and True if it is up."""
+
+    id: str
+    up: bool
+
+
+@dataclass(frozen=True)
+class TunnelLiveness:
+    """A tunnel of the plan in force, and True if it is alive."""
+
+    path_id: int
+    source: str
+    target: str
+    priority: int
+    alive: bool
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """The parts of the network that work now, under the first scheme."""
+
+    time: float
+    links: tuple[LinkLiveness, ...]
+    nodes_down: tuple[str, ...]
+    tunnels: tuple[TunnelLiveness, ...]
+
+
+Read = Literal["lab", "state", "log", "events", "plan", "topology", "liveness", "verify"]
+"""Requests that change nothing."""
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A request.
+
+    Attributes:
+        method, path: of HTTP; a part of the path in braces is the name of a thing.
+        summary: what it does, in a sentence without a full stop.
+        answer: shape of the JSON of the answer; None for any object.
+        read: which reading it is; None for an action.
+        body: shape of the JSON of its body, None if it has none; `dict` for a plan.
+        action: makes the action from the name in the path and the body.
+        largest: most bytes of the body.
+        query: whole numbers in the query, with their descriptions.
+    """
+
+    method: str
+    path: str
+    summary: str
+    answer: Any
+    read: Read | None = None
+    body: Any = None
+    action: Callable[[str, Any], Action] | None = None
+    largest: int = SMALL
+    query: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def named(self) -> str | None:
+        """Name of the thing in the path, None if there is none."""
+        _, brace, rest = self.path.partition("{")
+        return rest.rstrip("}") if brace else None
+
+
+_AFTER = {"after": "number of the last log entry that is known; those above it follow"}
+
+ENDPOINTS = (
+    Endpoint("GET", "/api/lab", "Describe the network, its queues and tunnels", Description, "lab"),
+    Endpoint("GET", "/api/state", "Return the state of now", State, "state"),
+    Endpoint("GET", "/api/log", "Return the log", tuple[LogEntry, ...], "log", query=_AFTER),
+    Endpoint("GET", "/api/events", "Follow descriptions, states and log entries", None, "events", query=_AFTER),
+    Endpoint("GET", "/api/plan", "Return the plan in force", None, "plan"),
+    Endpoint("GET", "/api/topology", "Return the topology, as in a plan", None, "topology"),
+    Endpoint("GET", "/api/liveness", "Return which links, nodes and tunnels work", Liveness, "liveness"),
+    Endpoint("POST", "/api/verify", "Verify a plan without applying it", Verdict, "verify", body=dict, largest=LARGE),
+    Endpoint(
+        "PATCH",
+        "/api/links/{id}",
+        "Cut or restore a link",
+        Done,
+        body=Switch,
+        action=lambda name, body: SetLink(name, body.up),
+    ),
+    Endpoint(
+        "PATCH",
+        "/api/nodes/{name}",
+        "Take a node down, or restore it",
+        Done,
+        body=Switch,
+        action=lambda name, body: SetNode(name, body.up),
+    ),
+    Endpoint(
+        "PUT",
+        "/api/demands",
+        "Solve for other demands, and put the plan in force",
+        Done,
+        body=SetDemands,
+        action=lambda _, body: body,
+        largest=LARGE,
+    ),
+    Endpoint(
+        "PUT",
+        "/api/plan",
+        "Verify a plan and put it in force",
+        Done,
+        body=dict,
+        action=lambda _, body: SetPlan(body),
+        largest=LARGE,
+    ),
+    Endpoint("DELETE", "/api/plan", "Withdraw the plan", Done, action=lambda *_: WithdrawPlan()),
+    Endpoint("POST", "/api/flows", "Start a flow", Done, body=StartFlow, action=lambda _, body: body),
+    Endpoint("DELETE", "/api/flows/{id}", "Stop a started flow", Done, action=lambda name, _: StopFlow(name)),
+    Endpoint("PUT", "/api/scheme", "Choose the failure schemes", Done, body=SetScheme, action=lambda _, body: body),
+    Endpoint(
+        "PATCH",
+        "/api/clock",
+        "Set or hold the clock of a model or a recording",
+        Done,
+        body=SetClock,
+        action=lambda _, body: body,
+    ),
+)
+"""All requests of the API."""

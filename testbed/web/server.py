@@ -1,0 +1,155 @@
+"""The web server as a process: listens, prints the link, and ends cleanly at Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ipaddress
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass
+
+import uvicorn
+
+from kuijia_base.errors import InputError
+from testbed.web.access import HostRules
+from testbed.web.app import STALL, make_app
+from testbed.web.backend import Backend
+from testbed.web.hub import Hub
+from testbed.web.recording import Recorder
+
+PORT = 8400
+LOOPBACK = "127.0.0.1"
+
+_MOST_CONNECTIONS = 512
+_SECONDS_TO_END = 2
+_TOKEN_BYTES = 24
+_UNREAD_BYTES = 256 * 1024
+"""Bytes that the kernel keeps for a reader who does not read."""
+
+
+@dataclass(frozen=True)
+class Serving:
+    """Options of the server.
+
+    Attributes:
+        address: address to listen on.
+        port: port to listen on, 0 for a free one.
+        names: further names by which browsers may call it.
+        view_only: True to refuse all actions.
+        recorder: takes down what is shown.
+        token: the secret of the link; a random one by default.
+        stall: seconds after which a reader that does not read is dropped.
+    """
+
+    address: str = LOOPBACK
+    port: int = PORT
+    names: Collection[str] = ()
+    view_only: bool = False
+    recorder: Recorder | None = None
+    token: str = ""
+    stall: float = STALL
+
+
+@dataclass(frozen=True)
+class Link:
+    """What opens the page: its address, and the token."""
+
+    address: str
+    port: int
+    token: str
+
+    @property
+    def server(self) -> str:
+        host = f"[{self.address}]" if ":" in self.address else self.address
+        return f"http://{host}:{self.port}/"
+
+    @property
+    def url(self) -> str:
+        # Browsers do not send what follows the hash, so that no log has the token.
+        return f"{self.server}#token={self.token}"
+
+
+def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> None:
+    """Serve until a signal asks to end; `ready` receives the link once browsers can connect.
+
+    Raises:
+        InputError: the address or port cannot be used.
+    """
+    token = serving.token or secrets.token_urlsafe(_TOKEN_BYTES)
+    with contextlib.closing(_listener(serving.address, serving.port)) as listener:
+        hub = Hub(backend, view_only=serving.view_only, recorder=serving.recorder)
+        app = make_app(
+            backend,
+            token,
+            hosts=HostRules(serving.address, serving.names),
+            view_only=serving.view_only,
+            hub=hub,
+            stall=serving.stall,
+        )
+        config = uvicorn.Config(
+            app,
+            log_level="critical",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            ws="none",
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_graceful_shutdown=_SECONDS_TO_END,
+            h11_max_incomplete_event_size=64 * 1024,
+        )
+        host = LOOPBACK if ipaddress.ip_address(serving.address).is_unspecified else serving.address
+        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token)), hub.close)
+        asyncio.run(server.serve(sockets=[listener]))
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready, and for which Ctrl-C is no error."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], end: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready, self._end_streams = ready, end
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        loop = asyncio.get_running_loop()
+        kinds = (signal.SIGINT, signal.SIGTERM)
+        before = {kind: signal.signal(kind, lambda *_: loop.call_soon_threadsafe(self._end)) for kind in kinds}
+        try:
+            yield
+        finally:
+            for kind, handler in before.items():
+                signal.signal(kind, handler)
+
+    def _end(self) -> None:
+        self._end_streams()
+        self.should_exit = True
+
+
+def _listener(address: str, port: int) -> socket.socket:
+    """Return a socket that listens; what it accepts is closed when a peer leaves data unread for long."""
+    place = f"{address}:{port}"
+    try:
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    except ValueError as error:
+        raise InputError("--bind", "", f"found {address!r}", "an IP address of this machine") from error
+    listener = socket.socket(family)
+    try:
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
+        listener.bind((address, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        expected = "an address of this machine and a port that is free (--port 0 takes any)"
+        raise InputError("--port", "", f"cannot listen on {place} ({error.strerror})", expected) from error
+    return listener

@@ -1,0 +1,153 @@
+"""Metrics of the controller and of its switches, by a clock and events of the tests' own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.liveness import LivenessTracker
+from kuijia_app.control.rollout import Rollout, Version
+from kuijia_app.framework import event_log
+from kuijia_app.framework.event_log import EventLog
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.metrics.tally import Distribution, Labels
+from tests.kuijia_app.plans import motivation_plan
+
+
+class Rig:
+    """The metrics of a controller of the plan of Fig. 1, whose events go through an event log without a file."""
+
+    def __init__(self) -> None:
+        self.now = 100.0
+        self.metrics = ControllerMetrics(lambda: self.now)
+        self.log = EventLog(None, self.metrics.heard)
+        self.plan = motivation_plan()
+        self.tables = build_tables(self.plan)
+        self.tracker = LivenessTracker(self.plan)
+        self.metrics.expect(self.plan.topology.nodes)
+        self.metrics.follow("os-ken", "controller", Rollout(Version("start", self.plan, self.tables)), self.tracker)
+
+    def values(self, name: str) -> dict[Labels, float | Distribution]:
+        return next(
+            dict(found) for metric, found in self.metrics.tally.read() if metric.name == f"kuijia_controller_{name}"
+        )
+
+    def value(self, name: str, *labels: str) -> float:
+        found = self.values(name)[labels]
+        assert not isinstance(found, Distribution)
+        return found
+
+    def observed(self, name: str, *labels: str) -> tuple[int, float]:
+        """Return how often something was observed, and the sum."""
+        found = self.values(name).get(labels, Distribution((0,), 0))
+        assert isinstance(found, Distribution)
+        return found.cumulative[-1], round(found.sum, 6)
+
+
+def test_a_switch_is_ready_from_its_acknowledgement_until_it_goes_or_other_tables_are_wanted() -> None:
+    rig = Rig()
+    seen = []
+
+    def look() -> None:
+        seen.append(tuple(rig.value(f"switches{name}") for name in ("", "_connected", "_ready")))
+
+    look()
+    rig.metrics.began("s1")
+    look()
+    rig.now += 0.25
+    rig.metrics.installed("s1", rig.tables["s1"])
+    rig.log.write(event_log.SWITCH_READY, switch="s1")
+    look()
+    rig.metrics.wants("s1")
+    look()
+    rig.log.write(event_log.SWITCH_GONE, switch="s1")
+    look()
+    assert seen == [(4, 0, 0), (4, 1, 0), (4, 1, 1), (4, 1, 0), (4, 0, 0)]
+    assert rig.observed("install_seconds") == (1, 0.25)
+    assert rig.value("flow_entries", "s1") == len(rig.tables["s1"].flows)
+    assert rig.value("groups", "s1") == len(rig.tables["s1"].groups)
+    assert set(rig.values("switch_ready")) == {("s1",), ("s2",), ("s3",), ("s4",)}
+
+
+def test_tables_that_change_again_before_they_are_there_count_from_the_first_change() -> None:
+    rig = Rig()
+    rig.metrics.wants("s1")
+    rig.now += 1
+    rig.metrics.wants("s1")
+    rig.now += 1
+    rig.metrics.installed("s1", rig.tables["s1"])
+    rig.metrics.installed("s1", rig.tables["s1"])
+    assert rig.observed("install_seconds") == (1, 2)
+
+
+def test_a_failover_counts_from_the_notice_to_the_acknowledgement() -> None:
+    rig = Rig()
+    rig.metrics.told("s1", 16)
+    rig.now += 0.004
+    rig.log.write(event_log.TUNNEL_LIVENESS, ingress="s1", path_id=16, alive=False)
+    rig.log.write(event_log.TUNNEL_LIVENESS, ingress="s1", path_id=17, alive=True)
+    assert (rig.value("failovers_total"), rig.value("recoveries_total")) == (1, 1)
+    assert rig.observed("reaction_seconds") == (1, 0.004)
+
+
+def test_tunnels_are_dead_wherever_their_link_has_failed() -> None:
+    rig = Rig()
+    wiring = Wiring(rig.plan.topology)
+    first, beyond = ("s1", "s2"), ("s2", "s4")
+    found = []
+    for a, b in (first, beyond):
+        rig.tracker.port_changed(a, wiring.port(a, b), live=False)
+        found.append((rig.value("links_failed"), rig.value("tunnels_dead"), rig.value("tunnels")))
+    over = [{path.path_id for path in rig.plan.tunnels if (a, b) in path.hops} for a, b in (first, beyond)]
+    assert found == [(1, len(over[0]), 3), (2, len(over[0] | over[1]), 3)]
+    assert over[0]
+
+
+def test_the_age_of_the_plan_begins_when_it_comes_into_force_and_stages_are_timed() -> None:
+    rig = Rig()
+    start = rig.value("plan_in_force_timestamp_seconds")
+    rig.log.write(event_log.UPDATE_STARTED, update="a")
+    assert rig.value("plan_in_force_timestamp_seconds") == start
+    rig.now += 1
+    rig.log.write(event_log.UPDATE_LIVE, update="a")
+    rig.now += 2
+    rig.log.write(event_log.UPDATE_DONE, update="a")
+    rig.log.write(event_log.UPDATE_STARTED, update="b")
+    rig.log.write(event_log.UPDATE_REFUSED, update="b", reason="no")
+    assert rig.value("plan_in_force_timestamp_seconds") > start
+    assert rig.observed("plan_update_seconds", "live") == (1, 1)
+    assert rig.observed("plan_update_seconds", "done") == (1, 3)
+    assert rig.value("plan_updates_refused_total") == 1
+
+
+def test_updates_that_never_end_are_forgotten() -> None:
+    rig = Rig()
+    for number in range(1000):
+        rig.log.write(event_log.UPDATE_STARTED, update=f"{number}")
+    assert len(rig.metrics._updates) <= 16
+
+
+def test_a_late_clock_is_seen() -> None:
+    rig = Rig()
+    for seconds in (0, 0.05, 0.01, 0.35):
+        rig.now += seconds
+        rig.metrics.ticked(0.05)
+    assert rig.observed("tick_delay_seconds") == (3, 0.3)
+
+
+def test_peers_cannot_invent_labels() -> None:
+    rig = Rig()
+    before = rig.values("events_total").keys()
+    rig.log.write(event_log.SWITCH_ERROR, switch="s1", error="x" * 50, times=1)
+    rig.log.write("something else", switch="s9")
+    rig.log.write(event_log.SWITCH_UNKNOWN, datapath_id=77, times=1)
+    assert rig.values("events_total").keys() == before
+    assert rig.value("events_total", event_log.SWITCH_ERROR) == 1
+
+
+def test_a_plan_in_the_place_of_another_is_read_at_the_next_look() -> None:
+    rig = Rig()
+    rollout = Rollout(Version("start", replace(rig.plan, pairs=()), {}))
+    rig.metrics.follow("os-ken", "controller", rollout, rig.tracker)
+    assert rig.value("tunnels") == 0

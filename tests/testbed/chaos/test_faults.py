@@ -1,0 +1,65 @@
+"""Faults are drawn from a seed, never hold one thing twice, and survive being written and read."""
+
+from __future__ import annotations
+
+import json
+from itertools import combinations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kuijia_base.errors import InputError
+from te_solver.networks import shipped_network
+from te_solver.topology_file import load_topology
+from testbed.chaos.faults import CUT, KINDS, Fault, draw_faults, faults_from_json, faults_to_json
+
+TOPOLOGY = load_topology(shipped_network("gscale"))
+runs = st.builds(
+    draw_faults,
+    st.just(TOPOLOGY),
+    seed=st.integers(0, 2**32),
+    seconds=st.floats(5, 300),
+    interval=st.floats(0.2, 10),
+    kinds=st.sets(st.sampled_from(KINDS), min_size=1),
+)
+
+
+@given(runs)
+def test_two_faults_under_way_never_hold_the_same_thing(faults: tuple[Fault, ...]) -> None:
+    for earlier, later in combinations(faults, 2):
+        if later.at <= earlier.at + earlier.seconds:
+            assert not earlier.things & later.things
+
+
+@given(runs)
+def test_faults_that_were_written_are_read_again(faults: tuple[Fault, ...]) -> None:
+    assert faults_from_json(json.loads(json.dumps(faults_to_json(faults))), TOPOLOGY, "file") == faults
+
+
+def test_equal_seeds_draw_equal_faults_and_every_kind_comes() -> None:
+    faults = draw_faults(TOPOLOGY, 7, 3600, 5)
+    assert faults == draw_faults(TOPOLOGY, 7, 3600, 5) != draw_faults(TOPOLOGY, 8, 3600, 5)
+    assert {fault.kind for fault in faults} == set(KINDS)
+
+
+def test_all_faults_are_mended_by_the_end_of_the_run() -> None:
+    assert all(fault.at + fault.seconds < 60 for fault in draw_faults(TOPOLOGY, 1, 60, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({}, "faults: is not a list"),
+        ([{"at": 1}], r"faults\[0\]: is not a fault"),
+        ([{"at": 1, "kind": "x", "subject": [], "seconds": 1}], r"faults\[0\].kind: unknown kind"),
+        ([{"at": -1, "kind": CUT, "subject": ["1", "2"], "seconds": 1}], "impossible time"),
+        ([{"at": 1, "kind": CUT, "subject": ["1", "12"], "seconds": 1}], "the two ends of a link"),
+        ([{"at": 1, "kind": CUT, "subject": [["1"], "2"], "seconds": 1}], "the two ends of a link"),
+        ([{"at": 1, "kind": "switch-wiped", "subject": ["13"], "seconds": 0}], "expected a switch"),
+        ([{"at": 1, "kind": "controller-killed", "subject": ["1"], "seconds": 0}], "expected an empty list"),
+    ],
+)
+def test_a_file_that_is_not_of_this_network_is_refused(document: object, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        faults_from_json(document, TOPOLOGY, "file")

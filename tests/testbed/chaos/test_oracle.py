@@ -1,0 +1,140 @@
+"""The oracle excuses what a fault may cost and nothing else: cases worked out by hand on the square a, b, c, d."""
+
+from __future__ import annotations
+
+import pytest
+
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.topology import Link, Topology
+from testbed.chaos.faults import (
+    CONTROLLER_KILLED,
+    CUT,
+    DATABASE_FROZEN,
+    PLAN_REPLACED,
+    SWITCH_WIPED,
+    SWITCHES_FROZEN,
+    SWITCHES_KILLED,
+)
+from testbed.chaos.oracle import OVERLOAD, Loss, PlanInForce, ProbeFlow, Windows, excuses, findings
+from testbed.chaos.timeline import FOREVER, Span, Timeline, away_spans
+
+UPPER, LOWER = ("a", "b", "d"), ("a", "c", "d")
+CABLES = (("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"))
+TOPOLOGY = Topology(
+    "square", tuple("abcd"), tuple(Link(*ends, 10.0) for cable in CABLES for ends in (cable, cable[::-1]))
+)
+PLAN = Plan(
+    TOPOLOGY,
+    (PairPlan("a", "d", 4, 4, (Tunnel(16, UPPER, 2.0, 0.5), Tunnel(17, LOWER, 2.0, 0.5))),),
+    "none",
+    0,
+    "none",
+    0,
+)
+PLANS = (PlanInForce(0.0, PLAN),)
+FLOW = ProbeFlow(0, "a", "d", 0, UPPER)
+WINDOWS = Windows(before=0.01, local=0.03, remote=0.2, again=1.0)
+
+
+def may_lose(at: float, timeline: Timeline, flow: ProbeFlow = FLOW, windows: Windows = WINDOWS) -> bool:
+    loss = Loss(flow.number, at, at, 1)
+    return not findings([flow], [loss], PLANS, timeline, windows)
+
+
+def cut(a: str, b: str, start: float = 10.0, end: float = 20.0) -> Span:
+    return Span(CUT, (a, b), start, end)
+
+
+def test_a_loss_while_nothing_is_broken_is_a_finding() -> None:
+    assert not may_lose(10.0, Timeline(()))
+
+
+def test_the_cut_of_a_first_link_may_cost_what_a_switch_needs_to_notice() -> None:
+    timeline = Timeline((cut("a", "b"),))
+    assert [may_lose(at, timeline) for at in (9.98, 9.995, 10.029, 10.031)] == [False, True, True, False]
+
+
+def test_the_cut_of_a_link_further_on_may_cost_what_the_controller_needs_to_tell() -> None:
+    timeline = Timeline((cut("b", "d"),))
+    assert [may_lose(at, timeline) for at in (10.19, 10.21)] == [True, False]
+
+
+def test_aboriginal_flows_on_other_tunnels_may_lose_nothing() -> None:
+    timeline = Timeline((cut("c", "d"), cut("a", "c")))
+    assert not any(may_lose(at, timeline) for at in (10.0, 10.1, 20.0, 20.1))
+
+
+def test_a_victim_may_lose_packets_when_its_backup_is_cut_too() -> None:
+    timeline = Timeline((cut("a", "b"), cut("a", "c", 15.0, 15.5)))
+    assert not may_lose(14.0, timeline)
+    assert may_lose(15.01, timeline)
+
+
+def test_without_a_whole_tunnel_everything_may_be_lost_until_one_is_back() -> None:
+    timeline = Timeline((cut("a", "b", 10, 20), cut("c", "d", 12, 18)))
+    assert may_lose(17.0, timeline)
+    assert may_lose(18.1, timeline)
+    assert not may_lose(19.5, timeline)
+
+
+def test_a_controller_that_is_away_prolongs_the_loss_of_links_further_on_only() -> None:
+    away = dict.fromkeys("abcd", ((9.0, 13.0),))
+    killed = Span(CONTROLLER_KILLED, (), 9.0, 12.0)
+    assert may_lose(13.5, Timeline((killed, cut("b", "d")), away))
+    assert not may_lose(10.1, Timeline((killed, cut("a", "b")), away))
+    assert not may_lose(11.0, Timeline((killed,), away))
+
+
+def test_bfd_needs_no_controller() -> None:
+    away = dict.fromkeys("abcd", ((9.0, 13.0),))
+    timeline = Timeline((Span(CONTROLLER_KILLED, (), 9.0, 12.0), cut("b", "d")), away)
+    windows = Windows(remote=0.13, by_bfd=True)
+    assert [may_lose(at, timeline, windows=windows) for at in (10.12, 10.14)] == [True, False]
+
+
+@pytest.mark.parametrize("kind", [CONTROLLER_KILLED, DATABASE_FROZEN, PLAN_REPLACED])
+def test_what_forwards_nothing_may_cost_nothing(kind: str) -> None:
+    assert not may_lose(11.0, Timeline((Span(kind, (), 10.0, 15.0),)))
+
+
+def test_a_wiped_switch_costs_what_crosses_it_until_it_is_programmed_again() -> None:
+    timeline = Timeline((Span(SWITCH_WIPED, ("b",), 10.0, 10.0),), {"b": ((10.0, 12.0),)})
+    other = Timeline((Span(SWITCH_WIPED, ("z",), 10.0, 10.0),), {"z": ((10.0, 12.0),)})
+    assert may_lose(11.9, timeline)
+    assert not may_lose(13.1, timeline)
+    assert not may_lose(11.0, other)
+
+
+@pytest.mark.parametrize(("kind", "until"), [(SWITCHES_FROZEN, 12.0), (SWITCHES_KILLED, 14.0)])
+def test_switches_that_stand_still_cost_everything_until_they_are_programmed(kind: str, until: float) -> None:
+    timeline = Timeline((Span(kind, (), 10.0, 11.0),), {"c": ((10.0, 13.0),)})
+    assert may_lose(until - 0.1, timeline)
+    assert not may_lose(until + 0.1, timeline)
+
+
+def test_after_a_new_plan_a_flow_may_be_on_any_tunnel_of_its_pair() -> None:
+    plans = (*PLANS, PlanInForce(5.0, PLAN))
+    timeline = Timeline((cut("a", "c"),))
+    (down, up) = excuses(FLOW, plans, timeline, WINDOWS)
+    assert (down.start, down.end) == pytest.approx((9.99, 10.03))
+    assert (up.start, up.end) == pytest.approx((19.99, 20.03))
+
+
+def test_a_gap_longer_than_its_excuse_is_a_finding_with_what_was_broken() -> None:
+    (finding,) = findings([FLOW], [Loss(0, 10.0, 10.1, 50)], PLANS, Timeline((cut("a", "b"),)), WINDOWS)
+    assert finding.near == ("cut a-b",)
+
+
+def test_losses_of_an_overloaded_machine_are_not_judged() -> None:
+    timeline = Timeline((), overloaded=((10.0, 10.25),))
+    assert may_lose(10.1, timeline)
+    assert [excuse.why for excuse in excuses(FLOW, PLANS, timeline, WINDOWS)] == [OVERLOAD]
+
+
+def test_a_switch_is_away_from_its_loss_until_it_is_next_ready() -> None:
+    away = away_spans([(1.0, "a"), (5.0, "a"), (2.0, "b")], [(0.5, "a"), (3.0, "a"), (9.0, "a")], FOREVER)
+    assert away == {"a": ((1.0, 3.0), (5.0, 9.0)), "b": ((2.0, FOREVER),)}
+    timeline = Timeline((), {"a": ((1.0, 3.0), (2.5, 4.0))})
+    assert timeline.in_reach_from(["a"], 2.0) == 4.0
+    assert timeline.is_away("a", 2.0)
+    assert not timeline.is_away("b", 2.0)

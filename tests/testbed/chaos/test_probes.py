@@ -1,0 +1,40 @@
+"""Gaps in probes: any order of arrival gives the packets that never came, and when they were sent."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from testbed.chaos.oracle import Loss
+from testbed.chaos.probe_program import FlowRecord
+from testbed.chaos.probes import ProbeCount, probe_result
+
+arrivals = st.lists(st.integers(0, 30), min_size=1, max_size=60)
+
+
+def recorded(numbers: list[int]) -> FlowRecord:
+    record = FlowRecord(numbers[0], numbers[0] * 1000)
+    for number in numbers[1:]:
+        record.add(number, number * 1000)
+    return record
+
+
+@given(arrivals)
+def test_gaps_are_exactly_what_never_came(numbers: list[int]) -> None:
+    record = recorded(numbers)
+    first = numbers[0]
+    came = {number for number in numbers if number >= first}
+    missing = {number for low, high, *_ in record.gaps for number in range(low, high + 1)}
+    assert missing == set(range(first, max(came) + 1)) - came
+    assert record.came == len(came)
+    assert record.came + record.twice == sum(number >= first for number in numbers)
+    assert all(before < low * 1000 and high * 1000 < after for low, high, before, after in record.gaps)
+
+
+def test_losses_have_the_times_at_which_they_were_sent() -> None:
+    record = recorded([2, 3, 6])
+    found = probe_result({4: 9, 5: 3}, {4: record.as_json()}, ended_at=9e-6)
+    assert found.counts == (ProbeCount(4, 9, 3, 0, 0), ProbeCount(5, 3, 0, 0, 0))
+    assert [(loss.flow, loss.packets) for loss in found.losses] == [(4, 2), (4, 2), (4, 2), (5, 3)]
+    assert found.losses[1] == Loss(4, 4e-6, 5e-6, 2)
+    assert found.losses[2] == Loss(4, 7e-6, 8e-6, 2)
