@@ -55,6 +55,8 @@ class World:
         self._delays: dict[Line, float] = {}
         self._frozen: dict[str, int] = {}
         self._peer_cuts: dict[tuple[int, int], float] = {}
+        self._acted: Stages | None = None
+        self._actor = ""
         self._stores = [PlanStore(self.plans[0]) for _ in range(controllers)]
         self._processes = 0
         self.controllers = [self._process(number) for number in range(controllers)]
@@ -67,8 +69,6 @@ class World:
         """The controller that programs switches."""
         acting = [each for each in self.controllers if each.is_acting]
         return (acting or self.controllers)[0]
-
-    # The world at rest
 
     def rest(self, longest: float = 120.0, quiet: float = 8.0) -> None:
         """Let time pass until nothing has happened for a while; raises AssertionError if that never comes."""
@@ -108,8 +108,6 @@ class World:
     def _tables_changed(self, name: str) -> None:
         self._changes += 1
         self.traffic.changed(name)
-
-    # Faults
 
     def hit(self, fault: Fault) -> None:
         """Begin a fault, and schedule its end."""
@@ -247,10 +245,19 @@ class World:
             self._peer_cuts[way] = max(self._peer_cuts.get(way, 0.0), self.time.now + fault.span)
 
     def _tell_peers(self, number: int, beat: Beat, stages: Stages | None) -> None:
+        if stages is not None:
+            before = stages if self._acted is None or self._goes_on(number) else self._acted
+            if before.in_force.plan != stages.in_force.plan:
+                self.traffic.all_hit()  # peers cut off from it had another plan: each switch changes on its own
+            self._acted, self._actor = stages, self.controllers[number].name
         for other, controller in enumerate(self.controllers):
             if other != number and self._peer_cuts.get((number, other), 0.0) <= self.time.now:
                 delay = self._random.uniform(0.0001, 0.01)
                 self.time.after(delay, partial(controller.hear, beat, stages))
+
+    def _goes_on(self, number: int) -> bool:
+        """Return True if the controller that acts has acted before."""
+        return self._actor == self.controllers[number].name
 
     def _replace_plan(self, fault: Fault) -> None:
         number = fault.pick % len(self.controllers)
@@ -273,8 +280,6 @@ class World:
 
     def _controller(self, fault: Fault) -> SimulatedController:
         return self.controllers[fault.pick % len(self.controllers)]
-
-    # Connections
 
     def _process(self, number: int) -> SimulatedController:
         self._processes += 1
