@@ -31,6 +31,7 @@ _MODULES = (
     "experiments.hedera.shuffle",
     "experiments.hedera.shuffle_readings",
     "experiments.gscale.command",
+    "experiments.gscale.factors_command",
     "experiments.gscale.readings.command",
     "experiments.memory.command",
     "experiments.hedera.large",
