@@ -117,7 +117,7 @@ class Failing:
 
 def simulate(run: Failing, conditions: Conditions, phases: Phases) -> tuple[FlowResult, ...]:
     """Return the flows' goodput around the cut, with the tunnels and queues that a probe of each flow was seen in."""
-    slots = [_slot(run, number) for number in range(len(run.flows))]
+    slots = [slot_of(run, number) for number in range(len(run.flows))]
     timing = Timing(port=conditions.detection_seconds)
     physical = _physical(run, conditions)
     traffic = _traffic(run, conditions, slots)
@@ -159,7 +159,7 @@ def _sent(windows: Windows, flow: int) -> float:
     return float(windows.sent[:, flow].sum() * UDP_PAYLOAD * 8e-6 / (windows.edges[-1] - windows.edges[0]))
 
 
-def _slot(run: Failing, number: int) -> int:
+def slot_of(run: Failing, number: int) -> int:
     """Return a hash slot whose packets the ingress sends over the flow's tunnels.
 
     If the tunnel that a slot is promised to fails too, the slot goes where the ingress sends such slots: to the alive

@@ -59,6 +59,8 @@ SIZE_BARS: Mapping[str, SizeBar | None] = {
     "table4": SizeBar(
         0.5, 4.0, "which flows the paper has, and when they count as stable, is not known (docs/gscale.md)"
     ),
+    # Conditions that the paper does not give.
+    "table4-factors*": None,
     # A tenth: one run on one link, whose loss of 9 % is the figure's statement.
     "fig16": SizeBar(0.1, 0.0, "the paper's link, run and demand are not known"),
     # A tenth: fields are counted, not measured.

@@ -126,7 +126,8 @@ class Proof:
         return "sound" if self.sound else f"not sound, {counted(len(self.verification.violations), 'violation')}"
 
     def _size(self) -> str:
-        return f"{self.verification.failures} failures ({self.kind}), {self.verification.cases} cases"
+        failures = counted(self.verification.failures, "failure")
+        return f"{failures} ({self.kind}), {counted(self.verification.cases, 'case')}"
 
 
 class Trace:

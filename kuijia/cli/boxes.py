@@ -21,6 +21,7 @@ from kuijia_base.errors import KuijiaError
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.metrics.server import MetricsServer
 from kuijia_base.option_values import positive_number_within, positive_rate, whole_number
+from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import Inventory, read_inventory
@@ -103,7 +104,11 @@ def _up(args: argparse.Namespace) -> int:
     with Fleet(inventory) as fleet:
         fleet.connect()
         changed = fleet.build(target, _say)
-    said = f"{len(inventory.boxes)} boxes are up" if changed else "the boxes are up already, nothing was changed"
+    said = (
+        f"{counted(len(inventory.boxes), 'box', 'boxes')} up"
+        if changed
+        else "the boxes are up already, nothing was changed"
+    )
     print(json.dumps({"changed": changed}) if args.json else said)
     return 0
 
@@ -113,7 +118,7 @@ def _down(args: argparse.Namespace) -> int:
     with Fleet(inventory) as fleet:
         fleet.connect()
         fleet.put_back()
-    print(json.dumps({"down": True}) if args.json else f"{len(inventory.boxes)} boxes are restored")
+    print(json.dumps({"down": True}) if args.json else f"{counted(len(inventory.boxes), 'box', 'boxes')} restored")
     return 0
 
 

@@ -14,6 +14,7 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
+from te_solver.formats.notes import counted
 from testbed.crosscheck.crosscheck import CrossCheck, cross_check
 from testbed.crosscheck.random_cases import RandomPlan
 
@@ -46,7 +47,11 @@ def run(args: argparse.Namespace) -> int:
     started = time.monotonic()
 
     def show(found: CrossCheck) -> None:
-        progress.show(f"{found.cases:,} of {args.cases:,} cases, {len(found.disagreements):,} disagreements")
+        progress.show(
+            f"{found.cases:,} of {args.cases:,} cases, {counted(len(found.disagreements), 'disagreement')}",
+            found.cases,
+            args.cases,
+        )
 
     try:
         found = cross_check(args.cases, args.seed, show, case)
@@ -59,8 +64,9 @@ def run(args: argparse.Namespace) -> int:
         for line in found.disagreements[: None if args.verbose else _LISTED]:
             print(line)
         print(
-            f"{found.cases:,} cases ({found.plans:,} plans, {found.failures:,} failures), {found.hops:,} hops in real "
-            f"switches, {len(found.disagreements):,} disagreements, {seconds:.1f} s"
+            f"{counted(found.cases, 'case')} ({counted(found.plans, 'plan')}, {counted(found.failures, 'failure')}), "
+            f"{counted(found.hops, 'hop')} in real switches, {counted(len(found.disagreements), 'disagreement')}, "
+            f"{seconds:.1f} s"
         )
     return 1 if found.disagreements else 0
 

@@ -17,6 +17,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
+from te_solver.formats.notes import counted
 
 HTML, MARKDOWN, ITEMS = "report.html", "report.md", "README.md"
 
@@ -78,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
     else:
         words = set(range(len(HEADINGS))) - set(NUMBERS)
         show([TextTable((HEADINGS, *(finding.cells for finding in report.findings)), left=words), "", report.lead])
-        print(f"wrote {output.path / HTML} and {MARKDOWN} with {len(pictures)} pictures")
+        print(f"wrote {output.path / HTML} and {MARKDOWN} with {counted(len(pictures), 'picture')}")
     return 0
 
 

@@ -73,13 +73,31 @@ class Fifo:
 
 
 @dataclass(frozen=True)
+class SharedShaping:
+    """Token bucket that several queues of a port share; the one that is served first takes its tokens first.
+
+    Attributes:
+        queues: their places in the order of service.
+        bucket: the token bucket.
+    """
+
+    queues: Sequence[int]
+    bucket: TokenBucket
+
+
+@dataclass(frozen=True)
 class StrictPriority:
     """One queue per priority level; a queue is served when the queues before it have nothing to send.
 
     Packets of levels beyond the last queue go to the last queue.
+
+    Attributes:
+        queues: in the order of service.
+        shared: token buckets of several queues.
     """
 
     queues: Sequence[Fifo]
+    shared: Sequence[SharedShaping] = ()
 
     @property
     def smallest_limit(self) -> int:

@@ -14,7 +14,7 @@ from simulator.packet import _core
 from simulator.packet.credited import Credited
 from simulator.packet.faults import SwitchFault, fault_columns
 from simulator.packet.flows import Flows
-from simulator.packet.load_balancing import LoadBalancer
+from simulator.packet.load_balancing import LoadBalancer, TableSwitched
 from simulator.packet.network import Network
 from simulator.packet.queues import Queueing, StrictPriority
 from simulator.packet.round_trips import ready_transports
@@ -73,7 +73,7 @@ def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -
         UnsoundError: the scenario is invalid; the message says why.
         NoPathError: a flow has no path to its target.
     """
-    check_sizes(network, groups)
+    check_sizes(network, groups, by_tables=isinstance(setting.load_balancer.forwarding, TableSwitched))
     scenario = _core.Scenario(setting.seed, network.nodes, setting.own_streams)
     _set_links(scenario, network)
     table = _set_flows(scenario, network, groups, setting)
@@ -84,14 +84,17 @@ def core_scenario(network: Network, groups: Sequence[Flows], setting: Setting) -
     return scenario, table
 
 
-def check_sizes(network: Network, groups: Sequence[Flows]) -> None:
-    """Require that the largest packet fits into every queue; otherwise its flow would never get through."""
+def check_sizes(network: Network, groups: Sequence[Flows], *, by_tables: bool = False) -> None:
+    """Require that the largest packet fits into every queue; otherwise its flow would never get through.
+
+    If tables choose queues (`by_tables`), it need only fit into one of each port's.
+    """
     for transport in {id(group.transport): group.transport for group in groups}.values():
         levels = transport.largest_by_level.items() if isinstance(transport, Credited) else ()
         needs = tuple(levels) or ((None, transport.largest_packet),)
         for number, link in enumerate(network.links):
             for level, size in needs:
-                if (limit := _room(link.queueing, level)) < size:
+                if (limit := _largest_room(link.queueing) if by_tables else _room(link.queueing, level)) < size:
                     where = ("links", number, "queueing")
                     raise UnsoundError(where, f"its limit of {limit} bytes is less than a packet", f"{size} or more")
 
@@ -100,6 +103,12 @@ def _room(queueing: Queueing, level: int | None) -> int:
     """Return the bytes of the largest packet of this level that fits, or of any level if it is None."""
     if level is not None and isinstance(queueing, StrictPriority):
         return queueing.queues[min(level, len(queueing.queues) - 1)].smallest_limit
+    return queueing.smallest_limit
+
+
+def _largest_room(queueing: Queueing) -> int:
+    if isinstance(queueing, StrictPriority):
+        return max(queue.smallest_limit for queue in queueing.queues)
     return queueing.smallest_limit
 
 

@@ -16,6 +16,7 @@ from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 from simulator.packet.faults import last_change
 from simulator.packet.flows import Flows, Path
+from simulator.packet.load_balancing import TableSwitched
 from simulator.packet.network import Network
 from simulator.packet.results import (
     CreditResults,
@@ -126,7 +127,8 @@ class Simulation:
         Raises:
             UnsoundError, NoPathError: as for flows that are there from the beginning.
         """
-        check_sizes(self.network, [flows])
+        by_tables = isinstance(self.setting.load_balancer.forwarding, TableSwitched)
+        check_sizes(self.network, [flows], by_tables=by_tables)
         if flows.count and picoseconds(flows.start).min() < self._core.now:
             raise UnsoundError(
                 ("flows", "start"), f"{flows.start.min():g} s is in the past", f"{self.now:g} s or later"

@@ -13,6 +13,7 @@ from simulator.packet.load_balancing import TableSwitched
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Queueing, StrictPriority, TokenBucket
 from simulator.packet.units import FASTEST
+from simulator.planned.credit_classes import CreditPorts, VictimCredits
 from te_solver.topology import Topology
 
 Ends = tuple[str, str]
@@ -36,6 +37,10 @@ class Physical:
         hosts: hosts of each site.
         host_rate: Mbit/s of each host's link, by default ten times the network's fastest link.
         host_delay: seconds of each host's link.
+        limit_by_link: a flow's limit is the rate of its host's link, instead of that of a token bucket there. It is so
+            for transports by credits in any case.
+        victim_credits: service of victims' credits, for transports by credits. They have queues of their own, and
+            `queue` gives only the bytes of data that wait.
     """
 
     delay: Mapping[Ends, float] = field(default_factory=dict)
@@ -43,6 +48,18 @@ class Physical:
     hosts: int = 1
     host_rate: float | None = None
     host_delay: float = 0.0
+    limit_by_link: bool = False
+    victim_credits: VictimCredits = VictimCredits.SHARED
+
+    @property
+    def buffer(self) -> int:
+        """Bytes of the smallest queue."""
+        return self.queue.limit if isinstance(self.queue, Fifo) else min(queue.limit for queue in self.queue)
+
+    def rate_of_hosts(self, topology: Topology) -> float:
+        """Return the Mbit/s of each host's link."""
+        fastest = max((link.capacity for link in topology.links), default=1.0)
+        return self.host_rate or min(_FASTER * fastest, FASTEST)
 
 
 @dataclass(frozen=True)
@@ -71,12 +88,16 @@ class PlannedNetwork:
 
 
 def planned_network(
-    wiring: Wiring, layout: QueueLayout, physical: Physical, buckets: Mapping[str, Sequence[TokenBucket]]
+    wiring: Wiring,
+    layout: QueueLayout,
+    physical: Physical,
+    buckets: Mapping[str, Sequence[TokenBucket]],
+    ports: CreditPorts | None = None,
 ) -> PlannedNetwork:
     """Return the network of a wiring's topology, with its ports and addresses.
 
     A site with several hosts has a router between its switch and them, so that the switch has one port for the site.
-    Each of a site's `buckets` shapes what a host of its own sends.
+    Each of a site's `buckets` shapes what a host of its own sends. `ports` are the queues for transports by credits.
 
     Raises:
         UnsoundError: a delay is that of an unknown link, there are too many hosts for a site's addresses, there are not
@@ -84,7 +105,7 @@ def planned_network(
     """
     shaped = max((len(own) for own in buckets.values()), default=0)
     _require_sound(wiring.topology, layout, physical, shaped)
-    return _Builder(wiring, layout, physical, buckets).network()
+    return _Builder(wiring, layout, physical, buckets, ports).network()
 
 
 def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical, shaped: int) -> None:
@@ -111,17 +132,20 @@ class _Builder:
         layout: QueueLayout,
         physical: Physical,
         buckets: Mapping[str, Sequence[TokenBucket]],
+        ports: CreditPorts | None,
     ) -> None:
         self._wiring, self._layout, self._physical, self._buckets = wiring, layout, physical, buckets
-        self._topology = topology = wiring.topology
+        self._ports = ports
+        self._of_switches: dict[float, StrictPriority] = {}
+        self._of_hosts: dict[float, StrictPriority] = {}
+        self._topology = wiring.topology
         self._network = Network()
         self._addresses: dict[int, int] = {}
         self._out_ports: list[int] = []
         self._in_ports: list[int] = []
         rules = physical.queue if isinstance(physical.queue, Sequence) else [physical.queue] * len(layout.queues)
         self._queueing = StrictPriority(tuple(rules))
-        fastest = max((link.capacity for link in topology.links), default=1.0)
-        self._host_rate = physical.host_rate or min(_FASTER * fastest, FASTEST)
+        self._host_rate = physical.rate_of_hosts(wiring.topology)
 
     def network(self) -> PlannedNetwork:
         switches = {name: self._network.add_switch() for name in self._topology.nodes}
@@ -130,7 +154,7 @@ class _Builder:
             ports = self._wiring.port(link.source, link.target), self._wiring.port(link.target, link.source)
             delay = self._physical.delay.get(link.ends, link.delay)
             ends = switches[link.source], switches[link.target]
-            links[link.ends] = self._connect(ends, ports, link.capacity, delay, self._queueing)
+            links[link.ends] = self._connect(ends, ports, link.capacity, delay, self._queues(link.capacity))
         hosts, shaped, deliveries, arrivals = {}, {}, {}, {}
         for name, switch in switches.items():
             if self._wiring.has_host(name):
@@ -161,13 +185,36 @@ class _Builder:
         rate, delay = self._host_rate, self._physical.host_delay
         if router is not None:
             for host, bucket in zip(hosts, [*([None] * common), *buckets], strict=True):
-                shaping = None if bucket is None else Fifo(shaping=bucket)
-                self._connect((host, router), (0, 0), rate, delay, shaping)
-                self._connect((router, host), (0, 0), rate, delay)
+                own, shaping = self._host_link(rate, bucket)
+                self._connect((host, router), (0, 0), own, delay, shaping)
+                self._connect((router, host), (0, 0), own, delay, None if self._ports is None else self._queues(own))
             rate, delay = min(count * rate, FASTEST), 0.0
         beside = hosts[0] if router is None else router
-        arriving = self._connect((beside, switch), (0, port), rate, delay)
-        return hosts, arriving, self._connect((switch, beside), (port, 0), rate, delay, self._queueing)
+        arriving = self._connect((beside, switch), (0, port), rate, delay, self._host_queues(rate))
+        return hosts, arriving, self._connect((switch, beside), (port, 0), rate, delay, self._queues(rate))
+
+    def _queues(self, rate: float) -> StrictPriority:
+        """Return the queues of a switch's port."""
+        if self._ports is None:
+            return self._queueing
+        if rate not in self._of_switches:
+            self._of_switches[rate] = self._ports.between_switches(rate)
+        return self._of_switches[rate]
+
+    def _host_queues(self, rate: float) -> StrictPriority | None:
+        """Return the queues of a host's port, None for those of any."""
+        if self._ports is None:
+            return None
+        if rate not in self._of_hosts:
+            self._of_hosts[rate] = self._ports.of_host(rate)
+        return self._of_hosts[rate]
+
+    def _host_link(self, rate: float, bucket: TokenBucket | None) -> tuple[float, Queueing | None]:
+        """Return the rate and the queues of the link of a host, which shapes its flow if it has a bucket."""
+        if self._ports is not None or self._physical.limit_by_link:
+            own = rate if bucket is None else min(rate, bucket.rate)
+            return own, self._host_queues(own)
+        return rate, None if bucket is None else Fifo(shaping=bucket)
 
     def _addresses_of(self, name: str) -> Iterator[int]:
         """Yield addresses for the hosts of a site, the host's own first."""

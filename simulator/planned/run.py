@@ -11,7 +11,7 @@ results.windows.goodput_rates  # Mbit/s of each flow in each second
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 
@@ -29,6 +29,14 @@ from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Progress, Simulation
 from simulator.planned.bfd import BfdWatch
 from simulator.planned.controller import SimulatedController
+from simulator.planned.credit_classes import (
+    DATA_CLASS,
+    CreditPorts,
+    in_credit_classes,
+    is_credited,
+    waiting,
+    with_credits,
+)
 from simulator.planned.events import Event, Replace, Timing
 from simulator.planned.faults import Faults
 from simulator.planned.network import Physical, planned_network
@@ -70,11 +78,12 @@ class PlanRun:
     def __post_init__(self) -> None:
         topology = self.plan.topology
         self.timing.require_sound(topology)
+        self._ports = self._prepare_credits()
         self._wiring = self.options.wired(topology)
         buckets: dict[str, list[TokenBucket]] = {}
         for site, bucket in (each for group in self.traffic for each in group.buckets()):
             buckets.setdefault(site, []).append(bucket)
-        self.network = planned_network(self._wiring, self.options.layout, self.physical, buckets)
+        self.network = planned_network(self._wiring, self.options.layout, self.physical, buckets, self._ports)
         placement = Placement(self.plan, self.options, self.network)
         flows = [placement.flows(group) for group in self.traffic]
         balancer = LoadBalancer("by the tables of a plan", self.network.forwarding)
@@ -110,6 +119,30 @@ class PlanRun:
         self._count()
         return self._results()
 
+    def _prepare_credits(self) -> CreditPorts | None:
+        """Give transports by credits their classes of traffic and times; return the queues that they need."""
+        transports = [group.transport for group in self.traffic]
+        if not is_credited(transports):
+            return None
+        physical, topology = self.physical, self.plan.topology
+        ports = CreditPorts.of(transports, physical.victim_credits, physical.buffer)
+        self.options = with_credits(self.options, physical.victim_credits)
+        self.plan = in_credit_classes(self.plan)
+        delayed = [replace(link, delay=physical.delay.get(link.ends, link.delay)) for link in topology.links]
+        used = [self.plan, *(event.plan for event in self.events if isinstance(event, Replace))]
+        plans = [replace(plan, topology=replace(topology, links=tuple(delayed))) for plan in used]
+        limits = [limit for group in self.traffic for limit in group.limit.tolist() if limit > 0]
+        host = min([physical.rate_of_hosts(topology), *limits]), physical.host_delay
+        self.traffic = [
+            replace(
+                group,
+                transport=waiting(group.transport, plans, ports, host),
+                priority=group.priority + DATA_CLASS,
+            )
+            for group in self.traffic
+        ]
+        return ports
+
     def schedule(self, event: Event) -> None:
         """Let an event happen at its time, which is now or later.
 
@@ -123,7 +156,7 @@ class PlanRun:
         self.simulation.at(event.time, partial(self._faults.happen, event))
 
     def _replace(self, plan: Plan) -> None:
-        self._controller.replace(plan)
+        self._controller.replace(plan if self._ports is None else in_credit_classes(plan))
         self._follow_sessions()
 
     def _follow_sessions(self) -> None:

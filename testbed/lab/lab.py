@@ -38,8 +38,9 @@ class Lab:
 
     Everything raises TestbedError when a part of it fails.
 
-    Used as a context manager, or by `start` and `stop`. It must be started in the main thread, which stays in the lab's
-    network namespace until it is stopped.
+    Used as a context manager, or by `start` and `stop`. It must be started and stopped in the main thread, which stays
+    in the lab's network namespace in between. Threads that this one makes meanwhile are in it, too: any of them may
+    read the lab's state, and one at a time may change it.
     """
 
     def __init__(

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from kuijia_app.framework import event_log
+from kuijia_app.tables.options import Tagging
 from testbed.controllers.application_process import SWITCH_STATES, Event
 from testbed.lab.lab_journal import Journal, Kind
 from testbed.lab.lab_state import observed
@@ -61,7 +62,7 @@ class Spotter:
         self._ready = set(lab.controller.programmed_switches())
         self._looks = 0
         self._flows: set[str] = set()
-        self._marked = True
+        self._marked = lab.options.tagging == Tagging.MPLS.value
         self._last = self._look()
         self._thread = threading.Thread(target=self._run, name="spotter", daemon=True)
         self._marker = Workers("marks", 1)

@@ -109,14 +109,22 @@ class FlowBackend:
         self._flows_started = 0
         self._first = plan
         require_schemes(schemes, plan)
-        network = FluidNetwork(plan, elastic=elastic)
+        network: FluidNetwork | None = FluidNetwork(plan, elastic=elastic)
         none: frozenset[str] = frozenset()
         self._now = _Situation(network, plan.topology, none, none, (), tuple(schemes))
         self._places = node_places(plan.topology, plan.topology.nodes)
         _ = self._now.views
+        self._described = network, self._now.schemes, self._description(self._now)
 
     def describe(self) -> Description:
         now = self._now
+        network, schemes, description = self._described
+        if network is not now.network or schemes != now.schemes:  # of a large plan it takes a while
+            description = self._description(now)
+            self._described = now.network, now.schemes, description
+        return description
+
+    def _description(self, now: _Situation) -> Description:
         plan = now.network.plan if now.network else None
         sites = {node for pair in (plan or self._first).pairs for node in (pair.source, pair.target)}
         return Description(

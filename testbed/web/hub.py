@@ -102,6 +102,7 @@ class Hub:
         self._state: State | None = None
         self._state_json = b""
         self._description_json = b""
+        self._described_last: tuple[Description | None, bytes] = (None, b"")
         self._views: tuple[object, bytes] = ((), b"[]")
         if recorder is not None:
             self._wanted.set()
@@ -215,8 +216,10 @@ class Hub:
         return frames, _frame("state", self._state_json, self._seq)
 
     def _described(self) -> bytes:
-        description: Description = replace(self._backend.describe(), view_only=self._view_only)
-        return _dumped(to_json(description))
+        description = replace(self._backend.describe(), view_only=self._view_only)
+        if description != self._described_last[0]:
+            self._described_last = description, _dumped(to_json(description))
+        return self._described_last[1]
 
 
 def _dumped(data: Any) -> bytes:  # noqa: ANN401  # JSON has no type

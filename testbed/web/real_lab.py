@@ -78,6 +78,27 @@ class _InForce:
     def queue_ids(self) -> dict[str, int]:
         return {queue.name: queue.queue_id for queue in self.tables.layout.queues}
 
+    @cached_property
+    def description(self) -> Description:
+        plan, layout = self.plan, self.tables.layout
+        roles = {layout.control.queue_id: QueueInfo(layout.control.queue_id, "control")}
+        for each in layout.classes:
+            for queue, role in ((each.normal, "normal"), (each.victim, "victim")):
+                roles[queue.queue_id] = QueueInfo(queue.queue_id, role, each.priority)  # type: ignore[arg-type]  # Literal
+        return Description(
+            backend="lab",
+            clock="real",
+            name=plan.topology.name,
+            actions=("links", "nodes", "demands", "plan", "flows"),
+            schemes=(self.options.scheme,),
+            nodes=node_places(plan.topology, plan.topology.nodes),
+            links=cables(plan.topology),
+            queues=tuple(roles[queue.queue_id] for queue in layout.queues if queue.queue_id in roles),
+            tunnels=tunnel_infos(plan),
+            schemes_available=(self.options.scheme,),
+            dropped_unit="packets/s",
+        )
+
 
 class RealLab:
     """A running lab, emulated or on boxes.
@@ -99,25 +120,7 @@ class RealLab:
         self._known = self._read_plan()
 
     def describe(self) -> Description:
-        known = self._in_force()
-        plan, layout = known.plan, known.tables.layout
-        roles = {layout.control.queue_id: QueueInfo(layout.control.queue_id, "control")}
-        for each in layout.classes:
-            for queue, role in ((each.normal, "normal"), (each.victim, "victim")):
-                roles[queue.queue_id] = QueueInfo(queue.queue_id, role, each.priority)  # type: ignore[arg-type]  # Literal
-        return Description(
-            backend="lab",
-            clock="real",
-            name=plan.topology.name,
-            actions=("links", "nodes", "demands", "plan", "flows"),
-            schemes=(known.options.scheme,),
-            nodes=node_places(plan.topology, plan.topology.nodes),
-            links=cables(plan.topology),
-            queues=tuple(roles[queue.queue_id] for queue in layout.queues if queue.queue_id in roles),
-            tunnels=tunnel_infos(plan),
-            schemes_available=(known.options.scheme,),
-            dropped_unit="packets/s",
-        )
+        return self._in_force().description
 
     def state(self) -> State:
         with self._looking:

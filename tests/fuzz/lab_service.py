@@ -180,6 +180,8 @@ def _require_answer(said: Said, connection: socket.socket) -> None:
     match json.loads(answer):
         case {"version": 1, "result": _, **rest} if not rest:
             return
+        case {"version": 1, "error": "the lab is being taken down", "exit_status": 1, **rest} if not rest:
+            return  # another client of the case has asked for it
         case {"version": 1, "error": str(message), "exit_status": 2, **rest} if not rest:
             if "\n" in message or len(message) > _LONGEST_MESSAGE:
                 raise BrokenContractError(f"an error message of {len(message)} characters")

@@ -81,6 +81,8 @@ ROOMS = {
     "experiments.recovery": f"{_MEASURED} simulator",
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
+    "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
+    " experiments.packet_study experiments.sweep",
     "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.scenario",

@@ -230,6 +230,7 @@ PYBIND11_MODULE(_core, module) {
     bind_rules<ThresholdRules>(module);
     bind_rules<RedRules>(module);
     bind_rules<TokenBucketRules>(module);
+    bind_rules<SharedShapingRules>(module);
     bind_registry<QueueingRules>(module);
     bind_registry<TransportRules>(module);
     bind_registry<ForwardingRules>(module);

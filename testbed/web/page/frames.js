@@ -8,6 +8,7 @@ const IDLE_MILLISECONDS = 500;
 const askFor = window.requestAnimationFrame.bind(window);
 const waiting = [];
 let isAsked = false;
+let spent = 0;
 
 window.requestAnimationFrame = (callback) => waiting.push(callback);
 
@@ -20,8 +21,13 @@ export function draw() {
   isAsked = true;
   askFor((time) => {
     isAsked = false;
+    const begun = performance.now();
     for (const callback of waiting.splice(0)) callback(time);
+    spent = performance.now() - begun;
   });
 }
+
+/** Return the milliseconds that the last announced frame took. */
+export const drawingTime = () => spent;
 
 setInterval(draw, IDLE_MILLISECONDS);

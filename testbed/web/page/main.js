@@ -5,7 +5,7 @@ import { Connection, keepToken, takeToken } from "./connection.js";
 import { Controls } from "./controls.js";
 import { element, setText } from "./dom.js";
 import { FlowsTable } from "./flows_table.js";
-import { nextFrame } from "./frames.js";
+import { drawingTime, nextFrame } from "./frames.js";
 import { LinksTable, NodesTable } from "./links_table.js";
 import { LogList } from "./log_list.js";
 import { MARKING, Model } from "./model.js";
@@ -15,6 +15,8 @@ import { ViewPanel } from "./view_panel.js";
 
 const BACKENDS = { lab: "real switches", boxes: "physical boxes", flow: "flow model", packet: "packet model", replay: "recording" };
 const REFUSAL_SECONDS = 12;
+/** How many times as long as it draws the page rests: with networks too large for five states a second it shows fewer. */
+const REST = 3;
 
 const byId = (id) => document.getElementById(id);
 const pathTo = (...parts) => `api/${parts.map(encodeURIComponent).join("/")}`;
@@ -26,6 +28,7 @@ class App {
   #isOld = true;
   #troubled = false;
   #controlsKey = "";
+  #shown = { ended: 0, took: 0 };
   #theme = themeSwitch(() => this.#recolour());
 
   constructor(token) {
@@ -216,10 +219,18 @@ class App {
   #soon() {
     if (this.#waiting || document.hidden) return;
     this.#waiting = true;
-    nextFrame(() => {
-      this.#waiting = false;
-      if (this.lab && this.#model.state) this.#show(this.#model.state);
-    });
+    const { ended, took } = this.#shown;
+    const rest = ended + REST * (took + drawingTime()) - performance.now();
+    setTimeout(() => nextFrame(() => this.#showNow()), Math.max(0, rest));
+  }
+
+  #showNow() {
+    this.#waiting = false;
+    if (!this.lab || !this.#model.state) return;
+    const begun = performance.now();
+    this.#show(this.#model.state);
+    const ended = performance.now();
+    this.#shown = { ended, took: ended - begun };
   }
 
   #show(state) {

@@ -22,7 +22,7 @@ from testbed.lab.lab_client import LabRefusedError, ask, watch
 from testbed.lab.lab_journal import Journal
 from testbed.lab.lab_order import SOCKET_NAME
 from testbed.lab.lab_plans import plan_for
-from testbed.lab.lab_reception import Reception
+from testbed.lab.lab_reception import MOST_WATCHERS, Reception
 from testbed.lab.lab_requests import Replace, Update
 from testbed.lab.lab_service import _listener
 from testbed.lab.lab_serving import MOST_CHANGES, Service, refused
@@ -247,6 +247,18 @@ def test_a_watcher_that_talks_or_goes_is_forgotten(tmp_path: Path) -> None:
                         assert lines.readline() == b""
         served.journal.add("fault", "nobody hears this")
         until(lambda: served.reception.watchers == 0)
+        assert served.ask("status")
+
+
+def test_so_many_may_watch_and_they_keep_nobody_else_out(tmp_path: Path) -> None:
+    with Served(tmp_path, MakeBelieveLab(padding=10)) as served, ExitStack() as open_ones:
+        for _ in range(MOST_WATCHERS):
+            guest = open_ones.enter_context(socket.socket(socket.AF_UNIX))
+            guest.connect(str(tmp_path / SOCKET_NAME))
+            guest.sendall(b'{"version": 1, "do": "watch"}\n')
+        until(lambda: served.reception.watchers == MOST_WATCHERS)
+        with pytest.raises(LabRefusedError, match=f"^lab: {MOST_WATCHERS} clients are watching already"):
+            next(watch(tmp_path))
         assert served.ask("status")
 
 

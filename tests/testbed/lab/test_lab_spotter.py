@@ -11,6 +11,7 @@ from kuijia_app.framework import event_log
 from testbed.lab import lab_spotter
 from testbed.lab.lab_flows import FlowEnd
 from testbed.lab.lab_journal import Journal
+from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_spotter import CONTROLLER_DIED, Spotter
 from tests.kuijia_app.plans import motivation_plan
 
@@ -58,7 +59,7 @@ def lab(scene: Scene) -> Any:  # noqa: ANN401  # the parts that a spotter looks 
         return found
 
     flows = SimpleNamespace(measure=ends, describe=list)
-    return SimpleNamespace(plan=PLAN, controller=Controller(), flows=flows, switched=0)
+    return SimpleNamespace(plan=PLAN, options=LabOptions(), controller=Controller(), flows=flows, switched=0)
 
 
 def told(spotter: Spotter, journal: Journal) -> list[tuple[str, str]]:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import threading
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, KuijiaError
 from te_solver.demands import Demand
@@ -56,9 +60,12 @@ def solved(topology: Topology, demands: Sequence[Demand]) -> Plan:
     return solve(topology, demands, 3)
 
 
-@pytest.fixture(scope="module")
+PLAN = solved(TOPOLOGY, DEMANDS)
+
+
+@pytest.fixture
 def plan() -> Plan:
-    return solved(TOPOLOGY, DEMANDS)
+    return PLAN
 
 
 @pytest.fixture
@@ -291,3 +298,42 @@ def test_it_can_do_all_kinds_of_actions_and_everything_is_json(backend: FlowBack
     for message in (backend.describe(), backend.state()):
         json.dumps(to_json(message), allow_nan=False)
     assert backend.topology()["nodes"] == ["a", "b", "c", "d"]
+
+
+_NODES = st.sampled_from(["a", "b", "c", "d"])
+_ACTIONS = st.one_of(
+    st.builds(SetLink, st.sampled_from(["a~b", "b~d", "a~d", "a~c", "c~d"]), st.booleans()),
+    st.builds(SetNode, _NODES, st.booleans()),
+    st.builds(StartFlow, _NODES, _NODES, st.floats(0.1, 20), st.sampled_from(["udp", "tcp"])),
+    st.builds(StopFlow, st.sampled_from(["x1", "x2"])),
+    st.builds(SetScheme, st.sampled_from([("kuijia", "rescaling"), ("precomputed",), ("recompute", "kuijia")])),
+    st.just(WithdrawPlan()),
+    st.builds(SetDemands, st.tuples(st.tuples(st.just("a"), st.just("d"), st.floats(0, 30), st.integers(0, 1)))),
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(actions=st.lists(_ACTIONS, max_size=6))
+def test_whatever_is_done_the_views_are_of_this_world(actions: list[Any]) -> None:
+    backend = FlowBackend(PLAN, solved)
+    for action in actions:
+        with contextlib.suppress(KuijiaError):
+            backend.act(action)
+    nodes = {tunnel.path_id: tunnel.nodes for tunnel in backend.describe().tunnels}
+    for view in backend.state().views:
+        down = {frozenset(link.id.split("~")) for link in view.links if not link.up}
+        for link in view.links:
+            is_dead = not link.up or not set(link.id.split("~")).isdisjoint(view.nodes_down)
+            for direction in link.directions:
+                carried = sum(queue.rate for queue in direction.queues)
+                assert carried <= (1e-3 if is_dead else 10 + 1e-3)
+        dead = {
+            number
+            for number, path in nodes.items()
+            if not set(path).isdisjoint(view.nodes_down) or any(frozenset(hop) in down for hop in pairwise(path))
+        }
+        assert set(view.tunnels_dead) == dead
+        for flow in view.flows:
+            assert 0 <= flow.goodput <= flow.wanted + 1e-3 or view.scheme == "recompute"
+            assert dead.isdisjoint(flow.path_ids)
+            assert flow.role == "untouched" or dead

@@ -10,7 +10,7 @@ from typing import Any
 
 from kuijia_base.errors import KuijiaError
 from testbed.web.app import make_app
-from testbed.web.backend import SetLink, State
+from testbed.web.backend import SetLink, SetScheme, State
 from testbed.web.hub import MOST_ENTRIES, MOST_READERS, Hub, Reader
 from testbed.web.recording import Recorder, read_recording
 from tests.testbed.web.memory_backend import MemoryBackend
@@ -192,3 +192,20 @@ def test_a_recording_holds_what_was_shown(tmp_path: Path) -> None:
     assert [entry.kind for entry in recorded.log] == ["cut"]
     assert recorded.description_at(2).name == "triangle"
     assert recorded.states(2).seq == 3
+
+
+def test_a_new_description_is_told_and_an_unchanged_one_is_not() -> None:
+    async def work() -> None:
+        backend = MemoryBackend()
+        hub = Hub(backend, interval=0.0)
+        reader = await joined(hub)
+        await anext(reader.chunks())
+        told = []
+        for number in range(15):
+            if number == 7:
+                backend.act(SetScheme(("kuijia", "rescaling")))
+            await hub.look()
+            told += [data["schemes"] for event, data in messages(await anext(reader.chunks())) if event == "lab"]
+        assert told == [["kuijia", "rescaling"]]
+
+    run(work())

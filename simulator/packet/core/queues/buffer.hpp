@@ -23,6 +23,9 @@ class Buffer {
         return (packet.size + cell - 1) / cell * cell;
     }
 
+    // Returns the bytes of the first packet; there must be one.
+    std::uint32_t first_size(const PacketPool &pool) const { return pool[packets_.head].size; }
+
     // Takes the packet, or drops it, or drops others to make room.
     void offer(PacketId id, Arrival &arrival);
 

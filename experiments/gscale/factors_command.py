@@ -1,0 +1,26 @@
+"""`kuijia run table4-factors`: what the time to converge of Table 4 hangs on, packet by packet at the paper's rate."""
+
+from __future__ import annotations
+
+import argparse
+
+from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.sweep.workers import workers_from
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+
+@experiment(
+    "table4-factors",
+    title="time that TCP takes to settle, by buffer, delay, control and detection",
+    reproduces="Table 4",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    ignores=("capacity",),
+    order=136,
+)
+def table4_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.gscale.convergence_factors import run_factors  # noqa: PLC0415  # slow to import: the simulator
+
+    return run_factors(settings, workers_from(args), output, progress)

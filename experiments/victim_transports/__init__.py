@@ -1,0 +1,1 @@
+"""Transports under the victims' queue: a question of our own."""
