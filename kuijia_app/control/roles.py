@@ -52,7 +52,7 @@ class Claims:
 
     def raised_above(self, reported: int | None) -> None:
         """Make `generation` greater than one that a switch reports."""
-        if reported is not None and is_later(reported, self.generation):
+        if reported is not None and not is_later(self.generation, reported):
             self.generation = first_generation(term_of(reported) + 1, self.instance)
 
     def renewed(self) -> int:
@@ -71,10 +71,10 @@ class Claims:
         The switch may be claimed by `generation`, which has become greater if the switch had seen a greater one from an
         earlier controller.
         """
-        if reported is not None and is_later(reported, self.generation):
-            if switch in self._held:
-                return False
-            self.raised_above(reported)
+        if switch not in self._held:
+            self.raised_above(reported)  # also above an equal one: an earlier process may have had the same number
+        elif reported is not None and is_later(reported, self.generation):
+            return False
         self._held.add(switch)
         return True
 

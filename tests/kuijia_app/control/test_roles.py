@@ -34,6 +34,14 @@ def test_a_switch_that_has_met_a_later_controller_since_is_no_longer_ours() -> N
     assert not claims.met("s1", first_generation(2, 9))
 
 
+def test_an_earlier_process_with_the_same_number_is_another_controller() -> None:
+    claims = Claims(instance=7)
+    assert claims.met("s1", first_generation(1, 7))
+    assert claims.generation == first_generation(2, 7)
+    assert claims.met("s1", first_generation(2, 7))
+    assert claims.generation == first_generation(2, 7)
+
+
 @given(st.integers(0, UNDEFINED), st.integers(0, 0xFFFF))
 def test_the_switch_accepts_the_next_id_whatever_it_has_seen(seen: int, instance: int) -> None:
     claims = Claims(instance)
