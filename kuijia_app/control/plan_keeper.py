@@ -258,7 +258,8 @@ class PlanKeeper(SwitchKeeper):
         self._tell_ingresses(self._tracker.ports_described(switch, described))
         if switch in self._left_alone:
             return
-        connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
+        keeps = is_refused and not self._second_chances.has_one(switch)
+        connection.want(self._had[switch] if keeps else self._rollout.wanted(switch))
 
     def _is_refused(self, switch: str) -> bool:
         """Return True if the switch has refused exactly the tables that are still wanted."""

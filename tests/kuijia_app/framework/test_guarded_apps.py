@@ -250,6 +250,7 @@ def test_answers_that_nobody_asked_for_change_nothing(application: str, framewor
         ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as switch,
     ):
         assert switch.is_answered.wait(DEADLINE)
+        assert until(lambda: FLOWS in switch.asked)
         for xid in (0, 1, switch.asked[FLOWS], 2**31, 2**32 - 1):
             switch.send_part(FLOWS, entry, xid)
             switch.send_part(GROUP_DESCRIPTIONS, struct.pack("!HBxI", 8, 1, 5), xid)

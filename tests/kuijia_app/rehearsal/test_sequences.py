@@ -75,6 +75,11 @@ def test_a_switch_that_was_full_gets_its_tables_without_connecting_again() -> No
     assert run_sequence(3, [fill, restart, Fault(FaultKind.FULL, 3.0, 0, 0, 1.0)]) is None
 
 
+@pytest.mark.parametrize("seed", [1062, 104774, 419793])
+def test_sequences_that_found_defects_find_none(seed: int) -> None:
+    assert run_sequence(seed) is None
+
+
 def test_the_core_reads_no_clock() -> None:
     edges = {"switch_application.py", "controller_metrics.py"}  # metrics decide nothing
     folder = Path(str(kuijia_app.control.__file__)).parent
