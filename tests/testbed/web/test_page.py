@@ -13,7 +13,7 @@ import pytest
 for module in ("httpx", "playwright", "starlette", "uvicorn"):
     pytest.importorskip(module, reason=f"no {module}, which ./run test installs")
 
-from playwright.sync_api import Browser  # noqa: E402  # may be missing
+from playwright.sync_api import Browser, ViewportSize  # noqa: E402  # may be missing
 
 from te_solver.demands import Demand  # noqa: E402
 from te_solver.plan import Plan  # noqa: E402
@@ -42,7 +42,7 @@ PIXELS_OF_FLOWS = """() => {
 }"""
 """Returns for each flow of the table how many pixels of the chart have its colour."""
 
-PHONE = {"width": 360, "height": 700}
+PHONE: ViewportSize = {"width": 360, "height": 700}
 
 
 @pytest.fixture(scope="module")
