@@ -211,7 +211,7 @@ class HederaScheduler(SwitchApplication):
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        changed = self._changed_port(event)
+        changed = self._changed_port_of(event)
         if changed is None:
             return
         switch, port, live = changed

@@ -10,33 +10,42 @@ from __future__ import annotations
 
 import signal
 import time
-from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 from kuijia_app.control.controller_metrics import ControllerMetrics
-from kuijia_app.control.flap_damping import Lasting
-from kuijia_app.control.liveness import LivenessChange, LivenessTracker
-from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
+from kuijia_app.control.identity import are_identical
+from kuijia_app.control.pair import Beat, Pair
+from kuijia_app.control.peer_messages import Decoder, encoded
+from kuijia_app.control.plan_keeper import REOPTIMISED, PlanKeeper
+from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
-from kuijia_app.control.roles import misfit
-from kuijia_app.control.rollout import DEFAULT_DRAIN, Progress, Rollout, Version
+from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
 from kuijia_app.control.switch_application import SwitchApplication
-from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.framework import event_log
+from kuijia_app.framework.addresses import parse_address
 from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
-from kuijia_app.framework.seam import FRAMEWORK, Event, EventBase, apart, cfg, handler, ofp_event, ofproto, on, on_own
+from kuijia_app.framework.peer_links import PeerLinks
+from kuijia_app.framework.seam import (
+    FRAMEWORK,
+    SHARES_ONE_THREAD,
+    Event,
+    EventBase,
+    apart,
+    cfg,
+    handler,
+    ofp_event,
+    ofproto,
+    on,
+    on_own,
+)
+from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.server import stand_before
-from kuijia_app.tables.failover import emptied_liveness_group
-from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
-from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import InputError, KuijiaError
-from te_solver.plan import Plan
 
 OPTION_GROUP = "kuijia"
 _WORDS = OptionWords()
@@ -54,6 +63,8 @@ OPTIONS = [
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
+    cfg.ListOpt("peers", default=[], help="addresses HOST:PORT of other controllers of the same switches"),
+    cfg.StrOpt("peer_listen", help="address HOST:PORT at which they find this one"),
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
@@ -71,16 +82,6 @@ cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 TICK = 0.05
 """Seconds between two looks at the clock."""
 
-BFD_SETTLE = 3.5
-"""Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
-and until then their ends send one a second (RFC 5880, 6.8.3)."""
-
-REOPTIMISED = "reoptimised"
-"""Name of an update to a plan that was solved anew; names of updates by plan files have only hexadecimal digits."""
-
-UNNOTICED = 0.2
-"""Seconds after which a first link that is down only at its far end counts as a failure that the ingress cannot see."""
-
 
 class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
     """Time has passed.
@@ -96,14 +97,23 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
         self.then = then
 
 
-class KuijiaController(SwitchApplication):
+class PeerHeard(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
+    """A peer's message has come."""
+
+    def __init__(self, beat: Beat, stages: Stages | None) -> None:
+        super().__init__()
+        self.beat = beat
+        self.stages = stages
+
+
+class KuijiaController(PlanKeeper, SwitchApplication):
     """Keeps every connected switch at the tables that the rollout wants, and the liveness groups of ingresses right.
 
     Everything except the clock and the preparation of plans runs in the application's thread, one event after another.
     """
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
-    _metrics: ControllerMetrics
+    framework = FRAMEWORK
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
@@ -120,34 +130,63 @@ class KuijiaController(SwitchApplication):
             self._log = event_log.EventLog(Path(options.events) if options.events else None, self._metrics.heard)
             self._serve_metrics(options.metrics)
             stand_before(self, self._is_known, options.tls_bind)
+            if options.peers and SHARES_ONE_THREAD:
+                raise InputError(f"[{OPTION_GROUP}]", "peers", "needs threads", "os-ken: `kuijia controller`")
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))
-        uses_bfd = self._options.liveness is Liveness.BFD
-        self._tells_ingresses = not uses_bfd
-        self._rollout = Rollout(first, options.drain, BFD_SETTLE if uses_bfd else 0.0)
-        for switch in first.plan.topology.nodes:
-            self._rollout.left(switch)
-        self._wiring = self._options.wired(first.plan.topology)
-        self._tracker = LivenessTracker(first.plan, self._wiring)
-        self._metrics.expect(first.plan.topology.nodes)
-        self._metrics.follow(FRAMEWORK, self._options.liveness.value, self._rollout, self._tracker)
-        self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
+        self._keep(first, self._options, options.drain)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
-        self._failed_edges = self._tracker.failed_edges
-        self._unfiled: list[str] = []
-        self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
         self._has_files = Event()
-        self._live_ports: dict[str, dict[int, bool]] = {}
-        self._had: dict[str, SwitchTables] = {}
-        self._refused: dict[str, SwitchTables] = {}
-        self._left_alone: set[str] = set()
-        self._unfit: set[str] = set()
+        self._peers: PeerLinks | None = None
+        if options.peers:
+            self._join(Pair(self._claims.instance, self._now()))
 
     def start(self) -> None:
         """Register signal handlers and start; either framework calls this in the main thread."""
         signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
+        if self._pair is not None:
+            signal.signal(signal.SIGUSR2, lambda _number, _frame: self._asked_to_hand_over())
+            self._peers = self._linked()
         super().start()
+
+    def _asked_to_hand_over(self) -> None:
+        if self._pair is not None:
+            self._pair.hand_over()
+
+    def _linked(self) -> PeerLinks:
+        """Return the connections with peers, which begin now."""
+        options, conf = cfg.CONF[OPTION_GROUP], cfg.CONF
+        tls = None
+        if conf.ctl_privkey is not None and conf.ctl_cert is not None:
+            tls = TlsFiles(Path(conf.ctl_privkey), Path(conf.ctl_cert), Path(conf.ca_certs))
+        decoder = Decoder(self._tables_of)
+        reading = Lock()
+
+        def received(line: bytes) -> None:
+            with reading:
+                beat, stages = decoder.decoded(line)
+            if stages is not None:
+                for version in stages.versions:
+                    if version is not None:
+                        self._tracker.learn(version.plan)
+            self.send_event(self.name, PeerHeard(beat, stages))
+
+        return PeerLinks(parse_address(options.peer_listen), list(map(parse_address, options.peers)), tls, received)
+
+    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+        def message(before: Sequence[object] | None) -> tuple[bytes, Sequence[object] | None]:
+            if stages is None:
+                return encoded(beat, None), None
+            is_known = before is not None and are_identical(before, stages.versions)
+            return encoded(beat, None if is_known else stages), stages.versions
+
+        if self._peers is not None:
+            self._peers.send(message)
+
+    @on_own(PeerHeard)
+    def peer_heard(self, event: PeerHeard) -> None:
+        self._heard_peer(event.beat, event.stages)
 
     @background
     def _watch_clock(self) -> None:
@@ -167,8 +206,7 @@ class KuijiaController(SwitchApplication):
 
     def _filed(self) -> Iterator[Callable[[], object]]:
         """Write plans to files; yield the action that has waited for each of them."""
-        while self._files:
-            put, then = self._files.popleft()
+        for put, then in self._take_files():
             if put is not None:
                 apart(put)
             while self._source.problems:
@@ -194,38 +232,24 @@ class KuijiaController(SwitchApplication):
         self._metrics.solved(self._reoptimisation.seconds)
         return apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
 
+    def _ask_for_plan(self, name: str) -> None:
+        (self._reoptimisation if name == REOPTIMISED else self._source).ask()
+
+    def _files_wait(self) -> None:
+        self._has_files.set()
+
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
         self._tick_handled()
-        now = time.monotonic()
-        for switch, port in self._damping.released(now):
-            self._port_changed(switch, port, live=True)
-        unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
-        self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
-        self._failed_edges = self._tracker.failed_edges
-        self._drop_silent(now)
-        if event.then is not None:
-            event.then()
-        if self._source.take_withdrawal():
-            self._note(self._rollout.refused(), WITHDRAWN)
-        if event.plan is not None:
-            self._replace_plan(event.plan, now)
-        self._note(self._rollout.passed(now))
-        self._follow_rollout()
+        self._time_passed(event.plan, event.then)
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        changed = self._changed_port(event)
+        changed = self._changed_port_of(event)
         if changed is None:
             return
         switch, port, live = changed
-        was_held = self._damping.is_held((switch, port))
-        self._note_port(switch, port, live=live, is_damped=was_held)
-        believed = self._damping.observed((switch, port), time.monotonic(), live=live)
-        if self._damping.is_held((switch, port)) and not was_held:
-            self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
-            self.logger.warning("port %d of switch %s flaps: treated as down until it calms down", port, switch)
-        self._port_changed(switch, port, live=believed)
+        self._port_status(switch, port, live=live)
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def switch_answered_with_an_error(self, event: Any) -> None:
@@ -233,169 +257,6 @@ class KuijiaController(SwitchApplication):
         if connection is not None:
             connection.error(event.msg)
             self._follow_rollout()
-
-    def _wanted(self, switch: str) -> SwitchTables:
-        return self._rollout.wanted(switch)
-
-    def _begun(self, switch: str) -> None:
-        self._refused.pop(switch, None)
-        self._left_alone.discard(switch)
-        self._unfit.discard(switch)
-        self._had.pop(switch, None)
-
-    def _ended(self, switch: str) -> None:
-        self._note(self._rollout.left(switch))
-
-    def _answered(self) -> None:
-        self._follow_rollout()
-
-    def _switch_read(self, switch: str, has: ReadBack) -> None:
-        connection = self._connections[switch]
-        problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
-        if problem is not None:
-            self._unfit.add(switch)
-            times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), time.monotonic())
-            if times is not None:
-                self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
-                self.logger.error("switch %s %s: not programmed (%d times)", switch, problem, times)
-            return
-        known = (
-            tuple(group for group in has.tables.groups.values() if group is not None),
-            tuple(entry for entry in has.tables.flows.values() if entry is not None),
-        )
-        self._had.setdefault(switch, SwitchTables(*known))
-        if self._tells_ingresses:
-            self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
-        for path_id in self._tracker.dead_path_ids(switch):
-            self._tell(connection, LivenessChange(switch, path_id, alive=False))
-        is_refused = self._is_refused(switch)
-        self._live_ports[switch] = self._believed_ports(switch, has.ports)
-        # Tunnels should avoid a switch that refuses its tables.
-        described = {} if is_refused else self._live_ports[switch]
-        self._tell_ingresses(self._tracker.ports_described(switch, described))
-        if switch in self._left_alone:
-            return
-        connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
-
-    def _is_refused(self, switch: str) -> bool:
-        """Return True if the switch has refused exactly the tables that are still wanted."""
-        return self._refused.get(switch) is self._rollout.wanted(switch)
-
-    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
-        if self._is_refused(switch):
-            return
-        self._had[switch] = tables
-        if tables is not self._rollout.wanted(switch):
-            return  # others are wanted by now, and nobody has waited for these
-        if self._refused.pop(switch, None) is not None:
-            self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
-        self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
-        self.logger.info("switch %s is programmed", switch)
-        self._note(self._rollout.acknowledged(switch, time.monotonic()))
-
-    def _group_done(self, switch: str, group: Group) -> None:
-        path_id = path_id_of_liveness_group(group.group_id)
-        if path_id is not None and self._tells_ingresses:
-            alive = bool(group.buckets)
-            self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=path_id, alive=alive)
-
-    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
-        self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
-        if self._is_refused(switch):
-            # It refuses even what it had: there is no point in going on.
-            self._left_alone.add(switch)
-            return
-        if tables is None or tables is not self._rollout.wanted(switch):
-            return  # others are wanted by now, which it is given once it has been read again
-        given_up = self._rollout.refused()
-        if given_up:
-            self._note(given_up, f"switch {switch} refused it: {reason}")
-        else:
-            # It keeps what it had, and tunnels avoid it.
-            self._refused[switch] = tables
-            self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
-
-    def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
-        self._live_ports.setdefault(switch, {})[port] = live
-        if switch not in self._refused:
-            self._tell_ingresses(self._tracker.port_changed(switch, port, live=live))
-
-    def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
-        """Fill or empty liveness groups; an ingress that has not been read yet gets its changes afterwards."""
-        by_ingress: defaultdict[str, list[LivenessChange]] = defaultdict(list)
-        for change in changes:
-            by_ingress[change.ingress].append(change)
-        for ingress, its_changes in by_ingress.items():
-            connection = self._connections.get(ingress)
-            if connection is None:
-                continue
-            for change in its_changes:
-                self._tell(connection, change)
-            connection.proceed()  # once for all changes, or the third would wait for the answer to the first
-
-    def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
-        group = emptied_liveness_group(change.path_id)
-        if self._tells_ingresses:
-            self._metrics.told(change.ingress, change.path_id)
-            connection.want_instead(group.group_id, None if change.alive else group)
-
-    def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
-        return build_tables(plan, self._options)
-
-    def _replace_plan(self, reading: PlanReading, now: float) -> None:
-        """Begin to roll out the plan that was read; events report its outcome by its name."""
-        if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
-            (self._reoptimisation if reading.name == REOPTIMISED else self._source).ask()
-            return
-        self._log.write(event_log.UPDATE_STARTED, update=reading.name)
-        try:
-            version = self._source.version_of(reading)
-            given_up = self._rollout.propose(version, now)
-        except (KuijiaError, ValueError) as error:
-            self._note([Progress(reading.name, "refused")], str(error))
-            return
-        # An update of the same name, to the same plan, goes on as this one.
-        others = [each for each in given_up if each.name != version.name]
-        self._note(others, "another plan came before it was in force")
-        self._unfiled.append(version.name)
-        self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
-        self._tell_ingresses(self._tracker.follow(self._rollout.plans))
-
-    def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
-        """Schedule the writing of plans to files, and an action after it; in the order of calls."""
-        self._files.append((put, then))
-        self._has_files.set()
-
-    def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
-        in_force = self._rollout.in_force
-        for each in progress:
-            # Files come before the event: whoever reads the event may look at the plan file at once.
-            put: Callable[[], None] | None = None
-            if each.state == "refused":
-                put = partial(self._source.refused, each.name, in_force.plan)
-            elif each.name == in_force.name:
-                put = partial(self._source.live, in_force)
-            self._after_files(put, partial(self._tell_progress, each, reason))
-
-    def _tell_progress(self, progress: Progress, reason: str) -> None:
-        events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
-        name, state = progress.name, progress.state
-        if state == "refused":
-            self._log.write(events[state], update=name, reason=reason)
-            self.logger.error("the new plan is given up, the old one stays in force: %s", reason)
-        else:
-            self._log.write(events[state], update=name)
-            self.logger.info("plan %s is %s", name, "in force" if state == "live" else "fully rolled out")
-
-    def _follow_rollout(self) -> None:
-        if self._unfiled:
-            return  # a restarted controller must find the plan in the files that the switches follow
-        self._sliced_work.add(self._rollout.take_discarded())
-        changed = self._rollout.take_changed()
-        if changed:
-            self._tell_ingresses(self._tracker.follow(self._rollout.plans))
-        self._left_alone -= changed
-        self._want(changed - self._unfit)
 
 
 def _plan_file() -> Path:

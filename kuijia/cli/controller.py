@@ -7,8 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kuijia.cli.table_options import add_table_options, option_words
-from kuijia_app.control.plan_source import require_regular
+from kuijia_app.control.plan_files import require_regular
 from kuijia_app.control.rollout import DEFAULT_DRAIN
+from kuijia_app.framework.addresses import parse_address
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
@@ -94,6 +95,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"
     )
+    peers = parser.add_argument_group("peers", "other controllers of the same switches: one of all acts")
+    peers.add_argument(
+        "--peer", action="append", default=[], metavar="HOST:PORT", help="address of another one; once for each"
+    )
+    peers.add_argument("--peer-listen", metavar="HOST:PORT", help="address at which the others find this one")
+
+
+def _peer_options(args: argparse.Namespace) -> dict[str, object]:
+    """Return the application's options for peers; raises InputError if they cannot be used."""
+    if bool(args.peer) != (args.peer_listen is not None):
+        missing = "--peer-listen" if args.peer else "--peer"
+        raise InputError("option", missing, "is missing", "--peer and --peer-listen together")
+    if not args.peer:
+        return {}
+    for address in (*args.peer, args.peer_listen):
+        parse_address(address)
+    return {"peers": args.peer, "peer_listen": args.peer_listen}
 
 
 def run(args: argparse.Namespace) -> int:
@@ -103,5 +121,5 @@ def run(args: argparse.Namespace) -> int:
     pipeline_options(words).wired(plan.topology)  # and so are a bad layout and a wiring of other switches
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
     options.update(drain=args.drain, reoptimise=args.reoptimise)
-    options.update(outlet_options(args), **binding_option(args))
+    options.update(outlet_options(args), **binding_option(args), **_peer_options(args))
     run_application(APPLICATION, args.host, args.port, options, tls_files(args))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kuijia_app.control import openflow_reading as reading
 from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
@@ -73,6 +74,23 @@ class Messages:
         """Return the request for the role of master, which alone may change anything (OpenFlow 1.3.5, 7.3.9)."""
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_MASTER, generation)
 
+    def ask_for_role(self) -> Any:
+        """Return the request that changes no role; the reply has the greatest generation id that the switch has seen.
+
+        As Open vSwitch does it; the specification leaves the generation id in the reply open.
+        """
+        return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_NOCHANGE, 0)
+
+    def claim_slave(self, generation: int) -> Any:
+        """Return the request for the role of slave, which reads and is told of ports, but changes nothing."""
+        return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_SLAVE, generation)
+
+    def reports_of_ports(self) -> Any:
+        """Return the request to be told of ports as a slave too, and of nothing else (OpenFlow 1.3.5, 7.3.10)."""
+        ofproto = self._ofproto
+        ports = 1 << ofproto.OFPPR_ADD | 1 << ofproto.OFPPR_DELETE | 1 << ofproto.OFPPR_MODIFY
+        return self._parser.OFPSetAsync(self._datapath, [0, 0], [ports, ports], [0, 0])
+
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
 
@@ -103,6 +121,26 @@ class Messages:
     def in_bundle(self, bundle_id: int, message: Any) -> Any:
         """Return the message that adds another to an open bundle (ONF EXT-230)."""
         return self._parser.ONFBundleAddMsg(self._datapath, bundle_id, self._bundle_flags, message, [])
+
+    def port(self, description: Any) -> tuple[int, bool]:
+        """Return the number of a described port, and whether it is live."""
+        return description.port_no, reading.is_live(self._ofproto, description)
+
+    def group(self, description: Any) -> tuple[int, Group | None, bool] | None:
+        """Return the id of a described group, our rule that it is (or None), and True if it has no buckets.
+
+        Return None for an id that no group has: in a message it would mean all groups.
+        """
+        if description.group_id > self._ofproto.OFPG_MAX:
+            return None
+        return description.group_id, reading.read_group(self._ofproto, description), not description.buckets
+
+    def own_flow(self, statistics: Any) -> tuple[FlowKey, FlowEntry | None] | None:
+        """Return key and entry of a described flow entry, as `read_flow` does; None if it is not ours."""
+        return reading.read_flow(self._ofproto, statistics) if reading.is_ours(statistics) else None
+
+    def error_name(self, error: Any) -> str:
+        return reading.error_name(self._ofproto, error)
 
     @property
     def _bundle_flags(self) -> int:

@@ -93,6 +93,11 @@ def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]
     return key, FlowEntry(key.priority, match, actions, key.table_id, written, goto_table)
 
 
+def is_live(ofproto: Any, port: Any) -> bool:
+    """Return True if a port is switched on and has a carrier."""
+    return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)
+
+
 def is_ours(statistics: Any) -> bool:
     return bool(statistics.cookie == COOKIE)
 

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kuijia_app.control.identity import are_identical
+from kuijia_app.control.plan_files import PlanFiles, PlanPath
 from kuijia_app.control.plan_update import renumber, require_same_network
 from kuijia_app.control.rollout import AllTables, Rollout, Version
-from kuijia_app.control.shared_file import replace_if
-from kuijia_base.errors import InputError, KuijiaError, quoted
-from kuijia_base.reading import reason_of, uncollected
-from kuijia_base.text import read_bytes
+from kuijia_base.errors import KuijiaError, quoted
+from kuijia_base.reading import uncollected
 from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, plan_text, save_plan
 
 WITHDRAWN = "it was withdrawn"
-
-_EXPECTED = "a plan in JSON"
 
 BuildTables = Callable[[Plan], AllTables]
 
@@ -60,9 +55,11 @@ class PlanSource:
         problems: messages about files that could not be written; the caller logs and removes them.
     """
 
-    def __init__(self, path: Path, build_tables: BuildTables) -> None:
+    def __init__(self, files: PlanFiles | Path, build_tables: BuildTables, *, is_long_lived: bool = True) -> None:
+        """Take a path or other files; `is_long_lived` keeps tables from searches for garbage."""
         self.problems: list[str] = []
-        self._path = path
+        self._files = PlanPath(files) if isinstance(files, Path) else files
+        self._is_long_lived = is_long_lived
         self._build_tables = build_tables
         self._is_asked = False
         self._is_withdrawn = False
@@ -77,7 +74,7 @@ class PlanSource:
         Raises:
             ValueError: the file is not a plan, or no tables can be made from it.
         """
-        with uncollected(for_good=True):
+        with self._kept():
             self._own, plan = self._read()
             version = Version("start", plan, self._build_tables(plan))
             version.index()
@@ -122,7 +119,7 @@ class PlanSource:
         self._is_asked = False
         request, name, against = self._requests, "unreadable", rollout.plans
         try:
-            name = file_name_of_update(self._path)
+            name = self._files.name() or name
             if self._pending is not None and name == self._own:
                 return None
             name, plan = self._read()
@@ -143,8 +140,8 @@ class PlanSource:
         if isinstance(error, KuijiaError | ValueError):
             return error
         if isinstance(error, OSError):
-            return ValueError(f"{self._path}: cannot be read: {error.strerror}")
-        return ValueError(f"{self._path}: cannot be used: {type(error).__name__} {quoted(str(error))}")
+            return ValueError(f"{self._files}: cannot be read: {error.strerror}")
+        return ValueError(f"{self._files}: cannot be used: {type(error).__name__} {quoted(str(error))}")
 
     def begun(self, version: Version, in_force: Plan) -> None:
         """Write the plan of an update that has begun to a second file, with `.pending` added to the name.
@@ -154,7 +151,7 @@ class PlanSource:
         """
         self._pending = version.name
         with self._warning():
-            save_plan(version.plan, self._beside("pending"))
+            self._files.put_pending(version.plan)
         self._put(in_force, version.name)
 
     def live(self, version: Version) -> None:
@@ -163,28 +160,25 @@ class PlanSource:
         if self._pending == version.name:
             self._pending = None
             with self._warning():
-                self._beside("pending").unlink(missing_ok=True)
+                self._files.drop_pending()
 
     def refused(self, name: str, in_force: Plan) -> None:
         """Move the plan of an update that is given up to a file with `.refused` added to the name."""
         with self._warning():
             if self._pending == name:
                 self._pending = None
-                self._beside("pending").replace(self._beside("refused"))
+                self._files.refuse_pending()
             else:
-                self._replace({name}, in_force, self._beside("refused"))
+                self._replace({name}, in_force, keeps_old=True)
         self._put(in_force, name)
 
     def _read(self) -> tuple[str, Plan]:
         """Return the name and the plan in the file; read again if it was replaced in between."""
         while True:
-            name = self._name_of_file()
-            plan = load_plan(self._path)
-            if name is not None and name == self._name_of_file():
+            name = self._files.name()
+            plan = self._files.load()
+            if name is not None and name == self._files.name():
                 return name, plan
-
-    def _name_of_file(self) -> str | None:
-        return file_name_of_update(self._path) if self._path.exists() else None
 
     def _put(self, plan: Plan, name: str) -> None:
         """Write the plan file, unless somebody else has replaced its content."""
@@ -192,55 +186,29 @@ class PlanSource:
             if not self._holds(plan):
                 self._replace({name, self._own}, plan)
 
-    def _replace(self, names: Collection[str | None], plan: Plan, replaced_as: Path | None = None) -> None:
-        content = plan_text(plan).encode()
-        if replace_if(self._path, content, lambda found: _name_of(found) in names, replaced_as):
-            self._own = _name_of(content)
+    def _replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool = False) -> None:
+        self._own = self._files.replace(names, plan, keeps_old=keeps_old) or self._own
 
     def _holds(self, plan: Plan) -> bool:
         try:
-            return self._path.is_file() and load_plan(self._path) == plan
+            return self._files.holds(plan)
         except Exception:  # noqa: BLE001  # a file that cannot be read, for whatever reason, holds no plan
             return False
 
-    def _beside(self, suffix: str) -> Path:
-        return self._path.with_name(f"{self._path.name}.{suffix}")
+    def _kept(self) -> AbstractContextManager[None]:
+        return uncollected(for_good=True) if self._is_long_lived else nullcontext()
 
     @contextmanager
     def _warning(self) -> Iterator[None]:
         try:
             yield
         except (KuijiaError, ValueError, OSError) as error:
-            self.problems.append(f"{self._path} does not hold the plan in force: {error}")
+            self.problems.append(f"{self._files} does not hold the plan in force: {error}")
 
     def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
-        with uncollected(for_good=True):
+        with self._kept():
             plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
             version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
         return PlanReading(name, version, against)
-
-
-def require_regular(path: Path) -> None:
-    """Raise InputError if something other than a file is there: a plan file will be read again and replaced."""
-    try:
-        is_other = path.exists() and not path.is_file()
-    except (OSError, ValueError) as error:  # ValueError: the path has a NUL
-        raise InputError(path, "", f"cannot be read ({reason_of(error)})", _EXPECTED) from error
-    if is_other:
-        raise InputError(path, "", "is not a regular file", _EXPECTED)
-
-
-def file_name_of_update(path: Path) -> str:
-    """Return the name, in events, of an update to the plan in this file.
-
-    Raises:
-        InputError: it cannot be read, is not a regular file or is too large.
-    """
-    require_regular(path)
-    return _name_of(read_bytes(path, _EXPECTED))
-
-
-def _name_of(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterable
 
 from kuijia_app.tables.wiring import Wiring
@@ -9,15 +10,73 @@ from kuijia_app.tables.wiring import Wiring
 DENIALS = frozenset({"OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE", "OFPET_ROLE_REQUEST_FAILED/OFPRRFC_STALE"})
 """Errors by which a switch informs a controller that a newer one is its master (OpenFlow 1.3.5, 7.3.9)."""
 
-_ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
+UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
+"""Generation id by which a switch says that it has seen none (as Open vSwitch does)."""
+
+_ALL = 1 << 64
+_TERM = 48
+_INSTANCE = 32
 
 
-def generation(seconds: float) -> int:
-    """Return the generation id of a controller started at this Unix time: later controllers have greater ones.
+def first_generation(term: int, instance: int) -> int:
+    """Return the first generation id of a controller in a term.
 
-    A switch keeps the greatest id it has seen and accepts no role from a controller with a smaller one.
+    The upper 16 bits are the term, which counts masters. The next 16 bits differ between controllers, so that no two
+    use the same id. The rest counts renewals.
     """
-    return int(seconds * 1000) & _ALL_BITS
+    found = (term % (1 << 16)) << _TERM | (instance % (1 << 16)) << _INSTANCE
+    return found if found != UNDEFINED else found - 1
+
+
+def term_of(generation: int) -> int:
+    return generation >> _TERM
+
+
+def is_later(one: int, other: int) -> bool:
+    """Return True if the first of two generation ids is the later one (OpenFlow 1.3.5, 7.3.9)."""
+    return 0 < (one - other) % _ALL < _ALL >> 1
+
+
+class Claims:
+    """Generation id by which this controller claims switches.
+
+    A switch keeps the greatest id it has seen and accepts no role from a controller with a smaller one. The id comes
+    from what the switches report and not from a clock: clocks are set back.
+    """
+
+    def __init__(self, instance: int | None = None) -> None:
+        """Start a controller's life; `instance` is random if it is None."""
+        self.instance = secrets.randbits(16) if instance is None else instance
+        self.generation = first_generation(1, self.instance)
+        self._held: set[str] = set()
+
+    def raised_above(self, reported: int | None) -> None:
+        """Make `generation` greater than one that a switch reports."""
+        if reported is not None and not is_later(self.generation, reported):
+            self.generation = first_generation(term_of(reported) + 1, self.instance)
+
+    def renewed(self) -> int:
+        """Return the next generation id of the same term."""
+        self.generation = (self.generation + 1) % UNDEFINED
+        return self.generation
+
+    def begun_anew(self) -> None:
+        """Forget which switches were ours: another controller has acted."""
+        self._held.clear()
+        self.generation = first_generation(term_of(self.generation) + 1, self.instance)
+
+    def met(self, switch: str, reported: int | None) -> bool:
+        """Take in the greatest id that a switch has seen; return False if a later controller has claimed it.
+
+        The switch may be claimed by `generation`, which has become greater if the switch had seen a greater one from an
+        earlier controller.
+        """
+        if switch not in self._held:
+            self.raised_above(reported)  # also above an equal one: an earlier process may have had the same number
+        elif reported is not None and is_later(reported, self.generation):
+            return False
+        self._held.add(switch)
+        return True
 
 
 def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) -> str | None:

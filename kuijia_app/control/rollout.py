@@ -75,6 +75,26 @@ class Progress:
     state: Literal["live", "done", "refused"]
 
 
+@dataclass(frozen=True)
+class Stages:
+    """All plans of a rollout.
+
+    Attributes:
+        in_force: the one in force.
+        next: the one in preparation.
+        retained: those that are retired, with the names of their successors.
+    """
+
+    in_force: Version
+    next: Version | None = None
+    retained: tuple[tuple[Version, str | None], ...] = ()
+
+    @property
+    def versions(self) -> tuple[Version | None, ...]:
+        """All plans, in a fixed order."""
+        return (self.in_force, self.next, *(version for version, _ in self.retained))
+
+
 class _Compositions:
     """The tables of the plan in force combined with those of others; each is made once while its parts are in use."""
 
@@ -123,6 +143,23 @@ class Rollout:
         self._changed: set[str] = set()
         self._retiring: dict[str, set[str]] = {}
         self._away: set[str] = set()
+
+    @property
+    def stages(self) -> Stages:
+        """The plans in use, for another controller that may go on with them."""
+        retained = tuple((each.version, each.successor) for each in self._retained)
+        return Stages(self.in_force, None if self._next is None else self._next.version, retained)
+
+    def resume(self, stages: Stages) -> None:
+        """Go on where another controller was: each switch has to acknowledge its tables again."""
+        switches = frozenset(stages.in_force.tables)
+        self.in_force = stages.in_force
+        self._next = None if stages.next is None else _Standby(stages.next, switches)
+        self._retained = [_Standby(version, switches, successor=name) for version, name in stages.retained]
+        self._retiring.clear()
+        self._cleared = ()
+        self._away = set(switches)
+        self._recompute()
 
     def wanted(self, switch: str) -> IndexedTables:
         return self._wanted.get(switch, NOTHING)

@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from kuijia_app.control import openflow_reading as reading
-from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import AddGroup, Change, IndexedTables, ModifyGroup, Tables
-from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.roles import DENIALS, UNDEFINED
 from kuijia_app.control.sender import BATCH, Batch, Sender
-from kuijia_app.control.sliced_work import at_once
-from kuijia_app.framework.switch_limits import MOST_ENTRIES, MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
+from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.framework.switch_limits import MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.rules import Group, Match, SwitchTables
 
@@ -59,6 +57,9 @@ class Reports:
         refused: it has refused a message on its way to these tables, for the given reason, and is read again; None if
             it was given no tables.
         displaced: another controller is its master now, for the given reason; nothing more is sent.
+        role_told: it has told the greatest generation id that it has seen, None if it has seen none; `start` or
+            `yield_to_other` or `stand_by` must follow.
+        ports_told: it has described its ports to a controller that stands by.
     """
 
     read: Callable[[ReadBack], None]
@@ -66,6 +67,8 @@ class Reports:
     group_done: Callable[[Group], None]
     refused: Callable[[SwitchTables | None, str], None]
     displaced: Callable[[str], None]
+    role_told: Callable[[int | None], None]
+    ports_told: Callable[[dict[int, bool]], None]
 
 
 class SwitchConnection:
@@ -74,6 +77,7 @@ class SwitchConnection:
     Attributes:
         switch: its name.
         datapath: the framework's connection.
+        seen: the greatest generation id that the switch has told of.
         is_given_up: True when it is about to be closed; messages are neither handled nor sent.
     """
 
@@ -82,9 +86,10 @@ class SwitchConnection:
         datapath: Any,
         switch: str,
         reports: Reports,
-        expected: SwitchTables | None = None,
-        most_entries: int = MOST_ENTRIES,
-        later: Callable[[Iterator[None]], None] = at_once,
+        expected: SwitchTables | None,
+        most_entries: int,
+        later: Callable[[Iterator[None]], None],
+        messages: SwitchMessages,
     ) -> None:
         """Make a connection that does nothing yet.
 
@@ -95,6 +100,7 @@ class SwitchConnection:
             expected: the tables that the switch will probably have.
             most_entries: ports, groups and entries that the switch may describe at a time.
             later: takes tasks of long work in short steps, and runs them in order as time permits.
+            messages: builds and reads the messages of this connection.
         """
         self.switch = switch
         self.datapath = datapath
@@ -104,11 +110,14 @@ class SwitchConnection:
         self._later = later
         self._patience = Patience()
         self._answers = 0
-        self._messages = Messages(datapath)
+        self._messages = messages
         self._reports = reports
         # Not the framework's ids: they may repeat, as several threads increment them.
         self._last_id = 0
         self._waiting: dict[int, Then] = {}
+        self._role_query: int | None = None
+        self._generation: int | None = None
+        self.seen: int | None = None
         self._reading: _Reading | None = None
         self._sender: Sender | None = None
         self._next_wanted: SwitchTables | None = None
@@ -132,14 +141,71 @@ class SwitchConnection:
         is_owed = bool(self._waiting)
         return self._patience.lost(now, self._answers, is_owed=is_owed, is_reading=self._reading is not None)
 
+    def ask_for_role(self) -> None:
+        """Ask for the greatest generation id that the switch has seen; one that does not tell has seen none."""
+        query = self._role_query = self._next_id()
+        self._transmit(self._messages.ask_for_role(), query)
+
+        def answered() -> None:
+            if self._role_query == query:
+                self._role_query = None
+                reported, self._generation = self._generation, None
+                self._reports.role_told(reported)
+
+        self._send([], then=answered)
+
+    def role_told(self, xid: int, generation: int) -> None:
+        """Take in the answer to `ask_for_role`; ignore other role replies."""
+        if 0 < xid <= self._last_id:
+            self.seen = None if generation == UNDEFINED else generation
+        if xid == self._role_query:
+            self._generation = self.seen
+
     def start(self, generation: int) -> None:
         """Become the switch's master, find out whether it has bundles, and read its tables."""
+        self._generation = generation
+        self._is_displaced = self._was_done = False
+        self._waiting.clear()
         self._send([self._messages.claim_role(generation)])
         probe = self._messages.open_bundle(self._next_id())
         self._bundle_probe = probe.bundle_id
         self._transmit(probe, probe.bundle_id)
         self._transmit(self._messages.discard_bundle(probe.bundle_id), probe.bundle_id)
         self._read()
+
+    def stand_by(self) -> None:
+        """Be the switch's slave, and read its ports only."""
+        self.yield_to_other()
+        self._waiting.clear()
+        self._role_query = None
+        if self.seen is not None:
+            self._send([self._messages.claim_slave(self.seen)])
+        self._send([self._messages.reports_of_ports()])
+        under_way = self._reading = _Reading()
+
+        def whole() -> None:
+            if self._reading is under_way:
+                self._reading = None
+                self._reports.ports_told(under_way.found.ports)
+
+        self._send([self._messages.port_descriptions()], then=whole)
+
+    def poll_role(self) -> None:
+        """Ask for the generation id again; `seen` will be the answer."""
+        if not self.is_given_up and self._role_query is None:
+            self._send([self._messages.ask_for_role()])
+
+    def claim_again(self, generation: int) -> None:
+        """Claim the role of master by a greater generation id, if it was claimed before."""
+        if self._generation is not None and self._role_query is None and not (self.is_given_up or self._is_displaced):
+            self._generation = generation
+            self._send([self._messages.claim_role(generation)])
+
+    def yield_to_other(self) -> None:
+        """Send nothing more: another controller is the switch's master."""
+        self._is_displaced = True
+        self._generation = None
+        self._reading = self._sender = self._next_wanted = None
 
     def want(self, tables: SwitchTables) -> None:
         """Bring the switch to these tables; without effect until the switch has been read."""
@@ -173,8 +239,7 @@ class SwitchConnection:
         """Handle a part of the switch's port list; raise SwitchFaultError if the list is too long."""
         if self._reading is not None:
             self._count(self._reading, ports)
-            found = ((port.port_no, is_live(self.datapath.ofproto, port)) for port in ports)
-            self._reading.found.ports.update(found)
+            self._reading.found.ports.update(map(self._messages.port, ports))
 
     def groups_described(self, xid: int, descriptions: Sequence[Any]) -> None:
         """Handle a part of the answer to our request for groups; raise SwitchFaultError if it is too long."""
@@ -182,12 +247,11 @@ class SwitchConnection:
             return
         self._count(self._reading, descriptions)
         found = self._reading.found
-        for description in descriptions:
-            if description.group_id > self.datapath.ofproto.OFPG_MAX:
-                continue  # no group has such an id, and in a message it would mean all groups
-            found.tables.groups[description.group_id] = reading.read_group(self.datapath.ofproto, description)
-            path_id = path_id_of_liveness_group(description.group_id)
-            if path_id is not None and not description.buckets:
+        for each in filter(None, map(self._messages.group, descriptions)):
+            group_id, group, is_empty = each
+            found.tables.groups[group_id] = group
+            path_id = path_id_of_liveness_group(group_id)
+            if path_id is not None and is_empty:
                 found.emptied.add(path_id)
 
     def flows_described(self, xid: int, statistics: Sequence[Any]) -> None:
@@ -195,8 +259,7 @@ class SwitchConnection:
         if self._reading is None or xid != self._reading.flows_xid:
             return
         self._count(self._reading, statistics)
-        for each in filter(reading.is_ours, statistics):
-            key, entry = reading.read_flow(self.datapath.ofproto, each)
+        for key, entry in filter(None, map(self._messages.own_flow, statistics)):
             if not isinstance(key.match, Match):
                 self._reading.unknown += 1
                 if self._reading.unknown > MOST_UNKNOWN_ENTRIES:
@@ -211,13 +274,12 @@ class SwitchConnection:
         """Handle a refusal of a message; ignore one of a message that was never sent."""
         if not 0 < message.xid <= self._last_id:
             return
-        name = reading.error_name(self.datapath.ofproto, message)
+        name = self._messages.error_name(message)
         if message.xid == self._bundle_probe:
             self._bundles = False
         elif name in DENIALS:
             if not self._is_displaced:
-                self._is_displaced = True
-                self._sender = self._next_wanted = None
+                self.yield_to_other()
                 self._reports.displaced(name)
         elif self._sender is not None:
             # Its tables are uncertain now: it may have applied some of the changes.
@@ -343,8 +405,3 @@ class SwitchConnection:
     def _next_id(self) -> int:
         self._last_id += 1
         return self._last_id
-
-
-def is_live(ofproto: Any, port: Any) -> bool:
-    """Return True if a port is switched on and has a carrier."""
-    return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)

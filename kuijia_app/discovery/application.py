@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kuijia_app.control.switch_connection import is_live
+from kuijia_app.control.openflow_reading import is_live
 from kuijia_app.discovery.findings import Findings
 from kuijia_app.discovery.lldp import KEY_BYTES, origin, probe
 from kuijia_app.discovery.messages import DiscoveryMessages

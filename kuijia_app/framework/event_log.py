@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from io import FileIO
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from kuijia_base.errors import InputError
 
@@ -23,6 +23,8 @@ SWITCH_ERROR: Final = "switch-error"
 SWITCH_REFUSED: Final = "switch-refused"
 SWITCH_DUPLICATE: Final = "switch-duplicate"
 SWITCH_UNBOUND: Final = "switch-unbound"
+ROLE_TAKEN: Final = "role-taken"
+ROLE_YIELDED: Final = "role-yielded"
 ROLE_LOST: Final = "role-lost"
 PORT_STATUS: Final = "port-status"
 PORT_DAMPED: Final = "port-damped"
@@ -39,6 +41,12 @@ FAILURE: Final = "failure"
 
 LONGEST_TEXT = 1000
 """Characters of a text in an event; peers choose some of them."""
+
+
+class Log(Protocol):
+    """Destination of events, such as `EventLog`."""
+
+    def write(self, event: str, **details: object) -> None: ...
 
 
 class EventLog:

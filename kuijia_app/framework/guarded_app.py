@@ -57,7 +57,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
-        self._log = event_log.EventLog(None)
+        self._log: event_log.Log = event_log.EventLog(None)
         self._reports = BackOff()
         self._watchdog = Watchdog(self._stalled, native_time.sleep)
         self._watchdog.expect(_EVENT_LOOP)

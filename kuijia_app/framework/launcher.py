@@ -19,7 +19,7 @@ if sys.platform == "win32":
 
 _LOG = logging.getLogger(__name__)
 
-_HANDLED = (signal.SIGHUP, signal.SIGUSR1)
+_HANDLED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """The signals that applications handle."""
 
 

@@ -20,8 +20,13 @@ _OXM: Final = struct.Struct("!HBB")
 _EXPERIMENTER: Final = 0xFFFF
 """Experimenter type of an error, an action or an instruction, and experimenter class of a match field."""
 
-_FIXED_LENGTHS: Final[dict[int, int]] = {Kind.FEATURES_REPLY: 32, Kind.PORT_STATUS: 80, Kind.BARRIER_REPLY: 8}
-"""OpenFlow 1.3.5, 7.3.1, 7.4.3, 7.3.8."""
+_FIXED_LENGTHS: Final[dict[int, int]] = {
+    Kind.FEATURES_REPLY: 32,
+    Kind.PORT_STATUS: 80,
+    Kind.BARRIER_REPLY: 8,
+    Kind.ROLE_REPLY: 24,
+}
+"""OpenFlow 1.3.5, 7.3.1, 7.4.3, 7.3.8, 7.3.9."""
 
 _ERROR_LENGTH: Final = 12
 _ERROR_OF_EXPERIMENTER_LENGTH: Final = 16

@@ -61,7 +61,6 @@ UNUSED: Final = frozenset(
         Kind.PACKET_IN,
         Kind.FLOW_REMOVED,
         Kind.QUEUE_GET_CONFIG_REPLY,
-        Kind.ROLE_REPLY,
         Kind.GET_ASYNC_REPLY,
     }
 )

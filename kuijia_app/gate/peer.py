@@ -19,7 +19,7 @@ from kuijia_app.gate.wire import Wire
 if TYPE_CHECKING:
     from kuijia_app.gate.datapath import GatedDatapath
 
-_CHECKED: Final = frozenset({Kind.ERROR, Kind.PORT_STATUS, Kind.BARRIER_REPLY})
+_CHECKED: Final = frozenset({Kind.ERROR, Kind.PORT_STATUS, Kind.BARRIER_REPLY, Kind.ROLE_REPLY})
 _DROPPED: Final = UNUSED | {Kind.HELLO, Kind.FEATURES_REPLY}
 
 

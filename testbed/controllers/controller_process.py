@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from kuijia_app.control.plan_source import file_name_of_update
+from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.metrics.address import PageAddress
@@ -31,8 +31,20 @@ _ERRORS = (
 )
 
 
+@dataclass(frozen=True)
+class Peers:
+    """Addresses HOST:PORT of a controller for its peers, and of those for it."""
+
+    listen: str
+    others: tuple[str, ...]
+
+
 class ControllerProcess(ApplicationProcess):
-    """The controller of a plan."""
+    """The controller of a plan.
+
+    Attributes:
+        peers: other controllers of the same switches, if there are any, set before `start`; they need os-ken.
+    """
 
     def __init__(
         self,
@@ -51,6 +63,7 @@ class ControllerProcess(ApplicationProcess):
         self._words = words
         self._reoptimise = reoptimise
         self._metrics = metrics
+        self.peers: Peers | None = None
 
     def unfit_switches(self) -> set[str]:
         """Return the switches that are not programmed because they are not the plan's or refused their tables."""
@@ -107,6 +120,15 @@ class ControllerProcess(ApplicationProcess):
         if self._process is not None and self.is_alive:
             self._process.send_signal(signal.SIGUSR1)
 
+    def hand_over(self) -> None:
+        """Ask it to let a peer act."""
+        self.signal(signal.SIGUSR2)
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        if self._process is not None:
+            self._process.send_signal(number)
+
     def errors(self) -> list[Event]:
         """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
         return [event for event in self.events() if event["event"] in _ERRORS]
@@ -120,6 +142,8 @@ class ControllerProcess(ApplicationProcess):
             options = [f"--{name}={value}" for name, value in words.items()]
             options += ["--reoptimise"] if self._reoptimise else []
             options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
+            if self.peers is not None:
+                options += [f"--peer={peer}" for peer in self.peers.others] + [f"--peer-listen={self.peers.listen}"]
             return self._verb("controller", str(self._plan_file), *options)
         served = {} if self._metrics is None else {"metrics": self._metrics}
         options_of_section = {**served, "plan": self._plan_file, "reoptimise": self._reoptimise, **words}

@@ -44,6 +44,21 @@ def test_a_port_in_use_is_refused(plan_file: Path) -> None:
     assert (result.returncode, result.stderr) == (2, expected)
 
 
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--peer=10.0.0.1:6654"], "option:--peer-listen: is missing, expected --peer and --peer-listen together"),
+        (
+            ["--peer=here", "--peer-listen=127.0.0.1:6654"],
+            "address of a controller: 'here', expected HOST:PORT",
+        ),
+    ],
+)
+def test_peers_without_addresses_are_refused(plan_file: Path, arguments: list[str], expected: str) -> None:
+    result = kuijia_controller(str(plan_file), *arguments)
+    assert (result.returncode, result.stderr) == (2, f"error: {expected}\n")
+
+
 @pytest.mark.parametrize("port", ["0", "-1", "65536", "of"])
 def test_what_is_no_port_is_refused(plan_file: Path, port: str) -> None:
     result = kuijia_controller(str(plan_file), f"--port={port}")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.control.plan_source import file_name_of_update
+from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.tables.options import OptionWords

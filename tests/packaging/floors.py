@@ -19,6 +19,9 @@ ROOMS = {
     "kuijia_app.gate": "kuijia_base kuijia_app.framework",
     "kuijia_app.control": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate",
     "kuijia_app.proof": "kuijia_base te_solver kuijia_app.tables kuijia_app.control.liveness",
+    "kuijia_app.rehearsal": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"
+    ),
     "kuijia_app.controller": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
@@ -38,7 +41,7 @@ ROOMS = {
     "testbed.traffic": "kuijia_base testbed.machine testbed.links testbed.network",
     "testbed.controllers": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.framework.tls"
-        " kuijia_app.control.plan_source testbed.machine"
+        " kuijia_app.control.plan_files testbed.machine"
     ),
     "testbed.crosscheck": "kuijia_base te_solver simulator.planned kuijia_app.tables kuijia_app.proof testbed.machine",
     "testbed.boxes": (

@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.framework.seam import ofproto
 from tests.kuijia_app.control.applications import Application
 
@@ -28,6 +29,8 @@ class FakeSwitch:
 
     ofproto = ofproto
     ofproto_parser = PARSER
+    answered_at_once = 2
+    """Messages: the question for its role, and the barrier after it."""
 
     def __init__(self, application: Application, datapath_id: int) -> None:
         self._application = application
@@ -37,6 +40,7 @@ class FakeSwitch:
         self.sent: list[Any] = []
         self.ports = dict.fromkeys(range(1, 5), True)
         self.ports_in_a_part = 4
+        self.generation = UNDEFINED
         self.refuses: type | None = None
         self.is_closed = threading.Event()
         self.address = ("127.0.0.1", 1)
@@ -51,6 +55,7 @@ class FakeSwitch:
         """Report the features, and only then let the framework note the datapath id, as os-ken's threads may do."""
         self._application.switch_connected(self._event(datapath_id=self._datapath_id))
         self.id = self._datapath_id
+        self.answer(self.answered_at_once)
 
     def answer(self, at_most: int = 1000) -> None:
         """Answer what it was sent, also what is sent meanwhile."""
@@ -83,6 +88,9 @@ class FakeSwitch:
         """Do as one message says, and answer it."""
         if isinstance(message, PARSER.OFPBarrierRequest):
             self._application.barrier_replied(self._event(xid=message.xid))
+        elif isinstance(message, PARSER.OFPRoleRequest):
+            reply = self._event(xid=message.xid, role=message.role, generation_id=self.generation)
+            self._application.role_replied(reply)
         elif isinstance(message, PARSER.OFPPortDescStatsRequest):
             self._describe_ports()
         elif isinstance(message, PARSER.ONFBundleCtrlMsg):

@@ -125,6 +125,8 @@ class ModelSwitch(FakeSwitch):
         has_ended: the application knows that it has.
     """
 
+    answered_at_once = 0
+
     def __init__(self, application: Application, box: Box, refused: Callable[[str], None]) -> None:
         super().__init__(application, box.datapath_id)
         self.box = box

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
@@ -44,7 +45,7 @@ def test_a_port_list_in_several_parts_is_judged_as_a_whole(application: KuijiaCo
 def test_every_message_of_ours_has_an_id_of_its_own(application: KuijiaController) -> None:
     switch = connected(application, S1)
     barriers = [message.xid for message in switch.sent if isinstance(message, PARSER.OFPBarrierRequest)]
-    assert len(barriers) == len(set(barriers)) == 3
+    assert len(barriers) == len(set(barriers)) == 4
     ids = [message.xid for message in switch.sent if not isinstance(message, PARSER.ONFBundleCtrlMsg)]
     assert len(ids) == len(set(ids))
 
@@ -160,8 +161,32 @@ def test_a_controller_that_is_no_longer_the_master_says_so_once_and_keeps_quiet(
 def test_every_connection_claims_the_role_of_the_master_with_one_generation_id(application: KuijiaController) -> None:
     switches = connected(application, S1), connected(application, S2)
     claims = [message for each in switches for message in each.sent if isinstance(message, PARSER.OFPRoleRequest)]
-    assert [message.role for message in claims] == [ofproto.OFPCR_ROLE_MASTER] * 2
-    assert len({message.generation_id for message in claims}) == 1
+    assert [message.role for message in claims] == [ofproto.OFPCR_ROLE_NOCHANGE, ofproto.OFPCR_ROLE_MASTER] * 2
+    assert len({message.generation_id for message in claims[1::2]}) == 1
+
+
+def test_a_controller_claims_all_switches_anew_above_an_id_that_one_of_them_has_seen(
+    application: KuijiaController,
+) -> None:
+    early = connected(application, S1)
+    late = FakeSwitch(application, S2)
+    late.generation = first_generation(70, 3)
+    late.connect()
+    for each in (early, late):
+        (claim,) = [message for message in each.sent if isinstance(message, PARSER.OFPRoleRequest)][-1:]
+        assert (claim.role, term_of(claim.generation_id)) == (ofproto.OFPCR_ROLE_MASTER, 71)
+
+
+def test_a_switch_that_comes_back_from_a_later_controller_is_left_to_it(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    connected(application, S1)
+    again = FakeSwitch(application, S1)
+    again.generation = first_generation(2, 0)
+    again.connect()
+    again.answer()
+    assert len(events(tmp_path, event_log.ROLE_LOST)) == 1
+    assert len(again.sent) == again.answered_at_once
 
 
 def test_a_switch_without_the_ports_of_the_plan_is_told_of_and_left_alone(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.control.switch_application import MOST_UNKNOWN_NAMED
+from kuijia_app.control.switch_keeper import MOST_UNKNOWN_NAMED
 from kuijia_app.controller import TICK, KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto

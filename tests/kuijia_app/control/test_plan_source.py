@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.control import plan_source
-from kuijia_app.control.plan_source import PlanReading, PlanSource, file_name_of_update
+from kuijia_app.control import plan_files
+from kuijia_app.control.plan_files import file_name_of_update
+from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError
@@ -146,7 +147,7 @@ def test_a_plan_that_comes_while_the_file_is_written_is_not_overwritten_and_is_r
         return found
 
     with monkeypatch.context() as during:
-        during.setattr(plan_source, "load_plan", compared)
+        during.setattr(plan_files, "load_plan", compared)
         source.begun(version, OLD)
     assert load_plan(path) == third
     assert asked(source, rollout).name == file_name_of_update(path)
@@ -195,7 +196,7 @@ def test_whatever_reading_a_file_raises_is_a_refusal_in_one_line(
     def fail(_: Path) -> Plan:
         raise raised
 
-    monkeypatch.setattr(plan_source, "load_plan", fail)
+    monkeypatch.setattr(plan_files, "load_plan", fail)
     reading = asked(source, rollout)
     with pytest.raises(ValueError, match=str(path)) as refusal:
         reading.version()

@@ -18,7 +18,7 @@ import pytest
 
 from hedera.events import ENTRY_REFUSED
 from hedera.scheduler import _OWN_IDS
-from kuijia_app.control.switch_application import MOST_ERRORS
+from kuijia_app.control.switch_keeper import MOST_ERRORS
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.framework.switch_limits import ANSWER_WITHIN

@@ -1,0 +1,141 @@
+"""Decides which of several controllers acts; pure, with messages and the time passed in.
+
+The switches are the witnesses. The one that acts renews its claim of each switch ten times a second, by a generation id
+that is greater by one. The others ask the switches for that id: as long as it grows, somebody acts, even if no word
+comes from the peer itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from enum import Enum
+
+from kuijia_app.control.roles import is_later
+
+BEAT = 0.1
+"""Seconds between two messages to a peer, and between two renewals or questions to a switch."""
+
+LEASE = 0.8
+"""Seconds without a sign of life after which another controller takes over."""
+
+
+@dataclass(frozen=True)
+class Beat:
+    """Sign of life of a controller.
+
+    Attributes:
+        instance: number of its process.
+        is_acting: it programs the switches.
+        generation: the generation id that it claims switches by.
+        reach: the switches that it is connected to.
+        hands_over: it asks a peer to take over.
+    """
+
+    instance: int
+    is_acting: bool
+    generation: int
+    reach: frozenset[str]
+    hands_over: bool = False
+
+
+class Decision(Enum):
+    """Change of a controller's part."""
+
+    TAKE_OVER = "take over"
+    STAND_BY = "stand by"
+
+
+@dataclass
+class _Seen:
+    """Greatest generation id of a switch and the time when it grew last."""
+
+    generation: int
+    at: float
+
+
+@dataclass
+class Pair:
+    """This controller's part among its peers.
+
+    Attributes:
+        instance: number of this process.
+        is_acting: it programs the switches.
+        hands_over: it goes on acting until a peer takes over.
+    """
+
+    instance: int
+    began_at: float
+    is_acting: bool = False
+    hands_over: bool = False
+    _beats: dict[int, tuple[Beat, float]] = field(default_factory=dict)
+    _seen: dict[str, _Seen] = field(default_factory=dict)
+    _reaches_more_since: float | None = None
+
+    def heard(self, beat: Beat, now: float) -> None:
+        """Take in a peer's sign of life."""
+        self._beats[beat.instance] = beat, now
+
+    def seen(self, switch: str, generation: int | None, now: float) -> None:
+        """Take in the greatest generation id that a switch has seen; None if it has seen none."""
+        before = self._seen.get(switch)
+        if generation is None:
+            self._seen.pop(switch, None)
+        elif before is None or before.generation != generation:
+            self._seen[switch] = _Seen(generation, now)
+
+    def look(self, generation: int, reach: Collection[str], now: float) -> Decision | None:
+        """Return the change of part that is due.
+
+        Args:
+            generation: the generation id by which this controller claims switches.
+            reach: the switches that it is connected to.
+            now: seconds of a clock that nobody sets.
+        """
+        fresh = [beat for beat, at in self._beats.values() if now - at < LEASE]
+        acting = [beat for beat in fresh if beat.is_acting]
+        if self.is_acting:
+            is_past = any(is_later(beat.generation, generation) for beat in acting)
+            return self._changed(Decision.STAND_BY) if is_past else None
+        if now - self.began_at < LEASE or not reach:
+            self._reaches_more_since = None
+            return None
+        if acting:
+            return self._challenge(acting, reach, now)
+        self._reaches_more_since = None
+        renewed = sum(switch in self._seen and now - self._seen[switch].at < LEASE for switch in reach)
+        is_held = 2 * renewed > len(reach)
+        is_later_in_turn = any(self._goes_first(beat, reach) for beat in fresh)
+        return None if is_held or is_later_in_turn else self._changed(Decision.TAKE_OVER)
+
+    def hand_over(self) -> None:
+        """Ask peers to take over, if this controller acts."""
+        self.hands_over = self.is_acting
+
+    def displaced(self, now: float) -> None:
+        """Note that a switch has another master: watch for a lease before the next attempt."""
+        self.is_acting = self.hands_over = False
+        self.began_at = now
+
+    def _challenge(self, acting: Collection[Beat], reach: Collection[str], now: float) -> Decision | None:
+        """Take over from a peer that asks for it, or that has reached fewer switches for a lease."""
+        if all(beat.hands_over for beat in acting):
+            return self._changed(Decision.TAKE_OVER)
+        if all(len(beat.reach) < len(reach) for beat in acting):
+            if self._reaches_more_since is None:
+                self._reaches_more_since = now
+            if now - self._reaches_more_since >= LEASE:
+                return self._changed(Decision.TAKE_OVER)
+        else:
+            self._reaches_more_since = None
+        return None
+
+    def _goes_first(self, beat: Beat, reach: Collection[str]) -> bool:
+        """Return True if a peer that stands by as well is to act: it reaches more, or has the smaller number."""
+        return (-len(beat.reach), beat.instance) < (-len(reach), self.instance)
+
+    def _changed(self, decision: Decision) -> Decision:
+        self.is_acting = decision is Decision.TAKE_OVER
+        self.hands_over = False
+        self._reaches_more_since = None
+        return decision

@@ -1,0 +1,388 @@
+"""Keeps the tables of all switches as the plan in force requires; pure: events, plans and time are passed in.
+
+`kuijia_app.controller` connects it to a framework, `kuijia_app.rehearsal` to simulated switches and a simulated clock.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
+
+from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.flap_damping import Lasting
+from kuijia_app.control.identity import are_identical
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
+from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
+from kuijia_app.control.roles import misfit
+from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
+from kuijia_app.control.second_chances import SecondChances
+from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
+from kuijia_app.control.switch_keeper import SwitchKeeper
+from kuijia_app.framework import event_log
+from kuijia_app.tables.failover import emptied_liveness_group
+from kuijia_app.tables.identifiers import path_id_of_liveness_group
+from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_base.errors import KuijiaError
+from te_solver.plan import Plan
+
+STANDS_BY = "this controller stands by: replace the plan of the one that acts"
+
+BFD_SETTLE = 3.5
+"""Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
+and until then their ends send one a second (RFC 5880, 6.8.3)."""
+
+REOPTIMISED = "reoptimised"
+"""Name of an update to a plan that was solved anew; names of updates by plan files have only hexadecimal digits."""
+
+UNNOTICED = 0.2
+"""Seconds after which a first link that is down only at its far end counts as a failure that the ingress cannot see."""
+
+
+class PlanKeeper(SwitchKeeper):
+    """Keeps every connected switch at the tables that the rollout wants, and the liveness groups of ingresses right.
+
+    Call `_keep` before any event.
+
+    Attributes:
+        framework: name of the framework, for events.
+    """
+
+    framework = "none"
+    _source: PlanSource
+    _metrics: ControllerMetrics
+
+    def _keep(self, first: Version, options: PipelineOptions, drain: float) -> None:
+        """Begin with the plan of the file."""
+        self._options = options
+        uses_bfd = options.liveness is Liveness.BFD
+        self._tells_ingresses = not uses_bfd
+        self._rollout = Rollout(first, drain, BFD_SETTLE if uses_bfd else 0.0)
+        for switch in first.plan.topology.nodes:
+            self._rollout.left(switch)
+        self._wiring = options.wired(first.plan.topology)
+        self._tracker = LivenessTracker(first.plan, self._wiring)
+        self._metrics.expect(first.plan.topology.nodes)
+        self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
+        self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
+        self._failed_edges = self._tracker.failed_edges
+        self._unfiled: list[str] = []
+        self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
+        self._live_ports: dict[str, dict[int, bool]] = {}
+        self._had: dict[str, SwitchTables] = {}
+        self._refused: dict[str, SwitchTables] = {}
+        self._left_alone: set[str] = set()
+        self._second_chances = SecondChances()
+        self._pair: Pair | None = None
+        self._next_beat = 0.0
+        self._adopted: Stages | None = None
+        self._unfit: set[str] = set()
+
+    @abstractmethod
+    def _ask_for_plan(self, name: str) -> None:
+        """Request that a plan is read or solved again, as others came into use meanwhile."""
+
+    @abstractmethod
+    def _files_wait(self) -> None:
+        """Note that there are plans to be written to files."""
+
+    def _take_files(self) -> Iterator[tuple[Callable[[], None] | None, Callable[[], object]]]:
+        """Yield each plan to be written, and the action that waits for it; another thread may call this."""
+        while self._files:
+            yield self._files.popleft()
+
+    def _time_passed(self, plan: PlanReading | None = None, then: Callable[[], object] | None = None) -> None:
+        """Look at the clock, after a plan was read or written to a file, or not."""
+        now = self._now()
+        self._tend_pair(now)
+        for switch, port in self._damping.released(now):
+            self._port_changed(switch, port, live=True)
+        unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
+        self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
+        self._failed_edges = self._tracker.failed_edges
+        self._drop_silent(now)
+        for switch in self._second_chances.due(now):
+            self._left_alone.discard(switch)
+            self._connections[switch].want(self._rollout.wanted(switch))
+        if then is not None:
+            then()
+        if self._source.take_withdrawal() and self._acts:
+            self._note(self._rollout.refused(), WITHDRAWN)
+        if plan is not None:
+            self._replace_plan(plan, now)
+        if self._acts:
+            self._note(self._rollout.passed(now))
+            self._follow_rollout()
+
+    def _join(self, pair: Pair) -> None:
+        """Be one of several controllers from now on."""
+        self._pair = pair
+
+    @property
+    def _acts(self) -> bool:
+        return self._pair is None or self._pair.is_acting
+
+    def _stands_by(self, switch: str, reported: int | None) -> bool:
+        if self._pair is None:
+            return False
+        self._pair.seen(switch, reported, self._now())
+        return not self._pair.is_acting
+
+    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+        self._live_ports[switch] = self._believed_ports(switch, ports)
+        self._tracker.ports_described(switch, self._live_ports[switch])
+
+    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+        """Send peers a sign of life, and the plans in use if they have changed."""
+
+    def _heard_peer(self, beat: Beat, stages: Stages | None) -> None:
+        """Take in a peer's sign of life, and the plans of one that acts."""
+        if self._pair is None:
+            return
+        self._pair.heard(beat, self._now())
+        if stages is None or self._pair.is_acting or not beat.is_acting:
+            return
+        if self._adopted is not None and are_identical(self._adopted.versions, stages.versions):
+            return
+        self._adopted = stages
+        is_new = stages.in_force.plan != self._rollout.in_force.plan
+        self._rollout.resume(stages)
+        self._rollout.take_changed()
+        self._tracker.follow(self._rollout.plans)
+        if is_new:
+            self._after_files(partial(self._source.live, stages.in_force), lambda: None)
+
+    def _tend_pair(self, now: float) -> None:
+        """Renew the claims of this controller or ask for those of others, and change its part if that is due."""
+        if self._pair is None or now < self._next_beat:
+            return
+        self._next_beat = now + BEAT
+        for connection in self._connections.values():
+            self._pair.seen(connection.switch, connection.seen, now)
+            if not self._pair.is_acting:
+                connection.poll_role()
+        decision = self._pair.look(self._claims.generation, frozenset(self._connections), now)
+        if decision is Decision.TAKE_OVER:
+            self._take_over()
+        elif decision is Decision.STAND_BY:
+            self._give_up_acting("a peer acts")
+        elif self._pair.is_acting:
+            generation = self._claims.renewed()
+            for connection in self._connections.values():
+                connection.claim_again(generation)
+        pair, reach = self._pair, frozenset(self._connections)
+        beat = Beat(pair.instance, pair.is_acting, self._claims.generation, reach, pair.hands_over)
+        self._send_to_peers(beat, self._rollout.stages if pair.is_acting else None)
+
+    def _take_over(self) -> None:
+        """Claim all switches above what they have seen, and read them anew."""
+        self._adopted = None
+        self._claims.begun_anew()
+        for connection in self._connections.values():
+            self._claims.raised_above(connection.seen)
+        self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
+        self.logger.warning("this controller acts from now on")
+        for switch, connection in self._connections.items():
+            self._begun(switch)
+            self._claims.met(switch, None)
+            connection.start(self._claims.generation)
+
+    def _displaced(self, switch: str, reason: str) -> None:
+        if self._pair is None:
+            super()._displaced(switch, reason)
+        elif self._pair.is_acting:
+            self._pair.displaced(self._now())
+            self._give_up_acting(f"switch {switch} has another master ({reason})")
+
+    def _give_up_acting(self, reason: str) -> None:
+        self._log.write(event_log.ROLE_YIELDED, reason=reason)
+        self.logger.warning("this controller stands by from now on: %s", reason)
+        for switch, connection in self._connections.items():
+            self._note(self._rollout.left(switch))
+            connection.stand_by()
+
+    def _port_status(self, switch: str, port: int, *, live: bool) -> None:
+        """Take in that a port of the network went down or came up."""
+        was_held = self._damping.is_held((switch, port))
+        self._note_port(switch, port, live=live, is_damped=was_held)
+        believed = self._damping.observed((switch, port), self._now(), live=live)
+        if self._damping.is_held((switch, port)) and not was_held:
+            self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
+            self.logger.warning("port %d of switch %s flaps: treated as down until it calms down", port, switch)
+        self._port_changed(switch, port, live=believed)
+
+    def _wanted(self, switch: str) -> SwitchTables:
+        return self._rollout.wanted(switch)
+
+    def _begun(self, switch: str) -> None:
+        self._refused.pop(switch, None)
+        self._left_alone.discard(switch)
+        self._unfit.discard(switch)
+        self._had.pop(switch, None)
+        self._second_chances.forget(switch)
+
+    def _ended(self, switch: str) -> None:
+        self._second_chances.forget(switch)
+        self._note(self._rollout.left(switch))
+
+    def _answered(self) -> None:
+        self._follow_rollout()
+
+    def _switch_read(self, switch: str, has: ReadBack) -> None:
+        connection = self._connections[switch]
+        problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
+        if problem is not None:
+            self._unfit.add(switch)
+            times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), self._now())
+            if times is not None:
+                self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
+                self.logger.error("switch %s %s: not programmed (%d times)", switch, problem, times)
+            return
+        known = (
+            tuple(group for group in has.tables.groups.values() if group is not None),
+            tuple(entry for entry in has.tables.flows.values() if entry is not None),
+        )
+        self._had.setdefault(switch, SwitchTables(*known))
+        if self._tells_ingresses:
+            self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
+        for path_id in self._tracker.dead_path_ids(switch):
+            self._tell(connection, LivenessChange(switch, path_id, alive=False))
+        is_refused = self._is_refused(switch)
+        self._live_ports[switch] = self._believed_ports(switch, has.ports)
+        # Tunnels should avoid a switch that refuses its tables.
+        described = {} if is_refused else self._live_ports[switch]
+        self._tell_ingresses(self._tracker.ports_described(switch, described))
+        if switch in self._left_alone:
+            return
+        connection.want(self._had[switch] if is_refused else self._rollout.wanted(switch))
+
+    def _is_refused(self, switch: str) -> bool:
+        """Return True if the switch has refused exactly the tables that are still wanted."""
+        return self._refused.get(switch) is self._rollout.wanted(switch)
+
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
+        if self._is_refused(switch) and not self._second_chances.has_one(switch):
+            return
+        self._had[switch] = tables
+        if tables is not self._rollout.wanted(switch):
+            return  # others are wanted by now, and nobody has waited for these
+        self._second_chances.forget(switch)
+        if self._refused.pop(switch, None) is not None:
+            self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
+        self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
+        self.logger.info("switch %s is programmed", switch)
+        self._note(self._rollout.acknowledged(switch, self._now()))
+
+    def _group_done(self, switch: str, group: Group) -> None:
+        path_id = path_id_of_liveness_group(group.group_id)
+        if path_id is not None and self._tells_ingresses:
+            alive = bool(group.buckets)
+            self._log.write(event_log.TUNNEL_LIVENESS, ingress=switch, path_id=path_id, alive=alive)
+
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
+        self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
+        if self._is_refused(switch):
+            if not self._second_chances.has_one(switch):
+                # It refuses even what it had: there is no point in going on for now.
+                self._left_alone.add(switch)
+            self._second_chances.refused(switch, self._now())
+            return
+        if tables is None or tables is not self._rollout.wanted(switch):
+            return  # others are wanted by now, which it is given once it has been read again
+        given_up = self._rollout.refused()
+        if given_up:
+            self._note(given_up, f"switch {switch} refused it: {reason}")
+        else:
+            # It keeps what it had, and tunnels avoid it.
+            self._refused[switch] = tables
+            self._second_chances.refused(switch, self._now())
+            self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
+
+    def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
+        self._live_ports.setdefault(switch, {})[port] = live
+        if switch not in self._refused:
+            self._tell_ingresses(self._tracker.port_changed(switch, port, live=live))
+
+    def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
+        """Fill or empty liveness groups; an ingress that has not been read yet gets its changes afterwards."""
+        by_ingress: defaultdict[str, list[LivenessChange]] = defaultdict(list)
+        for change in changes:
+            by_ingress[change.ingress].append(change)
+        for ingress, its_changes in by_ingress.items():
+            connection = self._connections.get(ingress)
+            if connection is None:
+                continue
+            for change in its_changes:
+                self._tell(connection, change)
+            connection.proceed()  # once for all changes, or the third would wait for the answer to the first
+
+    def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
+        group = emptied_liveness_group(change.path_id)
+        if self._tells_ingresses:
+            self._metrics.told(change.ingress, change.path_id)
+            connection.want_instead(group.group_id, None if change.alive else group)
+
+    def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
+        return build_tables(plan, self._options)
+
+    def _replace_plan(self, reading: PlanReading, now: float) -> None:
+        """Begin to roll out the plan that was read; events report its outcome by its name."""
+        if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
+            self._ask_for_plan(reading.name)
+            return
+        self._log.write(event_log.UPDATE_STARTED, update=reading.name)
+        if not self._acts:
+            self._note([Progress(reading.name, "refused")], STANDS_BY)
+            return
+        try:
+            version = self._source.version_of(reading)
+            given_up = self._rollout.propose(version, now)
+        except (KuijiaError, ValueError) as error:
+            self._note([Progress(reading.name, "refused")], str(error))
+            return
+        # An update of the same name, to the same plan, goes on as this one.
+        others = [each for each in given_up if each.name != version.name]
+        self._note(others, "another plan came before it was in force")
+        self._unfiled.append(version.name)
+        self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
+        self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+
+    def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
+        """Schedule the writing of plans to files, and an action after it; in the order of calls."""
+        self._files.append((put, then))
+        self._files_wait()
+
+    def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
+        in_force = self._rollout.in_force
+        for each in progress:
+            # Files come before the event: whoever reads the event may look at the plan file at once.
+            put: Callable[[], None] | None = None
+            if each.state == "refused":
+                put = partial(self._source.refused, each.name, in_force.plan)
+            elif each.name == in_force.name:
+                put = partial(self._source.live, in_force)
+            self._after_files(put, partial(self._tell_progress, each, reason))
+
+    def _tell_progress(self, progress: Progress, reason: str) -> None:
+        events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
+        name, state = progress.name, progress.state
+        if state == "refused":
+            self._log.write(events[state], update=name, reason=reason)
+            self.logger.error("the new plan is given up, the old one stays in force: %s", reason)
+        else:
+            self._log.write(events[state], update=name)
+            self.logger.info("plan %s is %s", name, "in force" if state == "live" else "fully rolled out")
+
+    def _follow_rollout(self) -> None:
+        if self._unfiled or not self._acts:
+            return  # a restarted controller must find the plan in the files that the switches follow
+        self._sliced_work.add(self._rollout.take_discarded())
+        changed = self._rollout.take_changed()
+        if changed:
+            self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+        self._left_alone -= changed
+        self._want(changed - self._unfit)

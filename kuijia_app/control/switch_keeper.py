@@ -1,0 +1,274 @@
+"""Keeps one connection for each switch of a network; pure: events and the time are passed in."""
+
+from __future__ import annotations
+
+import logging
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from kuijia_app.control.flap_damping import FlapDamping
+from kuijia_app.control.openflow import Messages
+from kuijia_app.control.roles import Claims
+from kuijia_app.control.sliced_work import SlicedWork
+from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
+from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.control.switch_metrics import SwitchMetrics
+from kuijia_app.framework import event_log
+from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError
+from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_app.tables.wiring import Wiring
+
+MOST_ERRORS = 16
+"""Different errors of one switch that are reported one by one; a switch can invent four thousand million."""
+
+MOST_UNKNOWN_NAMED = 16
+"""Unknown datapath ids that are reported one by one."""
+
+_OTHER_ERRORS = "other errors"
+
+
+class SwitchKeeper(ABC):
+    """Keeps one connection for each switch of a network, and drops switches that break the rules.
+
+    Subclasses decide what follows from messages. All methods are for one thread, one event after another.
+
+    Attributes:
+        logger: for messages to people.
+        _wiring: numbers of the switches and ports.
+        _log: for events.
+        _reports: limits how often events are repeated.
+        _sliced_work: long work.
+        _metrics: counts what happens.
+    """
+
+    logger: logging.Logger
+    _wiring: Wiring
+    _log: event_log.Log
+    _reports: BackOff
+    _sliced_work: SlicedWork
+
+    def __init__(self, **contexts: object) -> None:
+        super().__init__(**contexts)
+        self._metrics = SwitchMetrics("kuijia", self._now)
+        self._connections: dict[str, SwitchConnection] = {}
+        self._claims = Claims()
+        self._is_displaced = False
+        self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
+        self._noted_unknown: set[int] = set()
+        self._noted_ports: dict[tuple[str, int], bool] = {}
+        self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
+
+    @abstractmethod
+    def _now(self) -> float:
+        """Return seconds of a clock that nobody sets."""
+
+    @abstractmethod
+    def _close(self, datapath: Any) -> None:
+        """End a connection soon."""
+
+    def _messages_for(self, datapath: Any) -> SwitchMessages:
+        """Return the builder of messages for a connection."""
+        return Messages(datapath)
+
+    def _connected(self, datapath_id: int, datapath: Any) -> None:
+        """Take in a new connection, which names its switch."""
+        switch = self._wiring.switch_of(datapath_id)
+        if switch is None:
+            self._note_other(datapath_id)
+            return
+        before = self._owner(datapath)
+        if before is not None and before.switch != switch:
+            raise SwitchFaultError("it gives its connection a second datapath id")
+        reports = Reports(
+            read=partial(self._switch_read, switch),
+            done=partial(self._installed, switch),
+            group_done=partial(self._group_done, switch),
+            refused=partial(self._switch_refused, switch),
+            displaced=partial(self._displaced, switch),
+            role_told=partial(self._role_told, switch),
+            ports_told=partial(self._ports_told, switch),
+        )
+        replaced = self._connections.get(switch)
+        if replaced is not None:
+            replaced.give_up()
+        self._begun(switch)
+        self._metrics.began(switch)
+        wanted = self._wanted(switch)
+        most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
+        connection = self._connections[switch] = SwitchConnection(
+            datapath, switch, reports, wanted, most, self._sliced_work.add, self._messages_for(datapath)
+        )
+        connection.ask_for_role()
+
+    def _stands_by(self, switch: str, reported: int | None) -> bool:
+        """Return True if this controller does not claim a switch that has told its generation id now."""
+        del switch, reported
+        return False
+
+    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+        """Take in the ports of a switch while this controller stands by."""
+        del switch, ports  # only pairs stand by
+
+    def _disconnected(self, datapath: Any) -> None:
+        """Forget a connection that has ended."""
+        connection = self._owner(datapath)
+        if connection is not None:
+            connection.give_up()  # sliced work for it may be left
+            del self._connections[connection.switch]
+            self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
+            self._ended(connection.switch)
+
+    def _role_told(self, switch: str, reported: int | None) -> None:
+        """Claim the role of master of a switch, which has told the greatest generation id that it has seen.
+
+        A switch that has met a later controller since it was ours shows that this one is displaced. One that is met
+        for the first time may have any generation id: ours is then raised above it, at all switches.
+        """
+        if self._is_displaced:
+            return
+        if self._stands_by(switch, reported):
+            self._connections[switch].stand_by()
+            return
+        before = self._claims.generation
+        if not self._claims.met(switch, reported):
+            self._connections[switch].yield_to_other()
+            self._displaced(switch, f"generation {reported}")
+            return
+        if self._claims.generation != before:
+            for connection in self._connections.values():
+                connection.claim_again(self._claims.generation)
+        self._connections[switch].start(self._claims.generation)
+
+    def _installed(self, switch: str, tables: SwitchTables) -> None:
+        self._metrics.installed(switch, tables)
+        self._switch_done(switch, tables)
+
+    def _is_known(self, datapath_id: int) -> bool:
+        return self._wiring.switch_of(datapath_id) is not None
+
+    @abstractmethod
+    def _wanted(self, switch: str) -> SwitchTables:
+        """Return the tables that the switch should have now."""
+
+    @abstractmethod
+    def _begun(self, switch: str) -> None:
+        """Forget the switch's earlier connection: a new one begins."""
+
+    @abstractmethod
+    def _ended(self, switch: str) -> None:
+        """React to the end of the switch's connection."""
+
+    @abstractmethod
+    def _answered(self) -> None:
+        """Continue after a switch's answer, which its connection has handled."""
+
+    @abstractmethod
+    def _switch_read(self, switch: str, has: ReadBack) -> None:
+        """See `Reports.read`."""
+
+    @abstractmethod
+    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
+        """See `Reports.done`."""
+
+    @abstractmethod
+    def _group_done(self, switch: str, group: Group) -> None:
+        """See `Reports.group_done`."""
+
+    @abstractmethod
+    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
+        """See `Reports.refused`."""
+
+    def _displaced(self, switch: str, reason: str) -> None:
+        if not self._is_displaced:
+            self._is_displaced = True
+            self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
+            self.logger.error("switch %s has another master now (%s): this controller stays quiet", switch, reason)
+
+    def _changed_port(self, datapath: Any, port: int, *, live: bool, is_there: bool) -> str | None:
+        """Take in a port-status; return the switch, None if the port is none of ours."""
+        connection = self._connection(datapath)
+        if connection is None or port not in self._wiring.ports(connection.switch):
+            return None
+        connection.port_changed(port, live=live, is_there=is_there)
+        return connection.switch
+
+    def _believed_ports(self, switch: str, ports: Mapping[int, bool]) -> dict[int, bool]:
+        """Return which of its ports are live by a switch's description; one of the network's that it lacks is not."""
+        return {
+            port: self._damping.described((switch, port), live=ports.get(port, False))
+            for port in {*ports, *self._wiring.ports(switch)}
+        }
+
+    def _note_port(self, switch: str, port: int, *, live: bool, is_damped: bool) -> None:
+        """Log a port-status that says something new, but none of a port that is held down: it may go on without end."""
+        if not is_damped and self._noted_ports.get((switch, port)) != live:
+            self._noted_ports[switch, port] = live
+            self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+
+    def _note_other(self, datapath_id: int) -> None:
+        """Log that a switch is not ours, or not in the network, within limits: a peer may claim any datapath id."""
+        is_listed = self._wiring.is_not_ours(datapath_id)
+        kind = event_log.SWITCH_NOT_OURS if is_listed else event_log.SWITCH_UNKNOWN
+        if len(self._noted_unknown) < MOST_UNKNOWN_NAMED:
+            self._noted_unknown.add(datapath_id)
+        named = datapath_id if datapath_id in self._noted_unknown else None
+        times = self._reports.occurred((kind, named), self._now())
+        if times is None:
+            return
+        self._log.write(kind, datapath_id=datapath_id, times=times)
+        if is_listed:
+            self.logger.info("switch with datapath id %016x is not ours: left alone (%d times)", datapath_id, times)
+        else:
+            words = "switch with datapath id %d is not in the network: left alone (%d times)"
+            self.logger.warning(words, datapath_id, times)
+
+    def _note_refusal(self, kind: str, switch: str, error: str) -> None:
+        """Log that the switch refuses a message, in an event of a kind, within limits: it may repeat that."""
+        noted = self._noted_errors[kind, switch]
+        if len(noted) < MOST_ERRORS:
+            noted.add(error)
+        times = self._reports.occurred((kind, switch, error if error in noted else _OTHER_ERRORS), self._now())
+        if times is not None:
+            self._log.write(kind, switch=switch, error=error, times=times)
+            self.logger.error("switch %s refused a message (%d times): %s", switch, times, error)
+
+    def _connection(self, datapath: Any) -> SwitchConnection | None:
+        """Return the connection if it is its switch's present one and not given up, else None."""
+        switch = self._wiring.switch_of(datapath.id or 0)
+        connection = None if switch is None else self._connections.get(switch)
+        return connection if connection is not None and connection.hears(datapath) else None
+
+    def _owner(self, datapath: Any) -> SwitchConnection | None:
+        """Return the same even if it is given up or the switch has changed its datapath id meanwhile."""
+        return next((each for each in self._connections.values() if each.datapath is datapath), None)
+
+    def _want(self, switches: Iterable[str]) -> None:
+        """Bring switches to their wanted tables, one after the other as time permits."""
+        with self._sliced_work.gathered():
+            for switch in switches:
+                connection = self._connections.get(switch)
+                if connection is not None:
+                    self._metrics.wants(switch)
+                    connection.want(self._wanted(switch))
+
+    def _drop_silent(self, now: float) -> None:
+        """Drop the connections of switches that have owed an answer for too long: they connect again."""
+        for connection in self._connections.values():
+            trouble = None if connection.is_given_up else connection.lost_patience(now)
+            if trouble is not None:
+                self._drop(connection.datapath, f"it {trouble}")
+
+    def _drop(self, datapath: Any, reason: str) -> None:
+        connection = self._owner(datapath)
+        switch = None
+        if connection is not None:
+            connection.give_up()
+            switch = connection.switch
+        times = self._reports.occurred(("dropped", switch), self._now())
+        if times is not None:
+            self._log.write(event_log.SWITCH_DROPPED, switch=switch, reason=reason, times=times)
+            self.logger.error("connection of switch %s is dropped (%d times): %s", switch, times, reason)
+        self._close(datapath)

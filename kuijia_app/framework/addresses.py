@@ -1,0 +1,17 @@
+"""Addresses of controllers as users write them."""
+
+from __future__ import annotations
+
+from kuijia_base.errors import InputError, quoted
+
+_LAST_PORT = 0xFFFF
+
+
+def parse_address(text: str) -> tuple[str, int]:
+    """Return host and port of an address such as 10.0.0.1:6654 or [::1]:6654; raises InputError for another text."""
+    host, _, port = text.rpartition(":")
+    if not (host and port.isascii() and port.isdecimal() and len(port) <= len(str(_LAST_PORT))):
+        raise InputError("address of a controller", "", quoted(text), "HOST:PORT")
+    if not 0 < int(port) <= _LAST_PORT:
+        raise InputError("address of a controller", "", quoted(text), f"a port from 1 to {_LAST_PORT}")
+    return host.removeprefix("[").removesuffix("]"), int(port)

@@ -1,0 +1,249 @@
+"""The controller's own code on simulated time, with simulated files and connections."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.pair import Beat, Pair
+from kuijia_app.control.plan_keeper import PlanKeeper
+from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.roles import Claims
+from kuijia_app.control.rollout import Stages, Version
+from kuijia_app.control.sliced_work import SLICE, SlicedWork
+from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.framework import event_log
+from kuijia_app.framework.switch_limits import BackOff
+from kuijia_app.rehearsal.connections import Connection
+from kuijia_app.rehearsal.messages import Kind, Message, PlainMessages, Refusal
+from kuijia_app.rehearsal.plans import OPTIONS, PlanStore, tables_of
+from kuijia_app.rehearsal.timeline import Timeline
+
+TICK = 0.05
+_SLOWEST_WRITE = 0.2
+_SLOWEST_READ = 0.5
+"""Seconds."""
+
+_GATE_XID = 1 << 31
+
+_QUIET = logging.getLogger("kuijia.rehearsal")
+_QUIET.setLevel(logging.CRITICAL + 1)
+
+
+class SimulatedController(PlanKeeper):
+    """One process of a controller, from its start to its end.
+
+    Attributes:
+        name: differs from those of all other processes.
+        is_alive: the process has not ended.
+        is_frozen: it handles nothing for a while.
+        events: names of its events.
+    """
+
+    logger = _QUIET
+
+    def __init__(
+        self, name: str, time: Timeline, files: PlanStore, instance: int, *, is_slow: bool, is_paired: bool = False
+    ) -> None:
+        super().__init__()
+        self.name = name
+        self.is_alive = True
+        self.is_frozen = False
+        self.connections: dict[str, Connection] = {}
+        self.waiting: dict[str, Connection] = {}
+        self.events: list[str] = []
+        self._time = time
+        self._is_slow = is_slow
+        self._slice_clock = 0.0
+        self._claims = Claims(instance)
+        self._log = self
+        self._reports = BackOff()
+        self._sliced_work = SlicedWork(self._look, lambda: time.after(0.0005, self._work))
+        self._source = PlanSource(files, tables_of, is_long_lived=False)
+        self._metrics = ControllerMetrics(self._now)
+        self._keep(self._source.first(), OPTIONS, drain=2.0)
+        self.tell_peers: Callable[[Beat, Stages | None], None] = lambda _beat, _stages: None
+        if is_paired:
+            self._join(Pair(instance, time.now))
+        self._tick()
+
+    @property
+    def is_acting(self) -> bool:
+        return self.is_alive and self._acts
+
+    def hand_over(self) -> None:
+        if self._pair is not None:
+            self._pair.hand_over()
+
+    def hear(self, beat: Beat, stages: Stages | None) -> None:
+        """Take in a peer's message."""
+        if self.is_running:
+            self._heard_peer(beat, stages)
+
+    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+        self.tell_peers(beat, stages)
+
+    @property
+    def is_running(self) -> bool:
+        return self.is_alive and not self.is_frozen
+
+    @property
+    def failed_edges(self) -> frozenset[frozenset[str]]:
+        """Ends of the links that it takes for dead."""
+        return self._tracker.failed_edges
+
+    @property
+    def is_settled(self) -> bool:
+        """True if no update is under way, and no switch refuses its tables."""
+        return self._rollout.is_settled and self._second_chances.is_empty
+
+    @property
+    def in_force(self) -> Version:
+        return self._rollout.in_force
+
+    def told_dead(self, ingress: str) -> frozenset[int]:
+        """Return the path ids of the tunnels whose liveness groups are empty."""
+        return self._tracker.dead_path_ids(ingress)
+
+    def freeze(self, *, is_frozen: bool) -> None:
+        self.is_frozen = is_frozen
+        if not is_frozen:
+            for connection in [*self.connections.values(), *self.waiting.values()]:
+                connection.up.pump()
+
+    def write(self, event: str, **details: object) -> None:
+        """Note an event, in the place of the event log."""
+        self.events.append(event)
+        if event == event_log.FAILURE:
+            raise AssertionError(details)
+
+    def ask_for_plan(self) -> None:
+        self._source.ask()
+
+    def withdraw(self) -> None:
+        self._source.ask_to_withdraw()
+
+    def admitted(self, connection: Connection) -> None:
+        """Let a connection in, as the gate does once no other has its datapath id."""
+        self.connections[connection.switch] = connection
+        connection.is_admitted = True
+        self._connected(connection.id, connection)
+        connection.send_msg(Message(Kind.PORTS, xid=_GATE_XID))
+        for item in connection.held:
+            self.received(connection, item)
+        connection.held.clear()
+
+    def ended(self, connection: Connection) -> None:
+        """Note the end of a connection."""
+        connection.is_up_at_controller = False
+        if self.waiting.get(connection.switch) is connection:
+            del self.waiting[connection.switch]
+        if connection.is_admitted and self.connections.get(connection.switch) is connection:
+            del self.connections[connection.switch]
+            self._disconnected(connection)
+            waiting = self.waiting.pop(connection.switch, None)
+            if waiting is not None:
+                self.admitted(waiting)
+
+    def received(self, connection: Connection, item: Any) -> None:  # noqa: ANN401  # any answer of a switch
+        """Handle a message of a switch, as the framework's handlers do."""
+        if not connection.is_admitted:
+            connection.held.append(item)
+        elif isinstance(item, Refusal):
+            its = self._connection(connection)
+            if its is not None:
+                its.error(item)
+                self._follow_rollout()
+        else:
+            self._received_answer(connection, *item)
+
+    def _received_answer(self, connection: Connection, kind: Kind, xid: int, content: Any) -> None:  # noqa: ANN401
+        its = self._connection(connection)
+        if kind is Kind.PORTS:
+            connection.is_described = True
+        if its is None:
+            return
+        match kind:
+            case Kind.CHANGE:
+                self._received_port(connection, *content)
+            case Kind.BARRIER:
+                if its.acknowledged(xid):
+                    self._answered()
+            case Kind.ROLE if content is not None:
+                its.role_told(xid, content)
+            case Kind.GROUPS:
+                its.groups_described(xid, content)
+            case Kind.FLOWS:
+                its.flows_described(xid, content)
+            case Kind.PORTS:
+                its.ports_described(content)
+
+    def _received_port(self, connection: Connection, port: int, live: bool) -> None:  # noqa: FBT001  # a message
+        if connection.is_described and self._changed_port(connection, port, live=live, is_there=True) is not None:
+            self._port_status(connection.switch, port, live=live)
+
+    def _now(self) -> float:
+        return self._time.now
+
+    def _close(self, datapath: Any) -> None:  # noqa: ANN401  # inherited
+        self._time.after(0.001, lambda: self.close(datapath))
+
+    def close(self, connection: Connection) -> None:
+        """End a connection at this end; replaced by the world, which tells the other end."""
+        self.ended(connection)
+
+    def _messages_for(self, datapath: Any) -> SwitchMessages:  # noqa: ANN401, ARG002  # inherited
+        return PlainMessages()
+
+    def _ask_for_plan(self, name: str) -> None:
+        del name  # all plans come from files here
+        self._source.ask()
+
+    def _files_wait(self) -> None:
+        self._time.after(self._time.random.uniform(0.0, _SLOWEST_WRITE), self._write_next)
+
+    def _write_next(self) -> None:
+        if not self.is_alive:
+            return
+        if self.is_frozen:
+            self._time.after(TICK, self._write_next)
+            return
+        for put, then in self._take_files():
+            if put is not None:
+                put()
+            self._time.after(self._time.random.uniform(0.0, TICK), partial(self._handle, then=then))
+            break
+        if self._source.problems:
+            raise AssertionError(self._source.problems)
+
+    def _tick(self) -> None:
+        if not self.is_alive:
+            return
+        if not self.is_frozen:
+            self._sliced_work.work()
+            self._time_passed()
+            if self._source.is_asked:
+                made = self._source.read_if_asked(self._rollout)
+                if made is not None:
+                    self._time.after(self._time.random.uniform(0.0, _SLOWEST_READ), lambda: self._handle(made))
+        self._time.after(TICK, self._tick)
+
+    def _handle(self, plan: PlanReading | None = None, then: Any = None) -> None:  # noqa: ANN401  # an action
+        if not self.is_alive:
+            return
+        if self.is_frozen:
+            self._time.after(TICK, lambda: self._handle(plan, then))
+            return
+        self._time_passed(plan, then)
+
+    def _work(self) -> None:
+        if self.is_running:
+            self._sliced_work.work()
+
+    def _look(self) -> float:
+        if self._is_slow:
+            self._slice_clock += SLICE
+        return self._slice_clock

@@ -1,0 +1,67 @@
+"""Sequences of faults as data, made from a seed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from random import Random
+
+_MOST_FAULTS = 12
+_GAPS = (0.001, 0.01, 0.05, 0.3, 1.0, 3.0)
+_SPANS = (0.01, 0.1, 0.5, 2.0, 6.0, 14.0)
+"""Seconds."""
+
+
+class FaultKind(Enum):
+    """Kind of a fault."""
+
+    LINK = "link goes down or comes up"
+    PORT = "one end of a link goes down or comes up"
+    FLAP = "port flaps"
+    RESTART = "switch restarts empty"
+    SWITCH_FREEZE = "switch freezes"
+    FULL = "switch is full"
+    KILL = "controller is killed"
+    FREEZE = "controller freezes"
+    LOSS = "connection is lost"
+    DELAY = "connection is slow"
+    CUT_UP = "connection is cut towards the controller"
+    CUT_DOWN = "connection is cut towards the switch"
+    CUT = "connection is cut"
+    PEERS = "controllers are cut off from each other"
+    HANDOVER = "controller hands over"
+    PLAN = "plan is replaced"
+    WITHDRAW = "update is withdrawn"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One fault.
+
+    Attributes:
+        gap: seconds after the one before.
+        pick, other: choose what it hits, modulo what there is.
+        span: seconds after which it ends, for those that end.
+    """
+
+    kind: FaultKind
+    gap: float
+    pick: int
+    other: int
+    span: float
+
+
+def faults_of(seed: int) -> tuple[Fault, ...]:
+    """Return the sequence of a seed."""
+    random = Random(seed)
+    kinds = random.sample(list(FaultKind), random.randint(1, len(FaultKind)))
+    return tuple(
+        Fault(
+            random.choice(kinds),
+            random.choice(_GAPS) * random.uniform(0.5, 1.5),
+            random.randrange(60),
+            random.randrange(60),
+            random.choice(_SPANS) * random.uniform(0.5, 1.5),
+        )
+        for _ in range(random.randint(1, _MOST_FAULTS))
+    )

@@ -1,0 +1,114 @@
+"""Messages of OpenFlow 1.3 as plain values: a model needs no bytes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from kuijia_app.control.reconciliation import Change, FlowKey
+from kuijia_app.tables.rules import FlowEntry, Group
+
+
+class Kind(Enum):
+    """Request to a switch."""
+
+    CHANGE = "change"
+    BARRIER = "barrier"
+    ROLE = "role"
+    ASYNC = "async"
+    PORTS = "ports"
+    GROUPS = "groups"
+    FLOWS = "flows"
+    OPEN = "open"
+    ADD = "add"
+    COMMIT = "commit"
+    DISCARD = "discard"
+
+
+class Role(Enum):
+    """Role of a connection (OpenFlow 1.3.5, 6.3.5); as a request, UNCHANGED only asks."""
+
+    EQUAL = "equal"
+    MASTER = "master"
+    SLAVE = "slave"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(slots=True)
+class Message:
+    """A request; `bundle_id` is also the generation id of a request for a role."""
+
+    kind: Kind
+    content: Any = None
+    bundle_id: int = 0
+    xid: int = 0
+
+    def set_xid(self, xid: int) -> None:
+        self.xid = xid
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Error of a switch: the id of the refused request, and the name of the error."""
+
+    xid: int
+    name: str
+
+
+class PlainMessages:
+    """Builds and reads plain messages, in the place of `kuijia_app.control.openflow.Messages`."""
+
+    def change(self, change: Change) -> Message:
+        return Message(Kind.CHANGE, change)
+
+    def can_name(self, key: FlowKey) -> bool:
+        return bool(key)
+
+    def barrier(self) -> Message:
+        return Message(Kind.BARRIER)
+
+    def ask_for_role(self) -> Message:
+        return Message(Kind.ROLE, Role.UNCHANGED)
+
+    def claim_role(self, generation: int) -> Message:
+        return Message(Kind.ROLE, Role.MASTER, generation)
+
+    def claim_slave(self, generation: int) -> Message:
+        return Message(Kind.ROLE, Role.SLAVE, generation)
+
+    def reports_of_ports(self) -> Message:
+        return Message(Kind.ASYNC)
+
+    def port_descriptions(self) -> Message:
+        return Message(Kind.PORTS)
+
+    def group_descriptions(self) -> Message:
+        return Message(Kind.GROUPS)
+
+    def own_flows(self) -> Message:
+        return Message(Kind.FLOWS)
+
+    def open_bundle(self, bundle_id: int) -> Message:
+        return Message(Kind.OPEN, bundle_id=bundle_id)
+
+    def commit_bundle(self, bundle_id: int) -> Message:
+        return Message(Kind.COMMIT, bundle_id=bundle_id)
+
+    def discard_bundle(self, bundle_id: int) -> Message:
+        return Message(Kind.DISCARD, bundle_id=bundle_id)
+
+    def in_bundle(self, bundle_id: int, message: Message) -> Message:
+        return Message(Kind.ADD, message.content, bundle_id)
+
+    def port(self, description: tuple[int, bool]) -> tuple[int, bool]:
+        return description
+
+    def group(self, description: Group) -> tuple[int, Group, bool]:
+        return description.group_id, description, not description.buckets
+
+    def own_flow(self, statistics: tuple[FlowKey, FlowEntry]) -> tuple[FlowKey, FlowEntry]:
+        return statistics
+
+    def error_name(self, error: Refusal) -> str:
+        return error.name

@@ -1,0 +1,109 @@
+"""Small networks with several plans each, their tables, and plan files in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import cache
+
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import SwitchTables
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.topology import Link, Topology
+
+OPTIONS = PipelineOptions(slot_count=16)
+_FIRST_PATH_ID = 16
+
+
+def _plan(name: str, nodes: str, edges: str, *pairs: str) -> Plan:
+    links = [Link(a, b, 1000.0) for edge in edges.split() for a, b in (tuple(edge.split("-")), edge.split("-")[::-1])]
+    topology = Topology(name, tuple(nodes.split()), tuple(links))
+    planned = []
+    path_id = _FIRST_PATH_ID
+    for pair in pairs:
+        paths = [tuple(path.split("-")) for path in pair.split()]
+        weight = 1 / len(paths)
+        tunnels = tuple(Tunnel(path_id + n, path, 10 * weight, weight) for n, path in enumerate(paths))
+        path_id += len(paths)
+        planned.append(PairPlan(paths[0][0], paths[0][-1], 10.0, 10.0, tunnels))
+    return Plan(topology, tuple(planned), "any", 10.0 * len(planned), "none", 0.0)
+
+
+_SQUARE = ("square", "a b c d", "a-b b-c c-d d-a a-c")
+_RING = ("ring", "a b c d e", "a-b b-c c-d d-e e-a b-e")
+NETWORKS = (
+    (
+        _plan(*_SQUARE, "a-b-c a-c", "d-c-b d-a-b"),
+        _plan(*_SQUARE, "a-d-c a-c", "d-c-b d-a-b"),
+        _plan(*_SQUARE, "a-b-c a-c a-d-c", "d-a-b d-c-a-b"),
+    ),
+    (
+        _plan(*_RING, "a-b-c a-e-d-c", "e-d e-a-b-c-d"),
+        _plan(*_RING, "a-b-c a-e-b-c", "e-b-c-d e-d"),
+        _plan(*_RING, "a-e-d-c a-b-c a-b-e-d-c", "e-d"),
+    ),
+)
+"""The plans of each network have the same pairs."""
+
+
+class PlanStore:
+    """Plan files of one controller, in memory: they outlive its process."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._names: dict[int, tuple[Plan, str]] = {}
+        self.plan = plan
+        self.pending: Plan | None = None
+        self.refused: Plan | None = None
+
+    def __str__(self) -> str:
+        return "plan.json"
+
+    def name(self) -> str | None:
+        return self._name_of(self.plan)
+
+    def load(self) -> Plan:
+        return self.plan
+
+    def holds(self, plan: Plan) -> bool:
+        return self.plan == plan
+
+    def replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool) -> str | None:
+        if self.name() not in names:
+            return None
+        if keeps_old:
+            self.refused = self.plan
+        self.plan = plan
+        return self.name()
+
+    def put_pending(self, plan: Plan) -> None:
+        self.pending = plan
+
+    def drop_pending(self) -> None:
+        self.pending = None
+
+    def refuse_pending(self) -> None:
+        self.refused, self.pending = self.pending, None
+
+    def _name_of(self, plan: Plan) -> str:
+        for other, name in self._names.values():
+            if other == plan:
+                return name
+        name = f"plan{len(self._names)}"
+        self._names[id(plan)] = plan, name
+        return name
+
+
+@cache
+def _tables(signature: tuple[object, ...]) -> dict[str, SwitchTables]:
+    return build_tables(_PLANS.pop(signature), OPTIONS)
+
+
+_PLANS: dict[tuple[object, ...], Plan] = {}
+
+
+def tables_of(plan: Plan) -> dict[str, SwitchTables]:
+    """Return the tables of a plan, made once for all equal plans."""
+    tunnels = ((tunnel.path_id, tunnel.nodes, tunnel.weight) for pair in plan.pairs for tunnel in pair.tunnels)
+    signature = (plan.topology.name, *tunnels)
+    _PLANS[signature] = plan
+    return _tables(signature)

@@ -1,0 +1,88 @@
+"""One of several controllers acts; the switches' generation ids are the witnesses."""
+
+from __future__ import annotations
+
+from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
+from kuijia_app.control.roles import first_generation
+
+SWITCHES = frozenset({"s1", "s2", "s3"})
+OURS, THEIRS = first_generation(1, 1), first_generation(2, 2)
+
+
+def beat(*, acting: bool = True, reach: frozenset[str] = SWITCHES, instance: int = 2, hands_over: bool = False) -> Beat:
+    return Beat(instance, acting, THEIRS, reach, hands_over)
+
+
+def watched(
+    pair: Pair, until: float, *, peer: Beat | None = None, renewed: frozenset[str] = frozenset()
+) -> float | None:
+    """Let time pass; return when the pair takes over, None if it does not."""
+    turns = round(until / BEAT)
+    for turn in range(1, turns + 1):
+        now = turn * BEAT
+        if peer is not None:
+            pair.heard(peer, now)
+        for switch in SWITCHES:
+            pair.seen(switch, THEIRS + (turn if switch in renewed else 0), now)
+        if pair.look(OURS, SWITCHES, now) is Decision.TAKE_OVER:
+            return now
+    return None
+
+
+def test_a_controller_without_signs_of_others_acts_after_a_lease() -> None:
+    taken = watched(Pair(1, 0.0), 5.0)
+    assert taken is not None
+    assert LEASE <= taken <= LEASE + 3 * BEAT
+
+
+def test_nobody_takes_over_from_a_peer_that_acts() -> None:
+    assert watched(Pair(1, 0.0), 5.0, peer=beat()) is None
+
+
+def test_switches_whose_id_grows_show_that_somebody_acts_although_no_word_comes() -> None:
+    assert watched(Pair(1, 0.0), 5.0, renewed=SWITCHES) is None
+    assert watched(Pair(1, 0.0), 5.0, renewed=frozenset({"s1", "s2"})) is None
+    assert watched(Pair(1, 0.0), 5.0, renewed=frozenset({"s1"})) is not None
+
+
+def test_of_two_that_stand_by_the_one_with_more_switches_acts_or_the_smaller_number() -> None:
+    assert watched(Pair(3, 0.0), 5.0, peer=beat(acting=False)) is None
+    assert watched(Pair(1, 0.0), 5.0, peer=beat(acting=False)) is not None
+    assert watched(Pair(3, 0.0), 5.0, peer=beat(acting=False, reach=frozenset({"s1"}))) is not None
+
+
+def test_a_peer_that_is_cut_off_from_some_switches_is_replaced() -> None:
+    taken = watched(Pair(1, 0.0), 5.0, peer=beat(reach=frozenset({"s1", "s2"})), renewed=frozenset({"s1", "s2"}))
+    assert taken is not None
+    assert taken >= 2 * LEASE
+
+
+def test_a_peer_that_hands_over_is_replaced_at_once() -> None:
+    pair = Pair(1, 0.0)
+    assert watched(pair, 2.0, peer=beat(), renewed=SWITCHES) is None
+    pair.heard(beat(hands_over=True), 2.0)
+    assert pair.look(OURS, SWITCHES, 2.0) is Decision.TAKE_OVER
+    assert pair.is_acting
+
+
+def test_a_controller_stands_by_when_a_later_one_acts() -> None:
+    pair = Pair(1, 0.0, is_acting=True)
+    pair.heard(beat(acting=False), 1.0)
+    assert pair.look(OURS, SWITCHES, 1.0) is None
+    pair.heard(beat(), 1.0)
+    assert pair.look(OURS, SWITCHES, 1.0) is Decision.STAND_BY
+    assert not pair.is_acting
+
+
+def test_only_a_controller_that_acts_can_hand_over() -> None:
+    standing, acting = Pair(1, 0.0), Pair(1, 0.0, is_acting=True)
+    for each in (standing, acting):
+        each.hand_over()
+    assert (standing.hands_over, acting.hands_over) == (False, True)
+
+
+def test_a_displaced_controller_watches_for_a_lease_before_it_acts_again() -> None:
+    pair = Pair(1, 0.0, is_acting=True)
+    pair.displaced(10.0)
+    assert pair.look(OURS, SWITCHES, 10.0 + LEASE - BEAT) is None
+    assert pair.look(OURS, SWITCHES, 10.0 + LEASE) is Decision.TAKE_OVER

@@ -1,0 +1,63 @@
+"""Peers exchange signs of life, and the plans of an update that is under way."""
+
+from __future__ import annotations
+
+import pytest
+
+from kuijia_app.control.pair import Beat
+from kuijia_app.control.peer_messages import Decoder, encoded
+from kuijia_app.control.rollout import Rollout, Stages, Version
+from kuijia_app.tables.pipeline import build_tables
+from tests.kuijia_app.plans import motivation_plan
+
+BEAT = Beat(7, is_acting=True, generation=1 << 48, reach=frozenset({"s1", "s2"}), hands_over=True)
+PLAN, OTHER = motivation_plan(), motivation_plan((0.2, 0.3, 0.5))
+
+
+def version(name: str, weights: tuple[float, float, float]) -> Version:
+    plan = motivation_plan(weights)
+    return Version(name, plan, build_tables(plan))
+
+
+def test_a_message_is_read_as_it_was_written() -> None:
+    stages = Stages(version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
+    beat, found = Decoder(build_tables).decoded(encoded(BEAT, stages))
+    assert beat == BEAT
+    assert found is not None
+    assert (found.in_force.plan, found.in_force.name) == (stages.in_force.plan, "start")
+    assert found.next is not None
+    assert found.next.plan == OTHER
+
+
+def test_versions_that_were_read_before_are_the_same_objects() -> None:
+    decoder = Decoder(build_tables)
+    first, second = (version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
+    _, before = decoder.decoded(encoded(BEAT, Stages(first)))
+    _, after = decoder.decoded(encoded(BEAT, Stages(second, retained=((first, "new"),))))
+    assert before is not None
+    assert after is not None
+    assert after.retained[0][0] is before.in_force
+
+
+@pytest.mark.parametrize("line", [b"", b"[]", b"{}", b'{"instance": []}', b"1", b"[" * 100_000])
+def test_what_is_no_message_is_refused(line: bytes) -> None:
+    with pytest.raises(ValueError, match=r"\w"):
+        Decoder(build_tables).decoded(line)
+
+
+def test_an_update_goes_on_where_another_controller_was() -> None:
+    first, second = (version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
+    theirs = Rollout(first, drain=2.0)
+    for switch in first.tables:
+        theirs.acknowledged(switch, 0.0)
+    theirs.propose(second, 0.0)
+    ours = Rollout(first, drain=2.0)
+    ours.resume(theirs.stages)
+    progress = [each for switch in first.tables for each in ours.acknowledged(switch, 10.0)]
+    progress += ours.passed(10.0)
+    progress += [each for switch in first.tables for each in ours.acknowledged(switch, 11.0)]
+    assert ours.in_force.name == "new"
+    progress += ours.passed(14.0)
+    progress += [each for switch in first.tables for each in ours.acknowledged(switch, 14.0)]
+    assert ours.is_settled
+    assert [each.state for each in progress if each.name == "new"] == ["live", "done"]

@@ -1,0 +1,96 @@
+"""When a controller ends, another one goes on with its plan and with what it knew of failures."""
+
+from __future__ import annotations
+
+import pytest
+
+from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.sequence import require_calm
+from kuijia_app.rehearsal.world import World
+
+DOWNTIME = 100.0
+
+
+def resting(seed: int) -> World:
+    """Return two controllers at rest, one of which acts."""
+    world = World(seed, controllers=2)
+    world.rest(quiet=1.0)
+    world.traffic.require_all(world.plans[0])
+    return world
+
+
+def number_of_acting(world: World) -> int:
+    return world.controllers.index(world.acting)
+
+
+def kill_acting(world: World, wait: float) -> None:
+    """Kill the controller that acts; return when the other acts, within a time."""
+    number = number_of_acting(world)
+    world.hit(Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    world.time.run_until(world.time.now + wait)
+    assert world.controllers[1 - number].is_acting
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_next_controller_goes_on_with_a_plan_that_replaced_the_first(seed: int) -> None:
+    world = resting(seed)
+    world.hit(Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    world.rest()
+    replaced = world.acting.in_force.plan
+    assert replaced != world.plans[0]
+    kill_acting(world, wait=1.5)
+    assert world.acting.in_force.plan == replaced
+    world.rest()
+    require_calm(world)
+    assert not world.traffic.affected
+
+
+@pytest.mark.parametrize("after", [0.1, 0.4, 0.7, 1.0, 2.0, 3.0])
+def test_an_update_that_is_under_way_ends_without_a_loss(after: float) -> None:
+    world = resting(3)
+    world.hit(Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    world.time.run_until(world.time.now + after)
+    kill_acting(world, wait=1.5)
+    world.rest()
+    require_calm(world)
+
+
+def test_the_next_controller_knows_the_links_that_failed_before_and_during_the_takeover() -> None:
+    world = resting(4)
+    world.hit(Fault(FaultKind.LINK, 0.0, 0, 0, 0.0))
+    world.time.run_until(world.time.now + 1.0)
+    number = number_of_acting(world)
+    world.hit(Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    world.hit(Fault(FaultKind.LINK, 0.0, 2, 0, 0.0))
+    world.time.run_until(world.time.now + 2.0)
+    assert len(world.controllers[1 - number].failed_edges) == 2
+    world.end_faults()
+    world.rest()
+    require_calm(world)
+
+
+def test_a_controller_hands_over_within_a_beat() -> None:
+    world = resting(5)
+    number = number_of_acting(world)
+    world.time.run_until(world.time.now + 2.0)
+    world.hit(Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    world.time.run_until(world.time.now + 0.5)
+    assert [each.is_acting for each in world.controllers] == [number == 1, number == 0]
+
+
+def test_a_hundred_handovers_in_a_row_lose_nothing() -> None:
+    world = resting(6)
+    for _ in range(100):
+        world.hit(Fault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
+        world.time.run_until(world.time.now + 1.0)
+    require_calm(world)
+    assert not world.traffic.affected
+
+
+def test_controllers_that_do_not_hear_each_other_do_not_take_turns() -> None:
+    world = resting(7)
+    number = number_of_acting(world)
+    world.hit(Fault(FaultKind.PEERS, 0.0, 1, 1, 20.0))
+    for _ in range(40):
+        world.time.run_until(world.time.now + 0.5)
+        assert [each.is_acting for each in world.controllers] == [number == 0, number == 1]

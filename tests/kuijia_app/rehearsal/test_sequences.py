@@ -1,0 +1,149 @@
+"""Whatever faults do: switches end with the plan, and pairs that no fault touches lose nothing."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import kuijia_app.control
+from kuijia_app.control import sender
+from kuijia_app.control.flap_damping import FlapDamping
+from kuijia_app.control.reconciliation import AddGroup, DeleteGroup, FlowKey, PutFlow, difference
+from kuijia_app.control.roles import Claims, first_generation
+from kuijia_app.rehearsal.__main__ import main
+from kuijia_app.rehearsal.faults import Fault, FaultKind, faults_of
+from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
+from kuijia_app.rehearsal.sequence import run_sequence, shortest
+from kuijia_app.rehearsal.switch import FULL, IS_SLAVE, STALE, SimulatedSwitch, ViolationError
+from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, ToGroup
+
+SPANS = st.sampled_from((0.01, 0.3, 2.0, 14.0))
+PICKS = st.integers(0, 59)
+FAULTS = st.builds(
+    Fault,
+    st.sampled_from(FaultKind),
+    st.sampled_from((0.001, 0.05, 1.0)),
+    st.integers(0, 59),
+    st.integers(0, 59),
+    SPANS,
+)
+GROUP = Group(7, GroupType.SELECT, ())
+ENTRY = FlowEntry(1, Match(in_port=1), (ToGroup(7),))
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 1000), st.lists(FAULTS, max_size=10))
+def test_no_sequence_of_faults_breaks_a_promise(seed: int, faults: list[Fault]) -> None:
+    assert run_sequence(seed, faults) is None
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 1000), st.lists(FAULTS, max_size=8))
+def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: list[Fault]) -> None:
+    assert run_sequence(seed, faults, controllers=2) is None
+
+
+def test_a_seed_makes_the_same_sequence_again() -> None:
+    assert faults_of(5) == faults_of(5) != faults_of(6)
+
+
+def test_a_defect_is_found_and_its_sequence_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(FlapDamping, "released", lambda _self, _now: [])
+    finding = next(found for seed in range(10) if (found := run_sequence(seed)) is not None)
+    short = shortest(finding)
+    assert run_sequence(short.seed, short.faults) == short
+    assert {each.kind for each in short.faults} <= {FaultKind.FLAP, FaultKind.PORT, FaultKind.LINK}
+
+
+def test_a_controller_that_never_raises_its_generation_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Claims, "met", lambda _self, _switch, _reported: True)
+    assert any(run_sequence(seed) is not None for seed in range(40))
+
+
+def test_entries_before_their_groups_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sender, "difference", lambda present, wanted: difference(present, wanted)[::-1])
+    assert run_sequence(0, ()) is not None
+
+
+def test_a_switch_that_was_full_gets_its_tables_without_connecting_again() -> None:
+    restart = Fault(FaultKind.RESTART, 0.1, 0, 0, 1.0)
+    fill = Fault(FaultKind.FULL, 0.001, 0, 0, 1.0)
+    assert run_sequence(3, [fill, restart, Fault(FaultKind.FULL, 3.0, 0, 0, 1.0)]) is None
+
+
+def test_the_core_reads_no_clock() -> None:
+    edges = {"switch_application.py", "controller_metrics.py"}  # metrics decide nothing
+    folder = Path(str(kuijia_app.control.__file__)).parent
+    readers = {
+        path.name for path in folder.glob("*.py") if re.search(r"^(import|from) time\b", path.read_text(), re.MULTILINE)
+    }
+    assert readers == edges
+
+
+def test_the_command_counts_sequences_and_findings(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", ["rehearsal", "--sequences", "2", "--seed", "7"])
+    assert main() == 0
+    assert capsys.readouterr().out.startswith("2 sequences, 0 findings, ")
+    monkeypatch.setattr(sender, "difference", lambda present, wanted: difference(present, wanted)[::-1])
+    assert main() == 1
+    assert "seed 7: " in capsys.readouterr().out
+
+
+class End:
+    def __init__(self, owner: str) -> None:
+        self.owner = owner
+
+
+def switch(*ends: End, has_bundles: bool = True) -> SimulatedSwitch:
+    made = SimulatedSwitch("s", {1: True}, lambda _name: None, has_bundles)
+    for each in ends:
+        made.joined(each)
+    return made
+
+
+def test_a_switch_has_one_master_and_refuses_slaves_and_stale_claims() -> None:
+    one, other = End("one"), End("other")
+    box = switch(one, other)
+    assert list(box.handle(one, Message(Kind.ROLE, Role.MASTER, first_generation(2, 1), 1))) != []
+    assert list(box.handle(other, Message(Kind.ROLE, Role.MASTER, first_generation(1, 2), 2))) == [Refusal(2, STALE)]
+    list(box.handle(other, Message(Kind.ROLE, Role.MASTER, first_generation(3, 2), 3)))
+    assert list(box.handle(one, Message(Kind.CHANGE, AddGroup(GROUP), xid=4))) == [Refusal(4, IS_SLAVE)]
+
+
+def test_two_masters_by_one_generation_id_are_a_violation() -> None:
+    one, other = End("one"), End("other")
+    box = switch(one, other)
+    list(box.handle(one, Message(Kind.ROLE, Role.MASTER, 5, 1)))
+    with pytest.raises(ViolationError, match="two masters"):
+        list(box.handle(other, Message(Kind.ROLE, Role.MASTER, 5, 1)))
+
+
+def test_a_bundle_is_applied_as_a_whole_or_not_at_all() -> None:
+    end = End("one")
+    box = switch(end)
+    box.is_full = True
+    for message in (
+        Message(Kind.OPEN, bundle_id=1, xid=1),
+        Message(Kind.ADD, PutFlow(FlowEntry(1, Match(in_port=2))), 1, 2),
+        Message(Kind.ADD, AddGroup(GROUP), 1, 3),
+    ):
+        assert list(box.handle(end, message)) == []
+    refusals = list(box.handle(end, Message(Kind.COMMIT, bundle_id=1, xid=4)))
+    assert refusals[0] == Refusal(3, FULL)
+    assert not box.flows
+
+
+def test_deleting_a_group_deletes_the_entries_that_use_it() -> None:
+    end = End("one")
+    box = switch(end)
+    for change in (AddGroup(GROUP), PutFlow(ENTRY)):
+        assert list(box.handle(end, Message(Kind.CHANGE, change))) == []
+    assert box.flows == {FlowKey.of(ENTRY): ENTRY}
+    list(box.handle(end, Message(Kind.CHANGE, DeleteGroup(7))))
+    assert not box.flows
