@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice, pairwise
 from typing import Any
@@ -14,8 +14,11 @@ import pytest
 import uvicorn
 
 import kuijia
+from te_solver.demands import Demand
+from te_solver.topology import Topology
 from testbed.web.app import make_app
 from testbed.web.backend import Description, LogEntry, State
+from testbed.web.flow_backend import FlowBackend
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN
 
@@ -116,6 +119,33 @@ def test_a_plan_is_applied_withdrawn_and_refused_with_its_findings(lab: kuijia.L
     assert (refused.value.status, refused.value.exit_status) == (409, 1)
     assert refused.value.findings == ("another network",)
     assert json.dumps(plan.to_json()["pairs"]) == json.dumps(PLAN["pairs"])
+
+
+def test_a_failure_in_the_fluid_model_and_a_plan_solved_for_it() -> None:
+    plan = kuijia.solve("fig1")
+
+    def solve(topology: Topology, demands: Sequence[Demand]) -> kuijia.Plan:
+        return kuijia.solve(topology, list(demands))
+
+    with serving(FlowBackend(plan, solve)) as link:
+        lab = kuijia.connect(link)
+        in_force, topology = lab.plan(), lab.topology()
+        lab.cut("s2", "s4")
+        dead = [tunnel.path_id for tunnel in lab.liveness().tunnels if not tunnel.alive]
+        roles = {flow.role for flow in lab.state().views[0].flows}
+        lab.heal("s2", "s4")
+        lighter = kuijia.solve(topology, [("s1", "s4", 500)])
+        verdict = lab.verify(lighter)
+        lab.apply(lighter)
+        applied = lab.plan()
+    assert in_force is not None
+    assert in_force.pairs == plan.pairs
+    assert topology == plan.topology
+    assert dead == [tunnel.path_id for tunnel in plan.tunnels if ("s2", "s4") in tunnel.hops]
+    assert "victim" in roles
+    assert verdict.sound
+    assert applied is not None
+    assert [pair.demand for pair in applied.pairs] == [500]
 
 
 def test_events_begin_with_what_there_is_and_go_on_with_what_changes(lab: kuijia.Lab) -> None:
