@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -88,22 +89,13 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
 
     Attributes:
         plan: the plan that was read from the plan file or solved anew meanwhile, if any.
-        then: action that had to wait until a plan was written to a file.
+        then: action that had to wait until a plan was written to a file, or for this thread.
     """
 
     def __init__(self, plan: PlanReading | None = None, then: Callable[[], object] | None = None) -> None:
         super().__init__()
         self.plan = plan
         self.then = then
-
-
-class PeerHeard(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
-    """A peer's message has come."""
-
-    def __init__(self, beat: Beat, stages: Stages | None) -> None:
-        super().__init__()
-        self.beat = beat
-        self.stages = stages
 
 
 class KuijiaController(PlanKeeper, SwitchApplication):
@@ -170,7 +162,7 @@ class KuijiaController(PlanKeeper, SwitchApplication):
                 for version in stages.versions:
                     if version is not None:
                         self._tracker.learn(version.plan)
-            self.send_event(self.name, PeerHeard(beat, stages))
+            self.send_event(self.name, Tick(then=partial(self._heard_peer, beat, stages)))
 
         return PeerLinks(parse_address(options.peer_listen), list(map(parse_address, options.peers)), tls, received)
 
@@ -183,10 +175,6 @@ class KuijiaController(PlanKeeper, SwitchApplication):
 
         if self._peers is not None:
             self._peers.send(message)
-
-    @on_own(PeerHeard)
-    def peer_heard(self, event: PeerHeard) -> None:
-        self._heard_peer(event.beat, event.stages)
 
     @background
     def _watch_clock(self) -> None:

@@ -12,6 +12,7 @@ from types import TracebackType
 HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY = 0, 1, 2, 3
 FEATURES_REQUEST, FEATURES_REPLY, PORT_STATUS = 5, 6, 12
 MULTIPART_REQUEST, MULTIPART_REPLY, BARRIER_REQUEST, BARRIER_REPLY = 18, 19, 20, 21
+ROLE_REQUEST, ROLE_REPLY = 24, 25
 """Types of messages (OpenFlow 1.3.5, 7.1)."""
 
 FLOWS, GROUP_DESCRIPTIONS, PORT_DESCRIPTIONS = 1, 7, 13
@@ -89,6 +90,8 @@ class ImitatedSwitch:
             if BARRIER_REQUEST not in self._silent_on:
                 self.send(BARRIER_REPLY, xid=xid)
             self.is_answered.set()
+        elif kind == ROLE_REQUEST:
+            self.send(ROLE_REPLY, body, xid)
         elif kind == MULTIPART_REQUEST:
             (asked,) = struct.unpack_from("!H", body)
             self.asked[asked] = xid
