@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from kuijia.api.demand_models import make_demands
     from kuijia.api.demands import Demands, DemandsLike, load_demands
+    from kuijia.api.lab import Lab, connect
+    from kuijia.api.lab_requests import LabError
     from kuijia.api.packet import PacketResult, packet
     from kuijia.api.picture import Picture
     from kuijia.api.plan import Plan, PlanLike, load_plan, solve
@@ -36,6 +38,8 @@ __all__ = [
     "Failures",
     "InputError",
     "KuijiaError",
+    "Lab",
+    "LabError",
     "Link",
     "PacketResult",
     "Picture",
@@ -51,6 +55,7 @@ __all__ = [
     "Trace",
     "WhatIf",
     "compile",
+    "connect",
     "load_demands",
     "load_plan",
     "load_topology",
@@ -71,6 +76,8 @@ _MODULES = {
     "Failures": "kuijia.api.whatif",
     "InputError": "kuijia_base.errors",
     "KuijiaError": "kuijia_base.errors",
+    "Lab": "kuijia.api.lab",
+    "LabError": "kuijia.api.lab_requests",
     "Link": "te_solver.topology",
     "PacketResult": "kuijia.api.packet",
     "Picture": "kuijia.api.picture",
@@ -86,6 +93,7 @@ _MODULES = {
     "Trace": "kuijia.api.tables",
     "WhatIf": "kuijia.api.whatif",
     "compile": "kuijia.api.tables",
+    "connect": "kuijia.api.lab",
     "load_demands": "kuijia.api.demands",
     "load_plan": "kuijia.api.plan",
     "load_topology": "kuijia.api.topology",

@@ -12,6 +12,7 @@ from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.progress import Progress
 from simulator.flow.what_if import Contender
 from te_solver.demands import Demand
+from te_solver.effort import parts_for
 from te_solver.exposure import Exposure
 from te_solver.feasibility import require_within_bounds
 from te_solver.formats.notes import counted
@@ -41,11 +42,15 @@ class Plans:
         objective: that of schemes which work on any plan.
         solve: makes a plan.
         say: receives notes.
+        many: number of the demands, if they are too many for one program; None otherwise.
         known: a plan that is there already.
     """
 
-    def __init__(self, objective: str, solve: Solve, say: Say, known: Plan | None = None) -> None:
+    def __init__(
+        self, objective: str, solve: Solve, say: Say, many: int | None = None, known: Plan | None = None
+    ) -> None:
         self.objective = objective
+        self.many = many
         self._solve = solve
         self._say = say
         self._traffic = {} if known is None else {known.objective: PlannedTraffic.of(known)}
@@ -91,7 +96,7 @@ def plans_for(
         options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
         return solve(topology, demands, how.tunnels_per_pair, objective, options=options, finder=finder, source=source)
 
-    return Plans(how.objective or MAX_THROUGHPUT, solved, say)
+    return Plans(how.objective or MAX_THROUGHPUT, solved, say, _many(demands))
 
 
 def plans_from(
@@ -112,19 +117,31 @@ def plans_from(
         options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
         return Planner(plan.topology, tunnels, demands, name, options=options, source=source).plan()
 
-    return Plans(plan.objective, solved, say, plan)
+    return Plans(plan.objective, solved, say, _many(demands), plan)
+
+
+def _many(demands: Sequence[Demand]) -> int | None:
+    return None if parts_for(demands) is None else len(demands)
 
 
 def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
     """Return each scheme with its plan: that of the user's objective, or of the objective that the scheme needs.
 
-    Schemes that came by default and whose objective cannot protect any pair are left out, which is noted.
+    Schemes that came by default are left out, which is noted, if their objective cannot protect any pair, or if they
+    solve one program for very many demands.
 
     Raises:
         OptionError: a scheme that the user named has no plan, or an option is not that of the objective.
     """
     found: list[Contender] = []
+    slow = _slow(how) if plans.many is not None else frozenset()
+    if slow:
+        names = " and ".join(each.name for each in how.found() if each.name in slow)
+        problem = f"{names} left out: one program for all {plans.many:,} demands takes long"
+        say((f"{problem}; ", Setting("schemes"), " chooses the schemes"))
     for each in how.found():
+        if each.name in slow:
+            continue
         solver = WarmThroughput()
         scheme = each.model(solver, SchemeOptions(SPLITS[how.split], new_tunnels=how.new_tunnels))
         try:
@@ -139,6 +156,14 @@ def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
         solver.begin_with(mine.tunnels.incidence, mine.capacity, mine.demand)
         found.append(Contender(scheme, mine))
     return found
+
+
+def _slow(how: Rerouting) -> frozenset[str]:
+    """Return the schemes that solve programs for all demands, if nothing asks for them."""
+    if how.schemes is not None:
+        return frozenset()
+    asked = {FFC: how.protect is not None, "recompute": how.new_tunnels}
+    return frozenset(name for name, by_option in asked.items() if not by_option)
 
 
 def _option_of(scheme: Scheme, how: Rerouting, objective: str, error: UnsoundError) -> Setting:

@@ -157,9 +157,10 @@ def waiting(transport: Transport, plans: Sequence[Plan], ports: CreditPorts, hos
 
 
 def _paths(plan: Plan) -> Iterable[tuple[str, ...]]:
-    """Return the ways of all tunnels that the network has."""
+    """Return the ways of all tunnels whose links the network has in both directions."""
     ways = {tunnel.nodes for tunnel in plan.tunnels}
-    return {way for way in ways if all(plan.topology.has_link(*hop) for hop in pairwise(way))}
+    has_link = plan.topology.has_link
+    return {way for way in ways if all(has_link(a, b) and has_link(b, a) for a, b in pairwise(way))}
 
 
 def _there_and_back(plan: Plan, nodes: tuple[str, ...], ports: CreditPorts) -> float:

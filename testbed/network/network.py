@@ -54,6 +54,7 @@ from testbed.network.names import bridge_name, host_interface, host_name, port_n
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import PortCounters, QueueCounters, read_all_queue_counters, read_queue_counters
 from testbed.network.queues import htb_commands, interface_rate_commands, tag_filter_commands
+from testbed.network.this_machine import ThisMachine
 
 _T = TypeVar("_T")
 
@@ -290,7 +291,7 @@ class Network:
 
     @cached_property
     def _cables(self) -> BfdCables:
-        machine = _ThisMachine(self.ovs)
+        machine = ThisMachine(self.ovs)
         return BfdCables(lambda _: machine, lambda session: ends_of(session, self.bridge))
 
     @cached_property
@@ -397,18 +398,3 @@ class Network:
 
 def _flat(parts: Iterable[list[_T]]) -> list[_T]:
     return [item for part in parts for item in part]
-
-
-class _ThisMachine:
-    """The machine of all emulated switches (`testbed.network.bfd.SwitchMachine`)."""
-
-    def __init__(self, ovs: Ovs) -> None:
-        self.vsctl = ovs.vsctl
-        self.appctl = ovs.appctl
-
-    def make_links(self, commands: Sequence[list[str]]) -> None:
-        run_batch("ip", commands)
-
-    def delete_links(self, names: Sequence[str]) -> None:
-        present = interfaces()
-        run_batch("ip", [["link", "delete", name] for name in names if name in present])

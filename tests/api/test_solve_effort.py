@@ -117,3 +117,15 @@ def test_what_if_solves_many_demands_in_parts_for_schemes_that_take_any_plan(
         assert "parts" not in capsys.readouterr().err
     found = kuijia.whatif("gscale", schemes="kuijia", sample=1)
     assert [each for each in found.notes if "2 parts" in each]
+
+
+def test_what_if_leaves_out_schemes_that_solve_one_program_for_many_demands_unless_they_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(effort, "PAIRS_OF_ONE_PROGRAM", 4)
+    found = kuijia.whatif("gscale", sample=1)
+    assert found.schemes == ("kuijia", "rescaling", "precomputed")
+    said = "ffc and recompute left out: one program for all 5 demands takes long; schemes chooses the schemes"
+    assert said in found.notes
+    assert "ffc" in kuijia.whatif("gscale", sample=1, protect=1).schemes
+    assert kuijia.whatif("gscale", sample=1, schemes="ffc,recompute").schemes == ("ffc", "recompute")

@@ -103,9 +103,15 @@ export function planDialogue(app) {
   };
   const withdraw = element(
     "button",
-    { type: "button", onclick: () => app.act("withdraw the plan", "DELETE", "api/plan") },
+    { type: "button", onclick: (event) => withdrawPlan(app, event.target.closest("dialog")) },
     "Withdraw the plan in force",
   );
   const fields = [field("File of kuijia solve", file), element("p", { className: "note" }, "It is verified first."), element("p", {}, withdraw)];
   return dialogue("Plan", fields, submit, { verb: "Verify and apply" });
+}
+
+async function withdrawPlan(app, box) {
+  const reason = await app.tryTo("DELETE", "api/plan");
+  setText(box.querySelector(".problem"), reason);
+  if (!reason) box.close();
 }

@@ -23,7 +23,6 @@ export class Drawing {
     this.box = box;
     this.lab = lab;
     this.palette = palette;
-    this.queues = new Map(lab.queues.map((each) => [each.queue, each]));
     this.unit = unitFor(Math.max(0, ...lab.links.map((each) => each.capacity)));
     this.#cy = cytoscape({
       container: box,
@@ -70,7 +69,7 @@ export class Drawing {
     this.sizes = sizes(this.lab.nodes.length, this.lab.links.length, width, height);
     const at = places(this.lab.nodes, width, height);
     cy.batch(() => {
-      cy.style(styleSheet(this.palette, this.sizes));
+      cy.style(styleSheet(this.palette, this.sizes, this.#gaugeColours()));
       this.lab.nodes.forEach((node, number) => this.#node(node.name).position(at[number]));
       cy.edges(".direction").forEach((edge) => this.#place(edge, this.sizes.line / 2 + this.sizes.gap));
     });
@@ -79,6 +78,12 @@ export class Drawing {
     this.#placeTunnels();
     this.#drawn.clear();
     if (this.#view) this.update(this.#view);
+  }
+
+  /** Return two colours for each queue, and two for free capacity: what changes are only the places between them. */
+  #gaugeColours() {
+    const queues = this.lab.queues.map((queue) => queueColour(queue, this.palette));
+    return [...queues, this.palette.free].flatMap((colour) => [colour, colour]);
   }
 
   recolour(palette) {
@@ -130,27 +135,21 @@ export class Drawing {
     const id = `${link.id} from ${direction.from}`;
     const capacity = this.#capacity(link.id);
     const step = this.#steps.get(id) ?? 1;
-    const colours = [];
+    const rates = new Map(direction.queues.map((load) => [load.queue, load.rate]));
     const stops = [];
     let filled = 0;
     let total = 0;
-    for (const load of direction.queues) {
-      const share = step * Math.round((100 * load.rate) / capacity / step);
-      total += load.rate;
-      if (!share) continue;
-      const colour = queueColour(this.queues.get(load.queue) ?? { role: "normal" }, this.palette);
-      colours.push(colour, colour);
-      stops.push(`${filled}%`, `${Math.min(100, filled + share)}%`);
-      filled = Math.min(100, filled + share);
+    for (const queue of this.lab.queues) {
+      const load = rates.get(queue.queue) ?? 0;
+      const until = Math.min(100, filled + step * Math.round((100 * load) / capacity / step));
+      stops.push(`${filled}%`, `${until}%`);
+      filled = until;
+      total += load;
     }
-    if (filled < 100) {
-      colours.push(this.palette.free, this.palette.free);
-      stops.push(`${filled}%`, "100%");
-    }
-    this.#once(id, `${link.up} ${colours} ${stops}`, (_, edge) => {
-      edge.toggleClass("down", !link.up);
-      edge.style({ "line-gradient-stop-colors": colours, "line-gradient-stop-positions": stops });
-    });
+    stops.push(`${filled}%`, "100%");
+    const gauge = stops.join(" ");
+    this.#once(`up ${id}`, link.up, (up) => this.#cy.getElementById(id).toggleClass("down", !up));
+    this.#once(id, gauge, (_, edge) => edge.style("line-gradient-stop-positions", gauge));
     if (!this.sizes?.rates) return;
     const cutLabel = direction.from === this.#ends(link.id).a ? "✕" : "";
     const loadLabel = total > 0 ? this.unit.show(total) : "";

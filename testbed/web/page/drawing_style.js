@@ -1,7 +1,8 @@
 // Style of the drawing, in the style sheets of Cytoscape.js.
 
-/** Return the style sheet for these colours and sizes. */
-export function styleSheet(palette, size) {
+/** Return the style sheet for these colours and sizes; `gauge` has the colours of the stops of all gauges. */
+export function styleSheet(palette, size, gauge) {
+  const empty = gauge.map((_, place) => (place < gauge.length - 1 ? "0%" : "100%"));
   return [
     {
       selector: "node",
@@ -38,8 +39,8 @@ export function styleSheet(palette, size) {
       style: {
         width: size.line,
         "line-fill": "linear-gradient",
-        "line-gradient-stop-colors": `${palette.free} ${palette.free}`,
-        "line-gradient-stop-positions": "0% 100%",
+        "line-gradient-stop-colors": gauge.join(" "),
+        "line-gradient-stop-positions": empty.join(" "),
         "font-size": size.font - 1,
         "font-family": "system-ui, sans-serif",
         color: palette.muted,

@@ -15,7 +15,7 @@ export class LinksTable {
     this.can = lab.actions.includes("links") && !lab.view_only;
     this.roles = new Map(lab.queues.map((each) => [each.queue, each]));
     const titles = lab.schemes.length > 1 ? lab.schemes.map((each) => `${schemeTitle(each)} `) : [""];
-    const loads = titles.flatMap((title) => [`${title}there`, `${title}back`]);
+    const loads = titles.flatMap((title) => (title ? [`${title}there`, `${title}back`] : ["There", "Back"]));
     const headings = ["Link", "Capacity", "State", ...loads, ...(this.can ? ["Action"] : [])];
     const { box: scroll, body } = scrollingTable("Links", headings);
     for (const link of lab.links) body.append(this.#row(link, act));

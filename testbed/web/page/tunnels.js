@@ -6,7 +6,8 @@ import { percent, unitFor } from "./quantities.js";
 const MEANINGS = {
   victim: "victim: its tunnel crosses a failed link or node",
   direct: "direct: shares a link with a victim's new tunnel",
-  untouched: "untouched: neither",
+  indirect: "indirect: shares a link with a direct one",
+  untouched: "untouched: none of these",
 };
 
 export class Tunnels {

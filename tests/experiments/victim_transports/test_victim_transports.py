@@ -15,11 +15,13 @@ from experiments.victim_transports.cases import OF_CREDITS, Case, Choice, Condit
 from experiments.victim_transports.run import named_transport, outcome
 from kuijia.cli.main import main
 from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.queue_layouts import LAYOUTS
+from kuijia_base.errors import UnsoundError
 from simulator.packet.credited import FlashPass
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp
 from simulator.planned.credit_classes import VictimCredits
-from simulator.planned.events import Cut, Timing
+from simulator.planned.events import Cut, Replace, Timing
 from simulator.planned.network import Physical
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
@@ -71,6 +73,24 @@ def test_a_transport_by_credits_shares_a_plan_with_tcp() -> None:
     ]
     results = PlanRun(diamond(), PipelineOptions(switch_schemes()[0]), traffic, Physical(host_rate=100.0)).run(2.0)
     assert (results.windows.goodput_rates[0] > 30).all()
+
+
+def test_a_plan_is_replaced_under_a_transport_by_credits() -> None:
+    traffic = [SiteFlows.of([("a", "d")], named_transport("flashpass"), slot=0, limit=80.0)]
+    events = [Replace(1.0, diamond((0.0, 1.0, 0.0)))]
+    run = PlanRun(diamond((1.0,)), PipelineOptions(KUIJIA), traffic, Physical(host_rate=100.0), events=events)
+    windows = run.run(2.0, window=0.5).windows
+    assert windows.goodput_rates[1:, 0].min() > 60
+    by_c = run.run(2.5)
+    assert by_c.windows.queue_sent[0, by_c.output("a", "c")].sum() > 0
+
+
+def test_credits_need_a_layout_with_one_class_and_one_kind_of_queues() -> None:
+    flows = {name: SiteFlows.of([("a", "d")], named_transport(name)) for name in ("flashpass", "expresspass")}
+    with pytest.raises(UnsoundError, match="layout four has 2 classes of traffic"):
+        PlanRun(diamond(), PipelineOptions(KUIJIA, layout=LAYOUTS["four"]), [flows["flashpass"]])
+    with pytest.raises(UnsoundError, match="need different queues"):
+        PlanRun(diamond(), PipelineOptions(KUIJIA), [*flows.values()])
 
 
 @pytest.mark.parametrize("service", list(VictimCredits))

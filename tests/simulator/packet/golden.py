@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator
-from dataclasses import astuple, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,6 +30,9 @@ from simulator.packet.topologies import LeafSpine
 from simulator.packet.transports import Congestion, ConstantRate, Packets, Tcp
 
 FILE = Path(__file__).with_name("golden.json")
+
+_LATER = {"reordered"}
+"""Results that did not exist when the digests were taken."""
 
 _FIFO = Fifo(30_000, Threshold(9_000))
 
@@ -71,8 +74,9 @@ def digest(simulation: Simulation) -> str:
         numbers = [totals.made, totals.arrived, totals.dropped, totals.lost, totals.data_arrived, totals.in_flight]
         found.update(np.array([*numbers, simulation.unfinished], np.int64).tobytes())
         results = (simulation.flow_results(), simulation.link_results(), simulation.flow_states())
-        for column in (column for result in results for column in astuple(result)):
-            found.update(np.ascontiguousarray(column).tobytes())
+        for name, column in (item for result in results for item in vars(result).items()):
+            if name not in _LATER:
+                found.update(np.ascontiguousarray(column).tobytes())
     for column in simulation.probes():
         found.update(np.ascontiguousarray(column).tobytes())
     return found.hexdigest()[:16]

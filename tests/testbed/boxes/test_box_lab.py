@@ -16,6 +16,7 @@ from te_solver.topology_file import load_topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.lab import Lab
+from testbed.lab.lab_flows import FlowWish
 from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.traffic.hash_probe import probe_marks_seen_by
@@ -67,6 +68,28 @@ def test_links_between_boxes_carry_their_capacity_in_strict_order(lab: Lab, plan
     found = lab.calibrate()
     assert [(link.source, link.target) for link in found] == [link.ends for link in plan.topology.links]
     assert all(link.fault(tolerance=0.05) is None for link in found)
+
+
+def test_counters_flows_and_nodes_are_those_of_any_lab(lab: Lab) -> None:
+    counted = lab.counters()
+    assert counted["faults"] == []
+    assert len(counted["queues"]) == 10 * len(lab.network.layout.queues)
+    flow = lab.flows.start(FlowWish("s1", "s4", "udp", 2.0, 100))
+
+    def arrives() -> bool:
+        lab.flows.measure()
+        return (flow.goodput or 0.0) > 1.5
+
+    wait_until(arrives, "the flow arrives")
+    lab.flows.watch_marks(5.0)
+    assert flow.mark is not None
+    queues = [each for each in lab.counters()["queues"] if (each["switch"], each["queue"]) == ("s1", "normal")]
+    assert sum(each["sent_bytes"] for each in queues) > 100_000
+    lab.flows.stop(flow.name)
+    assert lab.fail_node("s3").links == (("s3", "s1"), ("s3", "s4"))
+    assert [tunnel["nodes"] for tunnel in lab.status()["tunnels"] if not tunnel["alive"]] == [["s1", "s3", "s4"]]
+    lab.heal_node("s3")
+    assert lab.counters()["tunnels_dead"] == []
 
 
 def test_a_remote_failure_is_noticed_by_the_boxes_themselves(lab: Lab, plan: Plan) -> None:

@@ -62,7 +62,8 @@ def test_clients_are_served_side_by_side_and_watchers_see_it_all(lab: Path) -> N
         assert longest < 2.0  # for two requests; an update takes longer
 
     assert ask(lab, "fail", node="s2")["links"] == [["s2", "s1"], ["s2", "s4"]]
-    assert until(lambda: [each["path_id"] for each in ask(lab, "status")["tunnels"] if not each["alive"]])
+    assert not all(each["alive"] for each in ask(lab, "status")["tunnels"])
+    assert until(lambda: [event for event in events if event["kind"] == "group"])
     with pytest.raises(LabRefusedError, match="node s2 is down"):
         ask(lab, "heal", a="s1", b="s2")
     ask(lab, "heal", node="s2")
