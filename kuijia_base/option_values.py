@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from kuijia_base.errors import quoted
@@ -85,3 +86,14 @@ def different_ones(
         return found
 
     return chosen
+
+
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
+
+
+def picture_path(text: str) -> Path:
+    """Return the path of a picture to be drawn, whose suffix tells its format."""
+    path = Path(text)
+    if path.suffix not in PICTURE_SUFFIXES:
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a name that ends in {', '.join(PICTURE_SUFFIXES)}")
+    return path

@@ -14,9 +14,18 @@ from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_deman
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
 from kuijia_base.errors import KuijiaError
+from kuijia_base.extras import require_installed
 from kuijia_base.json_document import read_json
 from kuijia_base.manifest import describe_computation
-from kuijia_base.option_values import different_ones, positive_number, positive_rate, whole_number
+from kuijia_base.option_values import (
+    PICTURE_SUFFIXES,
+    different_ones,
+    picture_path,
+    positive_number,
+    positive_rate,
+    whole_number,
+)
+from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.plan import Plan
 from te_solver.topology import Topology
@@ -78,6 +87,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="after a finding, look for the shortest sequence of faults that shows one, in at most this many more runs",
     )
     parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report to this file, as JSON")
+    suffixes = ", ".join(PICTURE_SUFFIXES)
+    parser.add_argument("--plot", type=picture_path, metavar="FILE", help=f"draw the run into this file: {suffixes}")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -87,8 +98,11 @@ def run(args: argparse.Namespace) -> int:
     tables = pipeline_options(words)
     tables.wired(topology)
     drawn = _faults(args, topology)
-    if args.output is not None:
-        require_writable(args.output)
+    if args.plot is not None:
+        require_installed(LIBRARY, "--plot")
+    for path in (args.output, args.plot):
+        if path is not None:
+            require_writable(path)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from testbed.chaos.report import report_json, report_text  # noqa: PLC0415  # needs Linux, as the rest
@@ -119,6 +133,10 @@ def run(args: argparse.Namespace) -> int:
     document = report_json(result, topology.name, args.seed, windows, describe_computation(began, time.time() - began))
     if args.output is not None:
         write_bytes(args.output, json.dumps(document, indent=1).encode() + b"\n")
+    if args.plot is not None:
+        from testbed.chaos.picture import chaos_picture  # noqa: PLC0415  # slow to import, and not always installed
+
+        write_bytes(args.plot, chaos_picture(document, args.plot.suffix))
     print(json.dumps(document) if args.json else report_text(result))
     if INTERRUPTED in result.errors:
         return _INTERRUPTED_STATUS

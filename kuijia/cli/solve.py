@@ -13,9 +13,9 @@ from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, planned
 from kuijia.api.spelling import typed, typed_options
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
-from kuijia_base.errors import InputError, quoted
+from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
-from kuijia_base.option_values import whole_number
+from kuijia_base.option_values import PICTURE_SUFFIXES, picture_path, whole_number
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
@@ -28,8 +28,6 @@ from te_solver.tunnels import Weight
 
 _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
-
-_PICTURES = (".png", ".svg", ".pdf")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -82,9 +80,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
     parser.add_argument(
         "--plot",
-        type=_picture,
+        type=picture_path,
         metavar="FILE",
-        help=f"draw the network with utilisations, into a file that ends in {', '.join(_PICTURES)}",
+        help=f"draw the network with utilisations, into a file that ends in {', '.join(PICTURE_SUFFIXES)}",
     )
 
 
@@ -138,10 +136,3 @@ def _require_usable(args: argparse.Namespace) -> None:
         if any(path.resolve() == other.resolve() for other in taken):
             raise InputError(path, "", "is used twice by this command", "a different file")
         taken.append(path)
-
-
-def _picture(text: str) -> Path:
-    path = Path(text)
-    if path.suffix not in _PICTURES:
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected a name that ends in {', '.join(_PICTURES)}")
-    return path

@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import asdict
 from typing import Any
 
+from te_solver.formats.notes import counted
 from testbed.chaos.faults import KINDS, faults_to_json
 from testbed.chaos.oracle import OVERLOAD, Finding, Windows
 from testbed.chaos.run import ChaosResult
@@ -61,9 +62,9 @@ def report_text(result: ChaosResult) -> str:
     bad = sum(finding.loss.packets for finding in result.lost_without_excuse)
     longest = max((loss.last - loss.first for loss in result.losses), default=0.0)
     lines = [
-        f"{kinds.total()} faults in {result.seconds:.0f} s: "
+        f"{counted(kinds.total(), 'fault')} in {result.seconds:.0f} s: "
         + ", ".join(f"{count} {kind}" for kind, count in sorted(kinds.items())),
-        f"{sent:,} probes of {len(result.flows)} flows; {lost:,} lost, {bad:,} of them without an excuse",
+        f"{sent:,} probes of {counted(len(result.flows), 'flow')}; {lost:,} lost, {bad:,} of them without an excuse",
         f"longest gap {longest * 1000:.0f} ms",
     ]
     if result.timeline.overloaded:

@@ -18,6 +18,7 @@ LATE = {
     "experiments/whatif/html_report.py": "matplotlib",
     "kuijia_base/metrics/exposition.py": "prometheus_client",
     "te_solver/plan_picture.py": "matplotlib",
+    "testbed/chaos/picture.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",
     "testbed/web/app.py": "starlette",
     "testbed/web/server.py": "uvicorn",

@@ -1,0 +1,51 @@
+"""The report on a run names what was lost without an excuse, and its picture shows it."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.chaos.faults import CUT, FLAP_DOWN, Fault
+from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows
+from testbed.chaos.picture import chaos_picture
+from testbed.chaos.probes import ProbeCount
+from testbed.chaos.report import report_json, report_text
+from testbed.chaos.run import ChaosResult
+from testbed.chaos.timeline import Span, Timeline
+
+
+@pytest.fixture
+def result() -> ChaosResult:
+    flow = ProbeFlow(0, "s1", "s4", 0, ("s1", "s4"))
+    bad, excused = Loss(0, 112.5, 112.6, 50), Loss(0, 110.0, 110.01, 5)
+    return ChaosResult(
+        faults=(Fault(10.0, CUT, ("s1", "s4"), 2.0),),
+        flows=(flow,),
+        counts=(ProbeCount(0, 1000, 945, 0, 3),),
+        losses=(excused, bad),
+        timeline=Timeline((Span(CUT, ("s1", "s4"), 110.0, 112.0), Span(FLAP_DOWN, ("s1", "s2"), 111.0, 111.1))),
+        began=100.0,
+        seconds=20.0,
+        lost_without_excuse=(Finding(flow, bad, ("cut s1-s4",)),),
+        tables=(),
+        leaks=(),
+        errors=(),
+    )
+
+
+def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResult) -> None:
+    text = report_text(result)
+    assert "1 fault in 20 s: 1 cut" in text
+    assert "1,000 probes of 1 flow; 55 lost, 50 of them without an excuse" in text
+    line = "FINDING  12.500 s: s1>s4 class 0 by s1-s4 lost 50 in 100 ms; broken then: cut s1-s4"
+    assert line in text
+    assert text.endswith("failed")
+
+
+def test_the_picture_tells_excused_gaps_from_findings(result: ChaosResult) -> None:
+    pytest.importorskip("matplotlib")
+    document = report_json(result, "fig1", 1, Windows(), {})
+    assert not document["passed"]
+    svg = chaos_picture(document, ".svg").decode()
+    assert "excused: 1" in svg
+    assert "without an excuse: 1" in svg
+    assert "fig1: 1 fault, 1,000 probes, 50 lost without an excuse" in svg
