@@ -121,5 +121,6 @@ def run(args: argparse.Namespace) -> int:
     pipeline_options(words).wired(plan.topology)  # and so are a bad layout and a wiring of other switches
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
     options.update(drain=args.drain, reoptimise=args.reoptimise)
+    tls = tls_files(args)
     options.update(outlet_options(args), **binding_option(args), **_peer_options(args))
-    run_application(APPLICATION, args.host, args.port, options, tls_files(args))
+    run_application(APPLICATION, args.host, args.port, options, tls)

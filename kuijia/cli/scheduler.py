@@ -69,5 +69,6 @@ def run(args: argparse.Namespace) -> int:
     switches = len(centre.wiring.topology.nodes)
     if switches >= _MANY_SWITCHES:
         print(f"preparing the tables of {switches:,} switches", file=sys.stderr, flush=True)
+    tls = tls_files(args)
     given = {**asdict(options), **outlet_options(args), **binding_option(args)}
-    run_application(APPLICATION, args.host, args.port, given, tls_files(args))
+    run_application(APPLICATION, args.host, args.port, given, tls)

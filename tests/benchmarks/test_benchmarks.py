@@ -70,6 +70,7 @@ def test_every_benchmark_is_registered() -> None:
         "install",
         "verify",
         "flow-maxmin",
+        "live-lab",
         "fig4-full",
         "packet-growth",
         "packet-two-cores",
