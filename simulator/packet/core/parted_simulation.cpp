@@ -229,6 +229,7 @@ FlowRecord PartedSimulation::record(std::size_t number) const {
         all.dropped_packets += of.dropped_packets;
         all.marked_packets += of.marked_packets;
         all.reordered += of.reordered;
+        all.next_number = std::max(all.next_number, of.next_number);
         all.retransmitted += of.retransmitted;
         all.timeouts += of.timeouts;
         all.recoveries += of.recoveries;
