@@ -29,12 +29,14 @@ _NO_SYNC = (errno.EINVAL, errno.ENOTSUP)
 
 
 @contextmanager
-def partial_beside(target: Path, write: Callable[[Path], object], suffix: str = "") -> Iterator[Path]:
+def partial_beside(
+    target: Path, write: Callable[[Path], object], suffix: str = "", mode: int | None = None
+) -> Iterator[Path]:
     """Yield the path of a file beside `target` that `write` has filled; it is removed after the block.
 
     Its name contains the process id (for `remove_partial_files`) and cannot be guessed; a file that exists there is
     never opened. It has the mode of the target and, if permitted, the owner; without a target the mode
-    that the umask allows. Its content is flushed to the disk.
+    that the umask allows; with `mode`, that one from the start. Its content is flushed to the disk.
 
     Raises:
         OSError: the file cannot be created or written.
@@ -42,10 +44,10 @@ def partial_beside(target: Path, write: Callable[[Path], object], suffix: str = 
     name = f".{target.name[:_NAME_KEPT]}.{secrets.token_hex(8)}.{os.getpid()}.partial{suffix}"
     beside = target.with_name(name)
     try:
-        former = target.stat()
+        former = target.stat() if mode is None else None
     except FileNotFoundError:
         former = None
-    file = os.open(beside, _CREATE, 0o666 if former is None else 0o600)
+    file = os.open(beside, _CREATE, 0o600 if former is not None else 0o666 if mode is None else mode)
     try:
         try:
             write(beside)

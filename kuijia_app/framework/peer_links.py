@@ -13,8 +13,11 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
+from kuijia_app.framework.certificate_names import may_be_controller, uris_shown
 from kuijia_app.framework.listening import address_of, cannot_listen
 from kuijia_app.framework.tls import TlsFiles
+from kuijia_base.errors import InputError
+from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 Address = tuple[str, int]
 
@@ -45,7 +48,8 @@ class PeerLinks:
     ) -> None:
         """Start to listen; raises InputError if that is not possible."""
         self._received = received
-        self._tls = tls
+        self._server = None if tls is None else _followed(tls, _server)
+        self._client = None if tls is None else _followed(tls, _client)
         self._changed = threading.Condition()
         self._latest: Message | None = None
         self._number = 0
@@ -113,22 +117,52 @@ class PeerLinks:
             self._places.release()
 
     def _as_server(self, plain: socket.socket) -> socket.socket:
-        if self._tls is None:
+        if self._server is None:
             return plain
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.verify_mode = ssl.CERT_REQUIRED
-        return _loaded(context, self._tls).wrap_socket(plain, server_side=True)
+        return _with_controller(self._server().wrap_socket(plain, server_side=True))
 
     def _as_client(self, plain: socket.socket) -> socket.socket:
-        if self._tls is None:
+        if self._client is None:
             return plain
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-        context.check_hostname = False  # a certificate of the authority is what makes a peer
-        return _loaded(context, self._tls).wrap_socket(plain)
+        return _with_controller(self._client().wrap_socket(plain))
 
 
-def _loaded(context: ssl.SSLContext, tls: TlsFiles) -> ssl.SSLContext:
+def _with_controller(connection: ssl.SSLSocket) -> ssl.SSLSocket:
+    """Return the connection; raises OSError if the other side is no controller by its certificate."""
+    if not may_be_controller(uris_shown(connection.getpeercert())):
+        connection.close()
+        raise OSError("its certificate is not that of a controller")
+    return connection
+
+
+def _followed(tls: TlsFiles, context: Callable[[], ssl.SSLContext]) -> FollowedTls:
+    """Return the settings of one side; raises InputError if the files are not usable."""
+
+    def make(passphrase: Passphrase | None) -> ssl.SSLContext:
+        return _loaded(context(), tls, passphrase)
+
+    try:
+        return FollowedTls([tls.key, tls.certificate, tls.ca], make)
+    except OSError as error:
+        raise InputError(
+            tls.certificate, "", f"not usable for TLS: {error}", "a key and certificates in PEM"
+        ) from error
+
+
+def _server() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _client() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False  # a certificate of the authority is what makes a peer
+    return context
+
+
+def _loaded(context: ssl.SSLContext, tls: TlsFiles, passphrase: Passphrase | None) -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(tls.certificate, tls.key)
+    context.load_cert_chain(tls.certificate, tls.key, passphrase)
     context.load_verify_locations(tls.ca)
     return context

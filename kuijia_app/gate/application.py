@@ -28,7 +28,7 @@ class Application:
         is_known: returns True if it has a switch with this datapath id; any thread may call it.
         backlog: returns the number of events that wait for it.
         report: takes a name, a datapath id and details for its event log.
-        binding: the certificates that may use each datapath id; None allows all that the authority has signed.
+        binding: see `binding.may_use`.
         reads_packets: True if packets that switches send to the controller are passed on; else they are dropped.
     """
 

@@ -1,13 +1,14 @@
-"""Reads from a file which certificates may use which datapath ids."""
+"""Decides which certificates may use which datapath ids, by their names and by a file of fingerprints."""
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from kuijia_app.framework.certificate_names import allowed_ids
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import read_text
 
@@ -46,6 +47,20 @@ def load_binding(path: Path) -> Binding:
     if not found:
         raise InputError(path, "", "binds no datapath id", _EXPECTED)
     return {datapath_id: frozenset(fingerprints) for datapath_id, fingerprints in found.items()}
+
+
+def may_use(datapath_id: int, fingerprint: str | None, uris: Iterable[str], binding: Binding | None) -> bool:
+    """Return True if the switch with this certificate may use a datapath id.
+
+    A certificate that names datapath ids is good for no others. With a `binding`, an id in it needs one of its
+    certificates, and any other id needs a certificate that names it.
+    """
+    allowed = allowed_ids(uris)
+    if allowed is not None and datapath_id not in allowed:
+        return False
+    if binding is None:
+        return True
+    return fingerprint in binding[datapath_id] if datapath_id in binding else allowed is not None
 
 
 def _datapath_id(path: Path, number: int, word: str) -> int:

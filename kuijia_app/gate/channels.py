@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import ssl
+from collections.abc import Sequence
 from typing import Protocol
 
+from kuijia_app.framework.certificate_names import uris_shown
 from kuijia_app.gate.errors import RefusedError
+from kuijia_base.followed_tls import Passphrase
 
 _PIECE = 64 * 1024
 
@@ -22,6 +25,11 @@ class Channel(Protocol):
     @property
     def fingerprint(self) -> str | None:
         """SHA-256 of the certificate that the other side has shown, in lower-case hexadecimal digits."""
+        ...
+
+    @property
+    def uris(self) -> Sequence[str]:
+        """URIs in this certificate."""
         ...
 
     def received(self, data: bytes) -> bytes:
@@ -41,6 +49,7 @@ class PlainChannel:
 
     is_open = True
     fingerprint = None
+    uris: Sequence[str] = ()
 
     def received(self, data: bytes) -> bytes:
         return data
@@ -63,6 +72,10 @@ class TlsChannel:
     def fingerprint(self) -> str | None:
         certificate = self._tls.getpeercert(binary_form=True) if self.is_open else None
         return None if certificate is None else hashlib.sha256(certificate).hexdigest()
+
+    @property
+    def uris(self) -> Sequence[str]:
+        return uris_shown(self._tls.getpeercert()) if self.is_open else ()
 
     def received(self, data: bytes) -> bytes:
         if self._is_over:
@@ -97,7 +110,13 @@ def _failed(error: ssl.SSLError) -> RefusedError:
     return RefusedError("TLS failed", (error.reason or "no reason").lower().replace("_", " "))
 
 
-def server_context(key: str, certificate: str, authority: str | None, ciphers: str | None = None) -> ssl.SSLContext:
+def server_context(
+    key: str,
+    certificate: str,
+    authority: str | None,
+    ciphers: str | None = None,
+    passphrase: Passphrase | None = None,
+) -> ssl.SSLContext:
     """Return the settings for switches that connect by TLS; they must show a certificate of `authority` unless None.
 
     Raises:
@@ -105,7 +124,7 @@ def server_context(key: str, certificate: str, authority: str | None, ciphers: s
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.options |= ssl.OP_NO_RENEGOTIATION
-    context.load_cert_chain(certificate, key)
+    context.load_cert_chain(certificate, key, passphrase)
     if authority is not None:
         context.verify_mode = ssl.CERT_REQUIRED
         context.load_verify_locations(authority)

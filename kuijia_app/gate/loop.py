@@ -46,14 +46,15 @@ def _end(error: Exception) -> NoReturn:
 class Loop:
     """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS only.
 
-    The loop calls `turned` after each turn, at least ten times a second, and `failed` to end the process.
+    `tls` returns the settings for a new connection. The loop calls `turned` after each turn, at least ten times a
+    second, and `failed` to end the process.
     """
 
     def __init__(
         self,
         listening: Iterable[socket.socket],
         reception: Reception,
-        tls: ssl.SSLContext | None = None,
+        tls: Callable[[], ssl.SSLContext] | None = None,
         limits: Limits = LIMITS,
         turned: Callable[[], None] = lambda: None,
         failed: Callable[[Exception], NoReturn] = _end,
@@ -163,7 +164,7 @@ class Loop:
         self._reception.make_room(_ROOM, now)
 
     def _take_in(self, connected: socket.socket, address: tuple[Any, ...], now: float) -> None:
-        channel = PlainChannel() if self._tls is None else TlsChannel(self._tls)
+        channel = PlainChannel() if self._tls is None else TlsChannel(self._tls())
         wire = Wire(connected, channel, self._readiness.poller, self._hurry, time.monotonic, self._limits)
         self._reception.arrived(Peer(wire, address, now, self._limits), now)
 
@@ -175,6 +176,8 @@ class Loop:
     def _tick(self, now: float) -> None:
         self._next_tick = now + _TICK
         self._reception.tend(now)
+        if self._tls is not None:
+            self._tls()  # so that faults of changed files are logged before the next connection
         for listener in self._listeners.values():
             listener.watch(reads=True)
         self._unfinished = {

@@ -12,6 +12,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.gate.admission import Admission, Verdict
 from kuijia_app.gate.application import Application
+from kuijia_app.gate.binding import may_use
 from kuijia_app.gate.datapath import GatedDatapath
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import Frame
@@ -189,9 +190,9 @@ class Reception:
             self._admit(peer, now)
 
     def _require_bound(self, peer: Peer, datapath_id: int, now: float) -> None:
-        binding = self._application.binding
-        if binding is not None and peer.wire.fingerprint not in binding.get(datapath_id, ()):
-            shown = peer.wire.fingerprint or "none"
+        fingerprint = peer.wire.fingerprint
+        if not may_use(datapath_id, fingerprint, peer.wire.uris, self._application.binding):
+            shown = fingerprint or "none"
             self._report(event_log.SWITCH_UNBOUND, peer, datapath_id, now, certificate=shown)
             raise RefusedError("its certificate is not bound to its datapath id", f"SHA-256 {shown}")
 

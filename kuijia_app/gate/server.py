@@ -23,6 +23,7 @@ from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
 from kuijia_app.gate.reception import Reception
 from kuijia_base.errors import InputError
+from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 DEFAULT_PORTS: Final = (6653, 6633)
 """The ports of OpenFlow, new and old, on which the frameworks listen by default."""
@@ -52,7 +53,7 @@ def stand_before(
         interval, unanswered = options.echo_request_interval, options.maximum_unreplied_echo_requests
         reception = Reception(application, now, interval, unanswered, limits)
         try:
-            return Loop(_listening_sockets(), reception, _tls_context(), limits, app.gate_turned, app.gate_failed)
+            return Loop(_listening_sockets(), reception, _tls(), limits, app.gate_turned, app.gate_failed)
         except InputError as error:
             # The frameworks would print a traceback.
             print(f"error: {error}", file=sys.stderr)  # noqa: T201
@@ -88,12 +89,17 @@ def _listening_sockets() -> list[Any]:
     return sockets
 
 
-def _tls_context() -> ssl.SSLContext | None:
+def _tls() -> FollowedTls | None:
     options = cfg.CONF
     if not _uses_tls():
         return None
+    files = options.ctl_privkey, options.ctl_cert, options.ca_certs
+
+    def make(passphrase: Passphrase | None) -> ssl.SSLContext:
+        return server_context(*files, options.ciphers, passphrase)
+
     try:
-        return server_context(options.ctl_privkey, options.ctl_cert, options.ca_certs, options.ciphers)
+        return FollowedTls([file for file in files if file is not None], make)
     except OSError as error:
         problem = f"not usable for TLS: {error}"
         raise InputError(

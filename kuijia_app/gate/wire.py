@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Final, Protocol
 
@@ -73,6 +73,12 @@ class Wire:
         """See `Channel.fingerprint`."""
         with self._lock:
             return self._channel.fingerprint
+
+    @property
+    def uris(self) -> Sequence[str]:
+        """See `Channel.uris`."""
+        with self._lock:
+            return self._channel.uris
 
     @property
     def unsent(self) -> int:

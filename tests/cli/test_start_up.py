@@ -12,6 +12,7 @@ import pytest
 from kuijia.cli.verbs import VERBS, load_verb
 
 SLOW = {
+    "cryptography",
     "cvxpy",
     "distributed",
     "eventlet",

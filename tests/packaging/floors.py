@@ -17,6 +17,7 @@ ROOMS = {
     "kuijia_app.tables": "kuijia_base te_solver",
     "kuijia_app.framework": "kuijia_base",
     "kuijia_app.gate": "kuijia_base kuijia_app.framework",
+    "kuijia_app.pki": "kuijia_base kuijia_app.framework",
     "kuijia_app.control": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate",
     "kuijia_app.proof": "kuijia_base te_solver kuijia_app.tables kuijia_app.control.liveness",
     "kuijia_app.rehearsal": (

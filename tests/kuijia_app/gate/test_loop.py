@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -19,6 +20,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.framework.seam import app_manager, handler
 from kuijia_app.gate.application import Application
+from kuijia_app.gate.binding import Binding
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
@@ -36,6 +38,8 @@ class House:
 
     limits: Limits = LIMITS
     backlog: int = 0
+    tls: Callable[[], ssl.SSLContext] | None = None
+    binding: Binding | None = None
     passed: list[tuple[str, Any]] = field(default_factory=list)
     reports: list[tuple[str, dict[str, object]]] = field(default_factory=list)
 
@@ -43,10 +47,13 @@ class House:
         listening = listen(socket.AF_INET, ("127.0.0.1", 0))
         self.port = listening.getsockname()[1]
         application = Application(
-            KNOWN.__contains__, lambda: self.backlog, lambda name, _, details: self.reports.append((name, details))
+            KNOWN.__contains__,
+            lambda: self.backlog,
+            lambda name, _, details: self.reports.append((name, details)),
+            self.binding,
         )
         reception = Reception(application, time.monotonic(), 0.2, 10, self.limits)
-        self._loop = Loop([listening], reception, limits=self.limits)
+        self._loop = Loop([listening], reception, self.tls, self.limits)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)
         self._thread.start()

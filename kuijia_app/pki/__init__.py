@@ -1,0 +1,1 @@
+"""Keys and certificates by which controllers, switches and web servers identify themselves."""
