@@ -61,8 +61,8 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
             The plan with the path ids that the switches now use.
 
         Raises:
-            TestbedError: the controller died or gave the plan up (the message says why), or it takes longer than
-                `timeout` seconds and is withdrawn; the previous plan stays in force.
+            TestbedError: the controller died, stands by or gave the plan up (the message says why), or it takes longer
+                than `timeout` seconds and is withdrawn; the previous plan stays in force.
         """
         if self._process is None or not self.is_alive:
             raise TestbedError("the controller is dead: the switches cannot be updated")
@@ -73,6 +73,8 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
         refused: list[str] = []
 
         def has_ended(events: list[Event]) -> bool:
+            if any(event["event"] == event_log.ROLE_YIELDED for event in events[known:]):
+                raise TestbedError("the controller stands by: it no longer updates the switches")
             mine = [event for event in events[known:] if event.get("update") == name]
             refused.extend(event["reason"] for event in mine if event["event"] == event_log.UPDATE_REFUSED)
             return bool(refused) or any(event["event"] == event_log.UPDATE_DONE for event in mine)

@@ -157,16 +157,18 @@ class ControllerSet(ControllerLog):
         return self.acting.programmed_switches() if self.has_acting else []
 
     def update(self, plan: Plan) -> Plan:
-        """Have the one that acts follow a plan, as `ControllerProcess.update`."""
-        return self._require_acting().update(plan)
+        """Have the one that acts follow a plan, as `ControllerProcess.update`; if another acts then, that one."""
+        while True:
+            asked = self._require_acting()
+            try:
+                return asked.update(plan)
+            except TestbedError:
+                if asked.is_alive and asked is self.acting:
+                    raise
 
     def withdraw_update(self) -> None:
         """Ask for the end of the update under way; has no effect if none acts."""
         self.acting.withdraw_update()
-
-    def hand_over(self) -> None:
-        """Ask the one that acts to let another one act."""
-        self._require_acting().hand_over()
 
     def _require_acting(self) -> ControllerProcess:
         if not self.wait_for(lambda _: self.has_acting, _TAKEOVER_TIMEOUT):

@@ -9,6 +9,7 @@ import pytest
 
 from kuijia_app.framework import event_log
 from kuijia_base.errors import InputError
+from te_solver.plan import Plan
 from testbed.chaos.probes import PORT, ProbeRun, choose_probes
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
@@ -90,6 +91,8 @@ class Member:
         self.log: list[dict[str, Any]] = []
         self.is_alive = False
         self.pid = None
+        self.successor: Member | None = None
+        self.dies = self.refuses = False
 
     def start(self) -> None:
         self.log.clear()
@@ -103,6 +106,17 @@ class Member:
 
     def programmed_switches(self) -> list[str]:
         return [event["switch"] for event in self.log if event["event"] == event_log.SWITCH_READY]
+
+    def update(self, plan: Plan) -> Plan:
+        if self.successor is not None:
+            if self.dies:
+                self.kill()
+            else:
+                self.say(9.0, event_log.ROLE_YIELDED, reason="a peer acts")
+            self.successor.say(9.0, event_log.ROLE_TAKEN, generation=9)
+        if self.successor is not None or self.refuses:
+            raise TestbedError("the plan is not followed")
+        return plan
 
     def say(self, at: float, event: str, **details: object) -> None:
         self.log.append({"time": at, "event": event, **details})
@@ -174,3 +188,22 @@ def test_connections_of_one_that_stands_by_are_not_told(members: list[Member], c
     second.kill()
     with pytest.raises(TestbedError, match=r"^all controllers have died$"):
         controllers.wait_until_ready(["s1"], 0.0)
+
+
+@pytest.mark.parametrize("dies", [True, False])
+def test_an_update_goes_on_with_the_controller_that_acts_then(
+    members: list[Member], controllers: ControllerSet, *, dies: bool
+) -> None:
+    first, second = members
+    first.say(1.0, event_log.ROLE_TAKEN, generation=1)
+    first.dies, first.successor = dies, second
+    plan = motivation_plan()
+    assert controllers.update(plan) is plan
+    assert (first.is_alive, acting(controllers)) == (not dies, second)
+    second.refuses = True
+    with pytest.raises(TestbedError, match=r"^the plan is not followed$"):
+        controllers.update(plan)
+    first.kill()
+    second.kill()
+    with pytest.raises(TestbedError, match=r"^all controllers have died$"):
+        controllers.update(plan)
