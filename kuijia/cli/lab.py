@@ -38,6 +38,7 @@ from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Topology
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
+from testbed.lab.lab_options import require_possible_controllers
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
 from testbed.machine.commands import find_program, search_path
@@ -63,6 +64,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="time between two packets of a BFD session, with --liveness bfd (default: %(default)s ms)",
     )
     up.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
+    up.add_argument(
+        "--controllers",
+        type=int,
+        choices=[1, 2],
+        default=1,
+        help="number of controllers; of two, one acts and the other stands by (default: %(default)s)",
+    )
     up.add_argument(
         "--capacity",
         type=positive_rate,
@@ -96,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def _up(args: argparse.Namespace) -> int:
     if args.web:
         lab_web.require_packages()
+    require_possible_controllers(args.controllers, args.framework)
     topology = read_topology(args)
     demands = read_demands(args, topology)
     words = option_words(args)
@@ -114,6 +123,7 @@ def _up(args: argparse.Namespace) -> int:
     options["slot_count"] = options.pop("slots")
     options["tunnels_per_pair"] = args.tunnels
     options["demand_factor"] = _factor(topology, args.capacity)
+    options["controllers"] = args.controllers
     options["metrics"] = "" if args.metrics is None else str(args.metrics)
     status = start_lab(Order(plan_to_json(plan), options), _say)
     if args.json:
@@ -186,6 +196,7 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
         f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {switches} connected",
+        *_member_lines(controller),
         *down,
         "",
         _link_table(status["links"]),
@@ -205,6 +216,15 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
         parts.append(f"{at} {error['event']}: {said}")
     hosts = [(host["node"], host["address"]) for host in status["hosts"]]
     return [*parts, "", TextTable((("host", "address"), *hosts), left=(0, 1))]
+
+
+def _member_lines(controller: Mapping[str, Any]) -> list[str]:
+    """Return a line about each of several controllers."""
+    return [
+        f"controller {member['number']}: "
+        + ("dead" if member["pid"] is None else f"process {member['pid']}, {'acts' if member['acts'] else 'stands by'}")
+        for member in controller.get("members", ())
+    ]
 
 
 def _link_table(links: Sequence[Mapping[str, Any]]) -> TextTable:

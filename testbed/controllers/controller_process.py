@@ -13,22 +13,11 @@ from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.controller_log import ControllerLog
 from testbed.machine.errors import TestbedError
 
 UPDATE_TIMEOUT = 30.0
 _WITHDRAWAL_TIMEOUT = 10.0
-_ERRORS = (
-    event_log.SWITCH_ERROR,
-    event_log.SWITCH_UNFIT,
-    event_log.SWITCH_UNKNOWN,
-    event_log.SWITCH_DUPLICATE,
-    event_log.SWITCH_UNBOUND,
-    event_log.SWITCH_DROPPED,
-    event_log.ROLE_LOST,
-    event_log.PORT_DAMPED,
-    event_log.UPDATE_REFUSED,
-    event_log.FAILURE,
-)
 
 
 @dataclass(frozen=True)
@@ -39,7 +28,7 @@ class Peers:
     others: tuple[str, ...]
 
 
-class ControllerProcess(ApplicationProcess):
+class ControllerProcess(ApplicationProcess, ControllerLog):
     """The controller of a plan.
 
     Attributes:
@@ -65,21 +54,6 @@ class ControllerProcess(ApplicationProcess):
         self._metrics = metrics
         self.peers: Peers | None = None
 
-    def unfit_switches(self) -> set[str]:
-        """Return the switches that are not programmed because they are not the plan's or refused their tables."""
-        states = (*SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED)
-        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in states}
-        return {switch for switch, state in last.items() if state not in SWITCH_STATES}
-
-    def tunnels_told_dead(self) -> set[int]:
-        """Return the path ids of the tunnels that the controller has reported dead to an ingress."""
-        told = {
-            (event["ingress"], event["path_id"]): event["alive"]
-            for event in self.events()
-            if event["event"] == event_log.TUNNEL_LIVENESS
-        }
-        return {path_id for (_, path_id), alive in told.items() if not alive}
-
     def update(self, plan: Plan, timeout: float = UPDATE_TIMEOUT) -> Plan:
         """Replace the plan file and have the controller follow it; return when the old plan is gone from the switches.
 
@@ -87,8 +61,8 @@ class ControllerProcess(ApplicationProcess):
             The plan with the path ids that the switches now use.
 
         Raises:
-            TestbedError: the controller died or gave the plan up (the message says why), or it takes longer than
-                `timeout` seconds and is withdrawn; the previous plan stays in force.
+            TestbedError: the controller died, stands by or gave the plan up (the message says why), or it takes longer
+                than `timeout` seconds and is withdrawn; the previous plan stays in force.
         """
         if self._process is None or not self.is_alive:
             raise TestbedError("the controller is dead: the switches cannot be updated")
@@ -99,6 +73,8 @@ class ControllerProcess(ApplicationProcess):
         refused: list[str] = []
 
         def has_ended(events: list[Event]) -> bool:
+            if any(event["event"] == event_log.ROLE_YIELDED for event in events[known:]):
+                raise TestbedError("the controller stands by: it no longer updates the switches")
             mine = [event for event in events[known:] if event.get("update") == name]
             refused.extend(event["reason"] for event in mine if event["event"] == event_log.UPDATE_REFUSED)
             return bool(refused) or any(event["event"] == event_log.UPDATE_DONE for event in mine)
@@ -128,10 +104,6 @@ class ControllerProcess(ApplicationProcess):
         """Send the process a signal."""
         if self._process is not None:
             self._process.send_signal(number)
-
-    def errors(self) -> list[Event]:
-        """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
-        return [event for event in self.events() if event["event"] in _ERRORS]
 
     def _known_switches(self) -> set[str]:
         return {event["switch"] for event in self.events() if event["event"] in SWITCH_STATES}

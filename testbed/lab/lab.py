@@ -16,13 +16,13 @@ from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
-from te_solver.plan_file import save_plan
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
+from testbed.lab.lab_controllers import controllers_of, ports_of
 from testbed.lab.lab_cuts import Cuts
 from testbed.lab.lab_flows import LabFlows
-from testbed.lab.lab_options import LabOptions
+from testbed.lab.lab_options import LabOptions, require_possible_controllers
 from testbed.lab.lab_state import OVS_DIED, counters, full_state
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
@@ -60,7 +60,7 @@ class Lab:
         self._run: RunDirectory
         self._network: LabNetwork
         self._flows: LabFlows
-        self._controller: ControllerProcess
+        self._controller: LabController
         self._cuts: Cuts
         self._sessions: tuple[BfdSession, ...] = ()
         self._rates = QueueRates(time.monotonic)
@@ -94,12 +94,12 @@ class Lab:
         return self._network
 
     @property
-    def controller(self) -> ControllerProcess:
+    def controller(self) -> LabController:
         return self._controller
 
     @property
     def listening_port(self) -> int:
-        """TCP port at which the controller waits for switches."""
+        """TCP port at which the controller waits for switches, the first one if there are several."""
         return self._ground.listening.port
 
     def start(self) -> None:
@@ -110,6 +110,9 @@ class Lab:
                 queues or interval; nothing is left behind.
         """
         tables = pipeline_options(self.options.words)
+        require_possible_controllers(self.options.controllers, self.options.framework)
+        if self.options.controllers > 1 and not isinstance(self._ground, Emulation):
+            raise InputError("option", "controllers", "boxes have one controller", "1, or an emulated network")
         if self.options.liveness == "bfd":
             require_possible_interval(self.options.bfd_interval_ms)
         self._ground.require(self._report)
@@ -239,12 +242,13 @@ class Lab:
         self._controller.kill()
 
     def kill_controller(self) -> None:
-        """End the controller as a crash would; the switches keep their tables."""
-        self._controller.kill()
+        """End the controller that acts as a crash would; the switches keep their tables."""
+        controller = self._controller
+        (controller.acting if isinstance(controller, ControllerSet) else controller).kill()
 
     def restart_controller(self) -> None:
-        """End the controller as a crash would and start another; return when it has programmed all switches."""
-        self._controller.kill()
+        """End the controller that acts as a crash would and start it again; return when all switches are programmed."""
+        self.kill_controller()
         self._controller.start()
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
@@ -273,20 +277,16 @@ class Lab:
         return {"lab": self._run.lab_id, "namespace_pid": self.emulated_network.host(node).namespace_pid}
 
     def _start_controller(self, started: ExitStack) -> None:
-        plan_file = self._run.path / "plan.json"
-        save_plan(self.plan, plan_file)
-        options = self.options
-        self._report(f"starting the controller ({options.framework}, {options.scheme})")
-        self._controller = ControllerProcess(
-            self._run.path,
-            plan_file,
-            options.words,
-            options.framework,
-            self._ground.listening,
-        )
+        options, listening = self.options, self._ground.listening
+        several = "the controller" if options.controllers == 1 else f"{options.controllers} controllers"
+        self._report(f"starting {several} ({options.framework}, {options.scheme})")
+        self._controller = controllers_of(self.plan, options, self._run.path, listening)
         started.callback(self._controller.stop)
         self._controller.start()
-        self._network.connect(self._ground.listening.port)
+        if options.controllers == 1:
+            self._network.connect(listening.port)
+        else:
+            self.emulated_network.connect(*ports_of(options, listening))
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def _keep_sessions_of(self, plan: Plan) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from kuijia_app.tables.options import Form, OptionWords, Tagging
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_base.errors import InputError
 from testbed.controllers.application_process import Framework
 from testbed.network.bfd import DEFAULT_INTERVAL_MS
 from testbed.network.network_options import NetworkOptions
@@ -23,6 +24,7 @@ class LabOptions:
         tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
         pipeline: the form of the flow entries: "single" or "decomposed".
         framework: of the controller.
+        controllers: number of them; one acts, the others stand by.
         liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
         bfd_interval_ms: time between two packets of a BFD session.
         tunnels_per_pair: in the plan, and in plans solved for other demands.
@@ -38,6 +40,7 @@ class LabOptions:
     tagging: str = Tagging.MPLS.value
     pipeline: str = Form.SINGLE.value
     framework: Framework = "os-ken"
+    controllers: int = 1
     liveness: str = "controller"
     bfd_interval_ms: int = DEFAULT_INTERVAL_MS
     tunnels_per_pair: int = 3
@@ -51,3 +54,11 @@ class LabOptions:
         """Options of the controller."""
         words = (self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
         return OptionWords(*words, self.wiring)
+
+
+def require_possible_controllers(number: int, framework: str) -> None:
+    """Raise InputError if there cannot be as many controllers under this framework."""
+    if number < 1:
+        raise InputError("option", "controllers", f"{number}", "1 or more")
+    if number > 1 and framework != "os-ken":
+        raise InputError("option", "controllers", f"{number} under {framework}, which runs no pair", "1, or os-ken")

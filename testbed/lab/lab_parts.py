@@ -8,7 +8,7 @@ from typing import Protocol
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_set import LabController
 from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions
 from testbed.network.lab_network import LabNetwork
@@ -29,7 +29,7 @@ class LabParts(Protocol):
     def network(self) -> LabNetwork: ...
 
     @property
-    def controller(self) -> ControllerProcess: ...
+    def controller(self) -> LabController: ...
 
     @property
     def flows(self) -> LabFlows: ...

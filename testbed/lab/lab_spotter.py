@@ -33,9 +33,11 @@ _QUEUES_EVERY, _MARKS_EVERY = 5, 25
 _MARK_SECONDS = 0.5
 _LISTED_TUNNELS = 3
 _READY, _GONE = "is connected and programmed", "has lost its connection to the controller"
-_PLAN_TEXTS = {
-    event_log.UPDATE_STARTED: "the controller rolls out a new plan",
-    event_log.UPDATE_LIVE: "every ingress follows the new plan",
+_TEXTS: Mapping[str, tuple[Kind, str]] = {
+    event_log.UPDATE_STARTED: ("plan", "the controller rolls out a new plan"),
+    event_log.UPDATE_LIVE: ("plan", "every ingress follows the new plan"),
+    event_log.ROLE_TAKEN: ("controller", "controller {controller} acts from now on"),
+    event_log.ROLE_YIELDED: ("controller", "controller {controller} stands by from now on: {reason}"),
 }
 _TOLD_BY_OTHERS = (event_log.UPDATE_DONE, event_log.PORT_STATUS, event_log.SWITCH_NOT_OURS)
 CONTROLLER_DIED = "the controller has died: nobody reacts to failures beyond a tunnel's first link"
@@ -166,8 +168,9 @@ class Spotter:
                 return None
             (self._ready.add if ready else self._ready.discard)(switch)
             return "controller", f"switch {switch} {_READY if ready else _GONE}"
-        if name in _PLAN_TEXTS:
-            return "plan", _PLAN_TEXTS[name]
+        if name in _TEXTS:
+            kind, text = _TEXTS[name]
+            return kind, text.format_map(event)
         if name == event_log.UPDATE_REFUSED:
             return "plan", f"the update was given up: {event.get('reason', 'no reason')}"
         if name in _TOLD_BY_OTHERS:

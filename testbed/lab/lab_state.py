@@ -13,6 +13,7 @@ from typing import Any
 
 from kuijia_app.tables.bfd import BfdSession
 from te_solver.plan import Plan
+from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.faults import Faults
 from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
@@ -35,6 +36,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
     links_up = _links_up(lab, faults)
     has_ovs, sessions = _switches(lab, faults)
     dead = dead_tunnels(lab, plan, links_up, sessions)
+    members = {"members": controller.describe()} if isinstance(controller, ControllerSet) else {}
     return {
         "lab": lab.directory.name,
         "topology": topology.name,
@@ -49,6 +51,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
             "pid": controller.pid,
             "switches": controller.programmed_switches(),
             "errors": controller.errors(),
+            **members,
         },
         "nodes_down": list(lab.nodes_down),
         "links": [
@@ -142,6 +145,9 @@ def _links_up(lab: LabParts, faults: Faults) -> dict[frozenset[str], bool]:
 
 def _switches(lab: LabParts, faults: Faults) -> tuple[bool, Sessions]:
     """Return whether the switches' software runs, and the BFD sessions."""
+    if isinstance(lab.controller, ControllerSet):
+        for number in lab.controller.dead:
+            faults.add(f"controller {number} is dead")
     sessions: Sessions = {}
     if not lab.network.is_alive:
         faults.insert(0, OVS_DIED)

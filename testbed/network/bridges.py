@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -65,12 +66,17 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
 
 
 def controller_arguments(
-    bridge: Bridge, port: int, host: str = "127.0.0.1", protocol: Literal["tcp", "ssl"] = "tcp"
+    bridge: Bridge,
+    port: int,
+    host: str = "127.0.0.1",
+    protocol: Literal["tcp", "ssl"] = "tcp",
+    others: Sequence[int] = (),
 ) -> list[str]:
-    """Return the arguments of one `ovs-vsctl` that connects the bridge to a controller."""
-    controller = f"@{bridge.name}-controller"
-    return [
-        *("--", "set", "Bridge", bridge.name, f"controller={controller}"),
-        *("--", f"--id={controller}", "create", "Controller", f'target="{protocol}:{host}:{port}"'),
-        f"inactivity_probe={_INACTIVITY_PROBE_MS}",
-    ]
+    """Return the arguments of one `ovs-vsctl` that connects the bridge to a controller, and to others beside it."""
+    name = f"@{bridge.name}-controller"
+    names = [name, *(f"{name}-{number}" for number in range(2, len(others) + 2))]
+    arguments = ["--", "set", "Bridge", bridge.name, f"controller={','.join(names)}"]
+    for each, its_port in zip(names, (port, *others), strict=True):
+        arguments += ["--", f"--id={each}", "create", "Controller", f'target="{protocol}:{host}:{its_port}"']
+        arguments.append(f"inactivity_probe={_INACTIVITY_PROBE_MS}")
+    return arguments

@@ -127,18 +127,18 @@ class Network:
             self._set_up_queues()
             self._undo = undo.pop_all()
 
-    def connect(self, controller_port: int) -> None:
-        """Connect all switches to the controller at this TCP port of 127.0.0.1, which should already listen.
+    def connect(self, controller_port: int, *others: int) -> None:
+        """Connect all switches to the controllers at these TCP ports of 127.0.0.1, which should already listen.
 
         A switch whose attempt fails tries again after 1, 2, 4 and then every 8 seconds: Open vSwitch 3.1 ignores its
         setting `max_backoff`.
         """
-        self.connect_each(dict.fromkeys(self.topology.nodes, controller_port))
+        self.connect_each(dict.fromkeys(self.topology.nodes, controller_port), others)
 
-    def connect_each(self, ports: Mapping[str, int]) -> None:
-        """Connect each switch to its own TCP port of 127.0.0.1, in place of what it was connected to."""
+    def connect_each(self, ports: Mapping[str, int], others: Sequence[int] = ()) -> None:
+        """Connect each switch to its own TCP port of 127.0.0.1 and to others, in place of what it was connected to."""
         pairs = zip(self.topology.nodes, self._bridges, strict=True)
-        self.ovs.vsctl(*_flat(controller_arguments(bridge, ports[switch]) for switch, bridge in pairs))
+        self.ovs.vsctl(*_flat(controller_arguments(bridge, ports[switch], others=others) for switch, bridge in pairs))
 
     def stop(self) -> None:
         """End the hosts' programs and remove everything; has no effect if nothing was started."""

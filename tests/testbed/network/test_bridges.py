@@ -39,3 +39,11 @@ def test_a_bridge_that_hears_nothing_of_its_controller_asks_whether_it_is_there(
         "set Bridge s10 controller=@s10-controller",
         '--id=@s10-controller create Controller target="tcp:127.0.0.1:6653" inactivity_probe=5000',
     ]
+
+
+def test_a_bridge_is_connected_to_several_controllers() -> None:
+    assert commands(controller_arguments(BRIDGE, 6653, others=[6654])) == [
+        "set Bridge s10 controller=@s10-controller,@s10-controller-2",
+        '--id=@s10-controller create Controller target="tcp:127.0.0.1:6653" inactivity_probe=5000',
+        '--id=@s10-controller-2 create Controller target="tcp:127.0.0.1:6654" inactivity_probe=5000',
+    ]

@@ -1,0 +1,48 @@
+"""Conclusions from the event log of a controller, or from those of several."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from kuijia_app.framework import event_log
+from testbed.controllers.application_process import SWITCH_STATES, Event
+
+_ERRORS = (
+    event_log.SWITCH_ERROR,
+    event_log.SWITCH_UNFIT,
+    event_log.SWITCH_UNKNOWN,
+    event_log.SWITCH_DUPLICATE,
+    event_log.SWITCH_UNBOUND,
+    event_log.SWITCH_DROPPED,
+    event_log.ROLE_LOST,
+    event_log.PORT_DAMPED,
+    event_log.UPDATE_REFUSED,
+    event_log.FAILURE,
+)
+
+
+class ControllerLog(ABC):
+    """Something that has events of controllers."""
+
+    @abstractmethod
+    def events(self) -> list[Event]:
+        """Return all events so far, oldest first."""
+
+    def unfit_switches(self) -> set[str]:
+        """Return the switches that are not programmed because they are not the plan's or refused their tables."""
+        states = (*SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED)
+        last = {event["switch"]: event["event"] for event in self.events() if event["event"] in states}
+        return {switch for switch, state in last.items() if state not in SWITCH_STATES}
+
+    def tunnels_told_dead(self) -> set[int]:
+        """Return the path ids of the tunnels that the controller has reported dead to an ingress."""
+        told = {
+            (event["ingress"], event["path_id"]): event["alive"]
+            for event in self.events()
+            if event["event"] == event_log.TUNNEL_LIVENESS
+        }
+        return {path_id for (_, path_id), alive in told.items() if not alive}
+
+    def errors(self) -> list[Event]:
+        """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
+        return [event for event in self.events() if event["event"] in _ERRORS]

@@ -1,0 +1,190 @@
+"""Several controllers of the same switches as processes: one acts, the others stand by."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+from kuijia_app.framework import event_log
+from te_solver.plan import Plan
+from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Event, Framework
+from testbed.controllers.controller_log import ControllerLog
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.machine.errors import TestbedError
+
+_POLL_INTERVAL = 0.005
+_TAKEOVER_TIMEOUT = 10.0
+"""Seconds that a request waits for a controller that acts; a takeover takes one second (docs/pair.md)."""
+
+
+class ControllerSet(ControllerLog):
+    """Controllers that are peers of each other, used like one of them.
+
+    The one that acts is the one that took its role last, as its event log says. Several threads may use this.
+    """
+
+    def __init__(self, members: Sequence[ControllerProcess]) -> None:
+        """Make a set of controllers that have been given their peers and do not run yet."""
+        self.members = tuple(members)
+        self._reading = threading.Lock()
+        self._events: list[Event] = []
+        self._read = [0] * len(self.members)
+        self._acting_since: dict[int, float] = {}
+        self._acted_last = 0
+        self._unread = set(range(len(self.members)))
+        """Places of those whose logs do not exist yet, or are about to begin anew."""
+
+    @property
+    def framework(self) -> Framework:
+        return self.members[0].framework
+
+    @property
+    def is_alive(self) -> bool:
+        """True if one of them is."""
+        return any(member.is_alive for member in self.members)
+
+    @property
+    def acting(self) -> ControllerProcess:
+        """The one that acts; the one that acted last while none does."""
+        self.events()
+        return self.members[self._acted_last]
+
+    @property
+    def has_acting(self) -> bool:
+        """True if one of them acts."""
+        self.events()
+        return self._acted_last in self._acting_since and self.members[self._acted_last].is_alive
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the one that acts."""
+        return self.acting.pid
+
+    @property
+    def dead(self) -> list[int]:
+        """Numbers, from 1, of those that are dead."""
+        return [number for number, member in enumerate(self.members, 1) if not member.is_alive]
+
+    def describe(self) -> list[dict[str, Any]]:
+        """Return number, process and role of each as JSON data."""
+        acting = self.acting if self.has_acting else None
+        return [
+            {"number": number, "pid": member.pid, "acts": member is acting}
+            for number, member in enumerate(self.members, 1)
+        ]
+
+    def start(self) -> None:
+        """Start those that do not run; return when they listen. Raises TestbedError if one does not."""
+        for place, member in enumerate(self.members):
+            if not member.is_alive:
+                self.events()
+                with self._reading:
+                    self._unread.add(place)
+                    self._read[place] = 0
+                    self._acting_since.pop(place, None)
+                member.start()
+                with self._reading:
+                    self._unread.discard(place)
+
+    def wait_until_ready(self, switches: Iterable[str], timeout: float = START_TIMEOUT) -> None:
+        """Wait until one acts and every switch has acknowledged all of its tables to it.
+
+        Raises:
+            TestbedError: all controllers died, a switch refused a message, or it takes longer than `timeout` seconds.
+        """
+        wanted, known = set(switches), len(self._events)
+
+        def all_ready(events: list[Event]) -> bool:
+            for event in events[known:]:
+                if event["event"] == event_log.SWITCH_ERROR:
+                    raise TestbedError(
+                        f"switch {event['switch']} refused a message of the controller: {event['error']}"
+                    )
+                if event["event"] == event_log.SWITCH_UNFIT:
+                    raise TestbedError(f"switch {event['switch']} {event['problem']}")
+            return self.has_acting and wanted.issubset(self.acting.programmed_switches())
+
+        if not self.wait_for(all_ready, timeout):
+            missing = sorted(wanted.difference(self.programmed_switches()))
+            raise TestbedError(f"no controller has programmed {', '.join(missing)} within {timeout:g} s")
+
+    def wait_for(
+        self, condition: Callable[[list[Event]], bool], timeout: float, interval: float = _POLL_INTERVAL
+    ) -> bool:
+        """Return True if `condition` holds for the events within `timeout` seconds, looking at them every `interval`.
+
+        Raises:
+            TestbedError: all controllers died first.
+        """
+        deadline = time.monotonic() + timeout
+        while not condition(self.events()):
+            if not self.is_alive:
+                raise TestbedError("all controllers have died")
+            if time.monotonic() > deadline:
+                return False
+            time.sleep(interval)
+        return True
+
+    def events(self) -> list[Event]:
+        """Return the events of all, each with the number of its controller, in the order in which they were read.
+
+        What one that stands by knows of its connections is left out. An event keeps its place when a controller is
+        started again.
+        """
+        with self._reading:
+            new = [each for place in range(len(self.members)) for each in self._new_events(place)]
+            self._events.extend(sorted(new, key=lambda event: float(event["time"])))
+            if self._acting_since:
+                alive = [place for place in self._acting_since if self.members[place].is_alive]
+                self._acted_last = max(alive or self._acting_since, key=self._acting_since.__getitem__)
+            return list(self._events)
+
+    def _new_events(self, place: int) -> Iterator[Event]:
+        events = [] if place in self._unread else self.members[place].events()
+        new, self._read[place] = events[self._read[place] :], len(events)
+        for event in new:
+            if event["event"] == event_log.ROLE_TAKEN:
+                self._acting_since[place] = event["time"]
+            elif event["event"] == event_log.ROLE_YIELDED:
+                self._acting_since.pop(place, None)
+            if event["event"] not in SWITCH_STATES or place in self._acting_since:
+                yield {**event, "controller": place + 1}
+
+    def programmed_switches(self) -> list[str]:
+        """Return the switches that have acknowledged their tables to the one that acts."""
+        return self.acting.programmed_switches() if self.has_acting else []
+
+    def update(self, plan: Plan) -> Plan:
+        """Have the one that acts follow a plan, as `ControllerProcess.update`; if another acts then, that one."""
+        while True:
+            asked = self._require_acting()
+            try:
+                return asked.update(plan)
+            except TestbedError:
+                if asked.is_alive and asked is self.acting:
+                    raise
+
+    def withdraw_update(self) -> None:
+        """Ask for the end of the update under way; has no effect if none acts."""
+        self.acting.withdraw_update()
+
+    def _require_acting(self) -> ControllerProcess:
+        if not self.wait_for(lambda _: self.has_acting, _TAKEOVER_TIMEOUT):
+            raise TestbedError(f"no controller acts after {_TAKEOVER_TIMEOUT:g} s")
+        return self.acting
+
+    def kill(self) -> None:
+        """End all of them at once."""
+        for member in self.members:
+            member.kill()
+
+    def stop(self) -> None:
+        """Terminate all of them, by force if necessary."""
+        for member in self.members:
+            member.stop()
+
+
+LabController = ControllerProcess | ControllerSet
+"""What a lab has: one controller, or several."""

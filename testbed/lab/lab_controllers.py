@@ -1,0 +1,40 @@
+"""The controllers of a lab: one, or several that are peers of each other, with files of their own."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from te_solver.plan import Plan
+from te_solver.plan_file import save_plan
+from testbed.controllers.application_process import Listening
+from testbed.controllers.controller_process import ControllerProcess, Peers
+from testbed.controllers.controller_set import ControllerSet, LabController
+from testbed.lab.lab_options import LabOptions
+
+
+def ports_of(options: LabOptions, listening: Listening) -> list[int]:
+    """Return the ports where the controllers wait for switches; they wait for each other at as many that follow."""
+    return [listening.port + place for place in range(options.controllers)]
+
+
+def controllers_of(plan: Plan, options: LabOptions, folder: Path, listening: Listening) -> LabController:
+    """Return the controllers, which do not run yet; several have a subfolder each."""
+    if options.controllers == 1:
+        return _controller(plan, options, folder, listening)
+    ports = ports_of(options, listening)
+    addresses = [f"{listening.host}:{port + len(ports)}" for port in ports]
+    members = []
+    for place, port in enumerate(ports):
+        own_folder = folder / f"controller-{place + 1}"
+        own_folder.mkdir()
+        member = _controller(plan, options, own_folder, replace(listening, port=port))
+        member.peers = Peers(addresses[place], tuple(addresses[:place] + addresses[place + 1 :]))
+        members.append(member)
+    return ControllerSet(members)
+
+
+def _controller(plan: Plan, options: LabOptions, folder: Path, listening: Listening) -> ControllerProcess:
+    plan_file = folder / "plan.json"
+    save_plan(plan, plan_file)
+    return ControllerProcess(folder, plan_file, options.words, options.framework, listening)
