@@ -104,6 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def _up(args: argparse.Namespace) -> int:
     if args.web:
         lab_web.require_packages()
+        lab_web.tls_pair(args)  # refused before the lab is started
     require_possible_controllers(args.controllers, args.framework)
     topology = read_topology(args)
     demands = read_demands(args, topology)

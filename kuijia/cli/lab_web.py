@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from te_solver.topology import Topology
     from testbed.web.backend import Backend
     from testbed.web.server import Link
+    from testbed.web.tls import TlsPair
 
 PORT = 8400
 LOOPBACK = "127.0.0.1"
@@ -114,10 +115,14 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="further name by which browsers may call the server, such as that of a reverse proxy; may be repeated",
     )
+    tls = parser.add_argument_group("TLS", "both or none: the server then speaks HTTPS only")
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")
+    tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="its certificate, as of `kuijia pki web`")
 
 
 def _web(args: argparse.Namespace) -> int:
     require_packages()
+    tls_pair(args)  # bad files are refused before long work
     kind = args.backend or ("flow" if args.topology is not None else "lab")
     backend = _lab(args) if kind == "lab" else _model(args, kind)
     return show(backend, args)
@@ -125,6 +130,7 @@ def _web(args: argparse.Namespace) -> int:
 
 def _replay(args: argparse.Namespace) -> int:
     require_packages()
+    tls_pair(args)
     # Slow to import: NumPy, which --help should not wait for.
     from testbed.web.experiment_recording import read_results  # noqa: PLC0415
     from testbed.web.recording import FILE_NAME, read_recording  # noqa: PLC0415
@@ -141,11 +147,26 @@ def show(backend: Backend, args: argparse.Namespace) -> int:
     from testbed.web.recording import Recorder  # noqa: PLC0415  # with the server, which an extra has
     from testbed.web.server import Serving, serve  # noqa: PLC0415  # an extra has it
 
-    folder = getattr(args, "record", None)
+    folder, tls = getattr(args, "record", None), tls_pair(args)
     with closing(backend), Recorder(folder) if folder is not None else nullcontext() as recorder:
-        serving = Serving(args.bind, args.port, tuple(args.host_name), getattr(args, "view", False), recorder)
+        view_only = getattr(args, "view", False)
+        serving = Serving(args.bind, args.port, tuple(args.host_name), view_only, recorder, tls=tls)
         serve(backend, serving, _announcement(args, backend.describe().name))
     return 0
+
+
+def tls_pair(args: argparse.Namespace) -> TlsPair | None:
+    """Return the files for HTTPS, None without; raises InputError if they cannot be used."""
+    from testbed.web.tls import TlsPair, follow  # noqa: PLC0415  # with the server
+
+    if (args.tls_key is None) != (args.tls_certificate is None):
+        missing = "--tls-key" if args.tls_key is None else "--tls-certificate"
+        raise InputError("option", missing, "is missing", "--tls-key and --tls-certificate together")
+    if args.tls_key is None:
+        return None
+    pair = TlsPair(args.tls_key, args.tls_certificate)
+    follow(pair)
+    return pair
 
 
 def _announcement(args: argparse.Namespace, name: str) -> Callable[[Link], None]:
@@ -159,8 +180,8 @@ def _announcement(args: argparse.Namespace, name: str) -> Callable[[Link], None]
             print("Ctrl-C ends it", file=sys.stderr, flush=True)
         if not ipaddress.ip_address(args.bind).is_loopback:
             reach = f"whoever reaches {args.bind} and has the link can do all that the page can"
-            clear = "and the link's token crosses the network in clear text"
-            print(f"note: --bind: {reach}, {clear}; `ssh -L` is safer", file=sys.stderr, flush=True)
+            clear = ", and the link's token crosses the network in clear text; `ssh -L` is safer"
+            print(f"note: --bind: {reach}{'' if link.is_encrypted else clear}", file=sys.stderr, flush=True)
 
     return announce
 

@@ -8,17 +8,20 @@ import ipaddress
 import secrets
 import signal
 import socket
+import ssl
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 
 import uvicorn
 
 from kuijia_base.errors import InputError
+from kuijia_base.followed_tls import FollowedTls
 from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
 from testbed.web.hub import Hub
 from testbed.web.recording import Recorder
+from testbed.web.tls import TlsPair, follow
 
 PORT = 8400
 LOOPBACK = "127.0.0.1"
@@ -42,6 +45,7 @@ class Serving:
         recorder: takes down what is shown.
         token: the secret of the link; a random one by default.
         stall: seconds after which a reader that does not read is dropped.
+        tls: private key and certificate for HTTPS; None serves HTTP.
     """
 
     address: str = LOOPBACK
@@ -51,6 +55,7 @@ class Serving:
     recorder: Recorder | None = None
     token: str = ""
     stall: float = STALL
+    tls: TlsPair | None = None
 
 
 @dataclass(frozen=True)
@@ -60,11 +65,16 @@ class Link:
     address: str
     port: int
     token: str
+    scheme: str = "http"
 
     @property
     def server(self) -> str:
         host = f"[{self.address}]" if ":" in self.address else self.address
-        return f"http://{host}:{self.port}/"
+        return f"{self.scheme}://{host}:{self.port}/"
+
+    @property
+    def is_encrypted(self) -> bool:
+        return self.scheme == "https"
 
     @property
     def url(self) -> str:
@@ -76,8 +86,9 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
     """Serve until a signal asks to end; `ready` receives the link once browsers can connect.
 
     Raises:
-        InputError: the address or port cannot be used.
+        InputError: the address, the port or the files for TLS cannot be used.
     """
+    followed = None if serving.tls is None else follow(serving.tls)
     token = serving.token or secrets.token_urlsafe(_TOKEN_BYTES)
     with contextlib.closing(_listener(serving.address, serving.port)) as listener:
         hub = Hub(backend, view_only=serving.view_only, recorder=serving.recorder)
@@ -99,10 +110,26 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_SECONDS_TO_END,
             h11_max_incomplete_event_size=64 * 1024,
+            ssl_keyfile=None if serving.tls is None else serving.tls.key,
+            ssl_certfile=None if serving.tls is None else serving.tls.certificate,
         )
+        if followed is not None:
+            _use(config, followed)
+        scheme = "http" if followed is None else "https"
         host = LOOPBACK if ipaddress.ip_address(serving.address).is_unspecified else serving.address
-        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token)), hub.close)
+        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token, scheme)), hub.close)
         asyncio.run(server.serve(sockets=[listener]))
+
+
+def _use(config: uvicorn.Config, followed: FollowedTls) -> None:
+    """Take the certificate of each connection from files that may change meanwhile."""
+
+    def choose(connection: ssl.SSLObject, _name: str | None, _context: ssl.SSLContext) -> None:
+        connection.context = followed()
+
+    config.load()
+    assert config.ssl is not None
+    config.ssl.sni_callback = choose
 
 
 class _Server(uvicorn.Server):

@@ -153,6 +153,12 @@ def test_ctrl_c_ends_it_cleanly_while_browsers_look_also_without_the_modules_of_
         (["web", "fig1", "fig1", "--bind", "192.0.2.1"], "error: --port: cannot listen on 192.0.2.1:8400 ("),
         (["web", "fig1", "fig1", "--schemes", "none"], "error: kuijia lab web: argument --schemes: 'none', expected"),
         (["web", "fig1", "fig1", "--schemes", "ffc"], "error: --schemes: found ffc, expected one for plans of the"),
+        (["web", "fig1", "fig1", "--tls-key", "a"], "error: option:--tls-certificate: is missing, expected --tls-key"),
+        (["replay", ".", "--tls-certificate", "a"], "error: option:--tls-key: is missing, expected --tls-key and"),
+        (
+            ["web", "fig1", "fig1", "--tls-key=a", "--tls-certificate=b"],
+            "error: b: not usable with the key a: [Errno 2]",
+        ),
         (["replay", "nothing"], "error: nothing: is no folder"),
         (["replay", "."], "error: .: no file has goodput over time"),
     ],
@@ -193,3 +199,8 @@ def test_an_address_that_others_reach_is_printed_with_what_it_means(
     said = capsys.readouterr()
     assert said.out == "gscale: http://127.0.0.1:8400/#token=secret\n"
     assert ("note: --bind: whoever reaches 0.0.0.0 and has the link" in said.err) == warns
+    assert ("in clear text" in said.err) == warns
+    _announcement(Namespace(json=False, bind=address), "gscale")(Link("127.0.0.1", 8400, "secret", "https"))
+    said = capsys.readouterr()
+    assert said.out == "gscale: https://127.0.0.1:8400/#token=secret\n"
+    assert "in clear text" not in said.err

@@ -1,0 +1,108 @@
+"""The live lab's server speaks HTTPS, and uses a renewed certificate without a restart."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import kuijia
+from kuijia_app.pki.folder import Folder
+from kuijia_app.pki.holders import Holder, Kind
+from kuijia_base.errors import InputError
+from kuijia_base.followed_tls import FollowedTls
+from testbed.web import server
+from testbed.web.server import Link, Serving, serve
+from testbed.web.tls import TlsPair, follow
+from tests.testbed.web.memory_backend import MemoryBackend
+
+DAYS = 10
+
+
+@pytest.fixture
+def keys(tmp_path: Path) -> Path:
+    folder = Folder(tmp_path)
+    folder.make_authority("authority", DAYS, force=False)
+    folder.make(Holder("page", Kind.WEB, ("localhost", "127.0.0.1")), DAYS, force=False)
+    return tmp_path
+
+
+def pair(keys: Path) -> TlsPair:
+    return TlsPair(keys / "page.key", keys / "page.pem")
+
+
+def while_served(keys: Path, act: Callable[[Link], None]) -> None:
+    """Run `act` on a thread while this one serves; the end of it ends the server."""
+    failures: list[BaseException] = []
+
+    def acting(link: Link) -> None:
+        try:
+            act(link)
+        except BaseException as error:  # noqa: BLE001  # raised again below
+            failures.append(error)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def ready(link: Link) -> None:
+        threading.Thread(target=acting, args=(link,)).start()
+
+    serve(MemoryBackend(), Serving(port=0, tls=pair(keys)), ready)
+    for failure in failures:
+        raise failure
+
+
+def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys: Path) -> None:
+    def act(link: Link) -> None:
+        assert link.url.startswith("https://127.0.0.1:")
+        assert kuijia.connect(link.url, ca=keys / "ca.pem").describe().name == "triangle"
+        for address, authority in ((link.url, None), (link.url.replace("https:", "http:"), None)):
+            with pytest.raises(kuijia.LabError):
+                kuijia.connect(address, ca=authority).describe()
+
+    while_served(keys, act)
+
+
+def test_a_renewed_certificate_is_shown_without_a_restart(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def followed(files: TlsPair) -> FollowedTls:
+        found = follow(files)
+        found._clock, found._next = lambda: now[0], 1.0
+        return found
+
+    monkeypatch.setattr(server, "follow", followed)
+    context = ssl.create_default_context(cafile=keys / "ca.pem")
+
+    def act(link: Link) -> None:
+        def shown(name: str) -> bytes | None:
+            plain = socket.create_connection((link.address, link.port))
+            with context.wrap_socket(plain, server_hostname=name) as connection:
+                return connection.getpeercert(binary_form=True)
+
+        def on_disk() -> bytes:
+            return ssl.PEM_cert_to_DER_cert((keys / "page.pem").read_text())
+
+        former = on_disk()
+        assert shown("localhost") == former
+        Folder(keys).renew(["page"], DAYS, DAYS, new_keys=True)
+        assert shown("localhost") == former
+        now[0] = 1.0
+        for name in ("localhost", "127.0.0.1"):  # clients name the server only if it has a name
+            assert shown(name) == on_disk() != former
+        renewed = on_disk()
+        (keys / "page.pem").write_text("broken")
+        now[0] = 2.0
+        assert shown("localhost") == renewed
+
+    while_served(keys, act)
+
+
+def test_unusable_files_are_refused_before_anything_listens(keys: Path) -> None:
+    with pytest.raises(InputError, match=r"ca\.pem: not usable with the key .*page\.key"):
+        follow(TlsPair(keys / "page.key", keys / "ca.pem"))
