@@ -136,6 +136,13 @@ def test_messages_that_nobody_reads_are_not_parsed(house: House) -> None:
         assert len(house.passed) == 6
 
 
+def test_a_role_reply_of_another_length_ends_the_connection(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        house.datapath()
+        switch.send(message(openflow.ROLE_REPLY, b"nonsense"))
+        assert switch.wait_until_ended()
+
+
 def test_what_a_parser_makes_of_a_message_ends_that_connection_alone(
     house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
