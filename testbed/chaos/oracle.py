@@ -167,26 +167,20 @@ def _was_down(path: Path, timeline: Timeline, start: float, end: float) -> bool:
     return any(frozenset(span.subject) in hops and span.overlaps(start, end) for span in timeline.of(_LINK_DOWN))
 
 
-def _usable(
-    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, start: float, end: float, window: float
-) -> set[Path]:
-    """Return the tunnels that the flow may have used in a time."""
-    tunnels = _tunnels(flow, plans, start, end, window)
+def _usable(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, at: float, window: float) -> set[Path]:
+    """Return the tunnels that the flow may have used at a time, when all that is longer ago than `window` is known."""
+    tunnels = _tunnels(flow, plans, at, at, window)
     own = flow.tunnel
-    if own in tunnels and plans[-1].since <= start and len(plans) == 1:
-        settled = start - window
-        # Until the ingress has heard that its own tunnel is whole again, the flow is on another.
-        if not any(
-            frozenset(span.subject) in _hops(own) and span.overlaps(settled, start) and span.start < start
-            for span in timeline.of(_LINK_DOWN)
-        ) and not _told_late(own, timeline, settled, start):
-            return {own}
-    return tunnels
-
-
-def _told_late(path: Path, timeline: Timeline, start: float, end: float) -> bool:
-    """Return True if the ingress of a path was out of reach in a time, or a switch of it lost its tables."""
-    return any(begin <= end and start <= back for begin, back in timeline.away.get(path[0], ()))
+    if own not in tunnels or len(plans) > 1:
+        return tunnels
+    # Until the ingress has heard that its own tunnel is whole again, the flow is on another.
+    hops = _hops(own)
+    was_down = any(
+        frozenset(span.subject) in hops and span.start < at and span.overlaps(at - window, at)
+        for span in timeline.of(_LINK_DOWN)
+    )
+    was_away = any(start <= at and at - window <= end for start, end in timeline.away.get(own[0], ()))
+    return tunnels if was_down or was_away else {own}
 
 
 def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> Iterator[Excuse]:
@@ -195,7 +189,7 @@ def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline,
         for at, what in ((span.start, "down"), (span.end, "up")):
             if at == FOREVER:
                 continue
-            for path in _usable(flow, plans, timeline, at, at, windows.remote + windows.again):
+            for path in _usable(flow, plans, timeline, at, windows.remote + windows.again):
                 if link not in _hops(path):
                     continue
                 end = at + (

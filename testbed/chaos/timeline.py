@@ -50,10 +50,6 @@ class Timeline:
     def of(self, kinds: Collection[str]) -> Iterable[Span]:
         return (span for span in self.spans if span.kind in kinds)
 
-    def is_away(self, switch: str, at: float) -> bool:
-        """Return True if no controller could program the switch at a time."""
-        return any(start <= at < end for start, end in self.away.get(switch, ()))
-
     def in_reach_from(self, switches: Sequence[str], at: float) -> float:
         """Return the first time from `at` on at which none of these switches is away."""
         while True:

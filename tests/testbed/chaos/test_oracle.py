@@ -136,5 +136,4 @@ def test_a_switch_is_away_from_its_loss_until_it_is_next_ready() -> None:
     assert away == {"a": ((1.0, 3.0), (5.0, 9.0)), "b": ((2.0, FOREVER),)}
     timeline = Timeline((), {"a": ((1.0, 3.0), (2.5, 4.0))})
     assert timeline.in_reach_from(["a"], 2.0) == 4.0
-    assert timeline.is_away("a", 2.0)
-    assert not timeline.is_away("b", 2.0)
+    assert timeline.in_reach_from(["b"], 2.0) == 2.0
