@@ -36,7 +36,7 @@ DEFAULT_CAPACITY = 20.0
 _INTERRUPTED_STATUS = 130
 
 BFD_SECONDS = 0.13
-"""What a failure further on may cost with BFD at its default interval of 30 ms."""
+"""Seconds that a failure further on may cost with BFD at its default interval of 30 ms."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -79,7 +79,7 @@ class Fault:
 
     @property
     def things(self) -> frozenset[tuple[str, ...]]:
-        """What the fault takes hold of: two faults that share a thing are never under way together."""
+        """Parts that the fault takes hold of: two faults that share a thing are never under way together."""
         if self.kind in LINK_KINDS:
             return frozenset({tuple(sorted(self.subject))})
         if self.kind in CONNECTION_KINDS:

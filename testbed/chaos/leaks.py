@@ -30,7 +30,7 @@ class ProcessSize:
 
 @dataclass(frozen=True)
 class Inventory:
-    """What exists on this machine: run directories, interfaces of the caller's namespace, and the caller itself."""
+    """The state of this machine: run directories, interfaces of the caller's namespace, and the caller itself."""
 
     labs: frozenset[str]
     interfaces: frozenset[str]

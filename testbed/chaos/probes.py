@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,19 +14,18 @@ from kuijia_app.tables.queues import QueueLayout
 from te_solver.plan import PairPlan, Plan
 from testbed.chaos import probe_program
 from testbed.chaos.oracle import Loss, ProbeFlow
-from testbed.machine.errors import TestbedError
 from testbed.machine.programs import Program
 from testbed.network.lab_network import LabNetwork, SiteHost
 from testbed.traffic.hash_probe import FlowKey, probe_marks_seen_by
+from testbed.traffic.recorders import end_recorder, start_recorder
 
 PORT = 5301
 _FIRST_SOURCE_PORT = 30000
 _ADDRESSES = 48
 """Source addresses to try for each pair: the switch hashes addresses, but not the ports of UDP."""
 
-_START_SECONDS = 30.0
 _END_SECONDS = 20.0
-_POLL_SECONDS = 0.02
+_PROGRAM = "the program of the probes"
 DRAIN_SECONDS = 1.0
 """Time that the last packets have to arrive."""
 
@@ -55,7 +53,7 @@ class ProbeCount:
 
 @dataclass(frozen=True)
 class ProbeResult:
-    """What became of all probes."""
+    """The packets of all probes, and the gaps in their arrivals."""
 
     counts: tuple[ProbeCount, ...]
     losses: tuple[Loss, ...]
@@ -178,22 +176,9 @@ def _loss(flow: int, low: int, high: int, sent_before: int, sent_after: int) -> 
     return Loss(flow, (sent_before + step) / 1e9, (sent_after - step) / 1e9, missing)
 
 
-def _launched(host: SiteHost, arguments: list[str], said: str) -> Program:
-    program = host.launch_python(Path(probe_program.__file__), arguments)
-    deadline = time.monotonic() + _START_SECONDS
-    while program.status() is None and not program.output().endswith("\n") and time.monotonic() < deadline:
-        time.sleep(_POLL_SECONDS)
-    heard = program.output().strip()
-    if heard != said:
-        program.stop()
-        raise TestbedError(f"the program of the probes on {host.name} failed: {heard or 'without a message'}")
-    return program
+def _launched(host: SiteHost, arguments: list[str], ready: str) -> Program:
+    return start_recorder(host, Path(probe_program.__file__), arguments, ready, _PROGRAM)
 
 
 def _ended(program: Program, host: str) -> dict[str, Any]:
-    program.terminate()
-    status = program.wait(_END_SECONDS)
-    if status != 0:
-        raise TestbedError(f"the program of the probes on {host} exited with status {status}")
-    record: dict[str, Any] = json.loads(program.output().splitlines()[-1])
-    return record
+    return end_recorder(program, host, _END_SECONDS, _PROGRAM)

@@ -53,7 +53,7 @@ Report = Callable[[str], None]
 
 @dataclass(frozen=True)
 class ChaosResult:
-    """What a run has shown.
+    """Findings of a run.
 
     Attributes:
         faults: as they were drawn.
@@ -93,7 +93,7 @@ class ChaosResult:
 
 @dataclass
 class _Watch:
-    """What was seen beside the faults, while they were made."""
+    """Notes taken beside the faults, while they were made."""
 
     ready: list[tuple[float, str]] = field(default_factory=list)
     gone: list[tuple[float, str]] = field(default_factory=list)

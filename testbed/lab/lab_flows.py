@@ -49,7 +49,7 @@ class FlowEnd:
 
 
 class Run(Protocol):
-    """What a flow needs of its two programs (`testbed.traffic.iperf.IperfRun`)."""
+    """Needs of a flow from its two programs (`testbed.traffic.iperf.IperfRun`)."""
 
     def start(self) -> None: ...
 

@@ -45,7 +45,7 @@ CONTROLLER_DIED = "the controller has died: nobody reacts to failures beyond a t
 
 @dataclass(frozen=True)
 class _Seen:
-    """What a look found: links up by edge, dead tunnels, faults, and how often links had been switched by then."""
+    """Findings of a look: links up by edge, dead tunnels, faults, and how often links had been switched by then."""
 
     links_up: Mapping[frozenset[str], bool]
     dead: frozenset[int]

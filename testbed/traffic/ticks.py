@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.machine.errors import TestbedError
 from testbed.machine.programs import Program
 from testbed.network.lab_network import SiteHost
 from testbed.traffic import tick_program
+from testbed.traffic.recorders import end_recorder, start_recorder
 
-_START_TIMEOUT = 30.0
 _END_TIMEOUT = 10.0
-_POLL_SECONDS = 0.005
+_PROGRAM = "the steady flow's program"
 
 
 @dataclass(frozen=True)
@@ -100,20 +97,8 @@ class TickFlow:
             tuple((number, at / 1e9) for number, at in zip(received["numbers"], received["at"], strict=True)),
         )
 
-    def _start(self, host: SiteHost, arguments: list[str], said: str) -> None:
-        program = host.launch_python(Path(tick_program.__file__), arguments)
-        self._programs.append(program)
-        deadline = time.monotonic() + _START_TIMEOUT
-        while program.status() is None and not program.output().endswith("\n") and time.monotonic() < deadline:
-            time.sleep(_POLL_SECONDS)
-        heard = program.output().strip()
-        if heard != said:
-            raise TestbedError(f"the steady flow's program on {host.name} failed: {heard or 'without a message'}")
+    def _start(self, host: SiteHost, arguments: list[str], ready: str) -> None:
+        self._programs.append(start_recorder(host, Path(tick_program.__file__), arguments, ready, _PROGRAM))
 
     def _end(self, program: Program, host: SiteHost) -> dict[str, list[int]]:
-        program.terminate()
-        status = program.wait(_END_TIMEOUT)
-        if status != 0:
-            raise TestbedError(f"the steady flow's program on {host.name} exited with status {status}")
-        record: dict[str, list[int]] = json.loads(program.output().splitlines()[-1])
-        return record
+        return end_recorder(program, host.name, _END_TIMEOUT, _PROGRAM)

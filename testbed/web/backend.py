@@ -113,7 +113,7 @@ class Description:
 
 @dataclass(frozen=True, slots=True)
 class QueueLoad:
-    """What a queue sends and drops now."""
+    """Rates at which a queue sends and drops now."""
 
     queue: int
     rate: float

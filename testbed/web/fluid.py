@@ -49,7 +49,7 @@ class Effect:
 
 @dataclass(frozen=True)
 class _Load:
-    """What each flow gets, and what each level carries and drops on each link, shape (levels, L)."""
+    """Rates of each flow, and those that each level carries and drops on each link, shape (levels, L)."""
 
     goodput: Vector
     carried: Vector

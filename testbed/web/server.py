@@ -60,7 +60,7 @@ class Serving:
 
 @dataclass(frozen=True)
 class Link:
-    """What opens the page: its address, and the token."""
+    """The link that opens the page: its address, and the token."""
 
     address: str
     port: int
