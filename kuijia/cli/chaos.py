@@ -13,7 +13,7 @@ from typing import Any
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
-from kuijia_base.errors import KuijiaError
+from kuijia_base.errors import InputError, KuijiaError
 from kuijia_base.extras import require_installed
 from kuijia_base.json_document import read_json
 from kuijia_base.manifest import describe_computation
@@ -29,7 +29,7 @@ from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.plan import Plan
 from te_solver.topology import Topology
-from testbed.chaos.faults import KINDS, Fault, draw_faults, faults_from_json
+from testbed.chaos.faults import KINDS, PAIR_KINDS, Fault, draw_faults, faults_from_json
 from testbed.chaos.oracle import Windows
 
 DEFAULT_CAPACITY = 20.0
@@ -46,6 +46,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_table_options(parser)
     parser.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
     parser.add_argument(
+        "--controllers", type=whole_number(1, 2), default=1, metavar="N", help="1, or 2 that are a pair (default: 1)"
+    )
+    parser.add_argument(
         "--capacity",
         type=positive_rate,
         default=DEFAULT_CAPACITY,
@@ -60,9 +63,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kinds",
         type=different_ones(KINDS),
-        default=KINDS,
         metavar="KIND,...",
-        help=f"kinds of faults to draw from (default: all): {', '.join(KINDS)}",
+        help=(
+            f"kinds of faults to draw from (default: all): {', '.join(KINDS)}; "
+            f"{', '.join(PAIR_KINDS)} need --controllers 2"
+        ),
     )
     parser.add_argument("--faults", type=Path, metavar="FILE", help="make the faults of a report again, or of a file")
     parser.add_argument(
@@ -118,7 +123,9 @@ def run(args: argparse.Namespace) -> int:
     # The plan that comes in turn lacks tunnels: each change adds or removes entries at the switches.
     plans = plan(args.tunnels), plan(max(1, args.tunnels - 1))
     windows = _windows(args)
-    options = LabOptions(framework=args.framework, tunnels_per_pair=args.tunnels, **_of_lab(words))
+    options = LabOptions(
+        framework=args.framework, controllers=args.controllers, tunnels_per_pair=args.tunnels, **_of_lab(words)
+    )
     last: list[ChaosResult] = []
 
     def fails(faults: tuple[Fault, ...]) -> bool:
@@ -144,11 +151,19 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _faults(args: argparse.Namespace, topology: Topology) -> tuple[Fault, ...]:
+    impossible = () if args.controllers > 1 else PAIR_KINDS
     if args.faults is None:
-        return draw_faults(topology, args.seed, args.seconds, args.every, args.kinds)
-    document = read_json(args.faults, "a report on faults", "faults in JSON")
-    rows = document.get("faults") if isinstance(document, dict) else document
-    return faults_from_json(rows, topology, str(args.faults))
+        kinds = args.kinds or [kind for kind in KINDS if kind not in impossible]
+        faults = draw_faults(topology, args.seed, args.seconds, args.every, kinds)
+        chosen = set(kinds)
+    else:
+        document = read_json(args.faults, "a report on faults", "faults in JSON")
+        rows = document.get("faults") if isinstance(document, dict) else document
+        faults = faults_from_json(rows, topology, str(args.faults))
+        chosen = {fault.kind for fault in faults}
+    for kind in sorted(chosen.intersection(impossible)):
+        raise InputError("option", "--controllers", f"{args.controllers}: {kind} needs a pair", "2")
+    return faults
 
 
 def _windows(args: argparse.Namespace) -> Windows:

@@ -50,7 +50,10 @@ class Log(Protocol):
 
 
 class EventLog:
-    """Appends events to a file, each with its wall-clock time in seconds; without a path it writes nothing.
+    """Appends events to a file, each with its time in seconds; without a path it writes nothing.
+
+    `time` is that of the wall clock, `monotonic` that of a clock which nobody sets and which all processes of a machine
+    share.
 
     When a write fails, for example on a full disk or to a pipe whose reader is too slow, the file is given up:
     failover must go on.
@@ -75,7 +78,12 @@ class EventLog:
             return
         # One write per line, unbuffered: a reader that follows the file never sees half an event.
         texts = {name: _cut(value) for name, value in details.items()}
-        line = json.dumps({"time": time.time(), "event": event, **texts}, default=repr).encode() + b"\n"
+        line = (
+            json.dumps(
+                {"time": time.time(), "monotonic": time.monotonic(), "event": event, **texts}, default=repr
+            ).encode()
+            + b"\n"
+        )
         try:
             complete = self._file.write(line) == len(line)
         except OSError:

@@ -18,21 +18,35 @@ SWITCH_WIPED: Final = "switch-wiped"
 SWITCHES_FROZEN: Final = "switches-frozen"
 SWITCHES_KILLED: Final = "switches-killed"
 DATABASE_FROZEN: Final = "database-frozen"
+DATABASE_KILLED: Final = "database-killed"
+DISK_FULL: Final = "disk-full"
 CONTROLLER_KILLED: Final = "controller-killed"
 CONTROLLER_FROZEN: Final = "controller-frozen"
+CLOCK_FORWARD: Final = "clock-forward"
+CLOCK_BACK: Final = "clock-back"
+STANDBY_KILLED: Final = "standby-killed"
+HANDOVER: Final = "handover"
+PEERS_CUT: Final = "peers-cut"
 CONNECTION_RESET: Final = "connection-reset"
 CONNECTION_LATE: Final = "connection-late"
+CONNECTION_LOSSY: Final = "connection-lossy"
 FROM_SWITCH_CUT: Final = "from-switch-cut"
 TO_SWITCH_CUT: Final = "to-switch-cut"
 PLAN_REPLACED: Final = "plan-replaced"
 PLAN_REFUSED: Final = "plan-refused"
+PLAN_WITHDRAWN: Final = "plan-withdrawn"
+
+STANDSTILL_KINDS: Final = (SWITCHES_FROZEN, SWITCHES_KILLED, DATABASE_KILLED)
+"""Those in which no switch does anything: `ovs-vswitchd` waits until it has its database again."""
 
 FLAP_DOWN: Final = "flap-down"
 """No fault of its own: one of the times in which a flapping link was down."""
 
 LINK_KINDS: Final = (CUT, CUT_END, FLAP, SLOW)
-CONNECTION_KINDS: Final = (CONNECTION_RESET, CONNECTION_LATE, FROM_SWITCH_CUT, TO_SWITCH_CUT)
+CONNECTION_KINDS: Final = (CONNECTION_RESET, CONNECTION_LATE, CONNECTION_LOSSY, FROM_SWITCH_CUT, TO_SWITCH_CUT)
 SWITCH_KINDS: Final = (SWITCH_WIPED, *CONNECTION_KINDS, PLAN_REFUSED)
+PAIR_KINDS: Final = (STANDBY_KILLED, HANDOVER, PEERS_CUT)
+"""Those that need two controllers."""
 
 _SECONDS: Final[Mapping[str, tuple[float, float]]] = {
     CUT: (0.5, 8.0),
@@ -43,18 +57,37 @@ _SECONDS: Final[Mapping[str, tuple[float, float]]] = {
     SWITCHES_FROZEN: (0.1, 1.0),
     SWITCHES_KILLED: (0.2, 1.0),
     DATABASE_FROZEN: (0.5, 6.0),
+    DATABASE_KILLED: (0.1, 2.0),
+    DISK_FULL: (1.0, 8.0),
     CONTROLLER_KILLED: (0.5, 6.0),
     CONTROLLER_FROZEN: (0.2, 8.0),
+    CLOCK_FORWARD: (0.5, 8.0),
+    CLOCK_BACK: (0.5, 8.0),
+    STANDBY_KILLED: (0.5, 6.0),
+    HANDOVER: (0.0, 0.0),
+    PEERS_CUT: (0.5, 6.0),
     CONNECTION_RESET: (0.0, 0.0),
     CONNECTION_LATE: (1.0, 6.0),
+    CONNECTION_LOSSY: (1.0, 6.0),
     FROM_SWITCH_CUT: (0.5, 9.0),
     TO_SWITCH_CUT: (0.5, 9.0),
     PLAN_REPLACED: (0.0, 0.0),
     PLAN_REFUSED: (0.0, 0.0),
+    PLAN_WITHDRAWN: (0.02, 2.0),
 }
 """Kind to its shortest and longest duration in seconds; a fault of no duration is over once it is done."""
 
 KINDS: Final = tuple(_SECONDS)
+
+_THINGS: Final[Mapping[str, Collection[tuple[str, ...]]]] = {
+    PLAN_REFUSED: {("plan",), ("tables",)},
+    SWITCHES_KILLED: {("switches",), ("database",)},  # what is started again reads its ports there
+    DATABASE_KILLED: {("switches",), ("database",)},
+    STANDBY_KILLED: {("controller",)},
+    HANDOVER: {("controller",)},
+    PEERS_CUT: {("peers",), ("plan",)},  # docs/pair.md, Limits
+}
+"""Things that faults of a kind take hold of, where it is not the first word of its name."""
 
 _WEIGHTS: Final[Mapping[str, int]] = {CUT: 4, CUT_END: 2, FLAP: 2, SWITCHES_KILLED: 1, SWITCHES_FROZEN: 1}
 _USUAL_WEIGHT = 2
@@ -86,11 +119,7 @@ class Fault:
             return frozenset({("connection", *self.subject)})
         if self.kind == SWITCH_WIPED:
             return frozenset({("tables",), ("connection", *self.subject)})
-        if self.kind == PLAN_REPLACED:
-            return frozenset({("plan",)})
-        if self.kind == PLAN_REFUSED:
-            return frozenset({("plan",), ("tables",)})
-        return frozenset({(self.kind.partition("-")[0],)})
+        return frozenset(_THINGS.get(self.kind, {(self.kind.partition("-")[0],)}))
 
     @property
     def title(self) -> str:

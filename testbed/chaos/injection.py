@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import signal
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
+from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
 from testbed.chaos import faults
+from testbed.chaos.controllers import CLOCK_JUMP, ControllerBreaker, Mend, freeze, nothing
 from testbed.chaos.faults import Fault
 from testbed.chaos.oracle import PlanInForce
-from testbed.chaos.relay import Relay, Rule
+from testbed.chaos.relay import Rule
+from testbed.chaos.small_disk import SmallDisk
 from testbed.chaos.timeline import Span
 from testbed.lab.lab import Lab
 from testbed.links.link_state import set_devices
@@ -29,11 +29,12 @@ SLOW_SHARE = 0.25
 LATE_SECONDS = 0.2
 """Delay of a late connection, in each direction."""
 
-_FLAP_SECONDS = 0.15
-_DATABASE = "ovsdb-server"
-_PATIENCE = 60.0
+LOSS = 0.1
+"""Share of pieces that come late on a lossy connection."""
 
-Mend = Callable[[], None]
+_FLAP_SECONDS = 0.15
+_RETRY_SECONDS = 0.1
+_PATIENCE = 60.0
 
 
 class Injector:
@@ -43,25 +44,34 @@ class Injector:
     come while they wait.
 
     Args:
-        lab: a running lab on an emulated network, whose switches are connected to `relay`.
-        relay: between its switches and its controller.
+        lab: a running lab on an emulated network.
+        controllers: of the lab, behind a relay.
+        disk: that the lab stands on.
         other_plan: what the plan is replaced by, and the first plan the next time.
         report: receives a line about each change of the plan.
     """
 
-    def __init__(self, lab: Lab, relay: Relay, other_plan: Plan, report: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        controllers: ControllerBreaker,
+        disk: SmallDisk,
+        other_plan: Plan,
+        report: Callable[[str], None],
+    ) -> None:
         self.plans = [PlanInForce(time.monotonic(), lab.plan)]
-        self.spans: list[Span] = []
+        self._spans: list[Span] = []
+        self._flaps: list[Span] = []
         self._lab = lab
         self._network = lab.emulated_network
-        self._relay = relay
+        self._controllers = controllers
+        self._disk = disk
         self._next_plans = [other_plan, lab.plan]
         self._report = report
         self._mends: dict[Fault, tuple[int, Mend]] = {}
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="changes")
         self._side = ThreadPoolExecutor(thread_name_prefix="flapping")
         self._pending: list[Future[None]] = []
-        self._rules: dict[str, Rule] = {}
 
     def __enter__(self) -> Injector:
         return self
@@ -73,18 +83,26 @@ class Injector:
         self._changes.shutdown()
         self._side.shutdown()
 
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        """What was broken, so far, each until it was mended."""
+        return (*self._spans, *self._flaps)
+
     def begin(self, fault: Fault) -> None:
         """Break something; raises TestbedError if that fails."""
-        place = len(self.spans)
-        self.spans.append(Span(fault.kind, fault.subject, time.monotonic()))
+        place = len(self._spans)
+        self._spans.append(Span(fault.kind, fault.subject, time.monotonic()))
         self._mends[fault] = place, self._break(fault)
 
     def mend(self, fault: Fault) -> None:
         """Mend what a fault broke; raises TestbedError if that fails."""
         place, mend = self._mends.pop(fault)
         mend()
-        span = self.spans[place]
-        self.spans[place] = Span(span.kind, span.subject, span.start, time.monotonic())
+        self._end(place)
+
+    def _end(self, place: int) -> None:
+        span = self._spans[place]
+        self._spans[place] = Span(span.kind, span.subject, span.start, time.monotonic())
 
     def mend_all(self) -> tuple[str, ...]:
         """Mend whatever is broken; return in words what could not be."""
@@ -92,7 +110,7 @@ class Injector:
         for fault in list(self._mends):
             try:
                 self.mend(fault)
-            except TestbedError as error:
+            except KuijiaError as error:
                 failures.append(f"{fault.title}: {error}")
         return tuple(failures)
 
@@ -103,23 +121,37 @@ class Injector:
         self._pending.clear()
 
     def _break(self, fault: Fault) -> Mend:
+        controllers = self._controllers
+
+        def treated(rule: Rule) -> Callable[[Fault], Mend]:
+            return lambda fault: controllers.treat(fault.subject[0], rule)
+
         kinds: Mapping[str, Callable[[Fault], Mend]] = {
             faults.CUT: self._cut,
             faults.CUT_END: self._cut,
             faults.FLAP: self._flap,
             faults.SLOW: self._slow,
             faults.SWITCH_WIPED: self._wipe,
-            faults.SWITCHES_FROZEN: lambda _: self._freeze(self._network.ovs.switch_pid()),
+            faults.SWITCHES_FROZEN: lambda _: freeze(self._network.ovs.switch_pid()),
             faults.SWITCHES_KILLED: self._kill_switches,
-            faults.DATABASE_FROZEN: lambda _: self._freeze(self._database_pid()),
-            faults.CONTROLLER_KILLED: self._kill_controller,
-            faults.CONTROLLER_FROZEN: lambda _: self._freeze(self._lab.controller.pid),
-            faults.CONNECTION_RESET: self._reset,
-            faults.CONNECTION_LATE: lambda fault: self._treat(fault, Rule(delay=LATE_SECONDS)),
-            faults.FROM_SWITCH_CUT: lambda fault: self._treat(fault, Rule(hold_from_switch=True)),
-            faults.TO_SWITCH_CUT: lambda fault: self._treat(fault, Rule(hold_to_switch=True)),
+            faults.DATABASE_FROZEN: lambda _: freeze(self._network.ovs.database_pid()),
+            faults.DATABASE_KILLED: self._kill_database,
+            faults.DISK_FULL: self._fill_disk,
+            faults.CONTROLLER_KILLED: lambda _: controllers.kill(),
+            faults.CONTROLLER_FROZEN: lambda _: controllers.freeze(),
+            faults.CLOCK_FORWARD: lambda _: controllers.set_clock(CLOCK_JUMP),
+            faults.CLOCK_BACK: lambda _: controllers.set_clock(-CLOCK_JUMP),
+            faults.STANDBY_KILLED: lambda _: controllers.kill_standby(),
+            faults.HANDOVER: lambda _: controllers.hand_over(),
+            faults.PEERS_CUT: lambda _: controllers.cut_peers(),
+            faults.CONNECTION_RESET: lambda fault: controllers.reset(fault.subject[0]),
+            faults.CONNECTION_LATE: treated(Rule(delay=LATE_SECONDS)),
+            faults.CONNECTION_LOSSY: treated(Rule(loss=LOSS)),
+            faults.FROM_SWITCH_CUT: treated(Rule(hold_from_near=True)),
+            faults.TO_SWITCH_CUT: treated(Rule(hold_to_near=True)),
             faults.PLAN_REPLACED: self._replace_plan,
             faults.PLAN_REFUSED: self._refuse_plan,
+            faults.PLAN_WITHDRAWN: self._withdraw_plan,
         }
         return kinds[fault.kind](fault)
 
@@ -145,7 +177,7 @@ class Injector:
                 set_devices(ends, up=False)
                 time.sleep(_FLAP_SECONDS / 2)
                 set_devices(ends, up=True)
-                self.spans.append(Span(faults.FLAP_DOWN, fault.subject, down_at, time.monotonic()))
+                self._flaps.append(Span(faults.FLAP_DOWN, fault.subject, down_at, time.monotonic()))
                 if time.monotonic() > end:
                     return
                 time.sleep(_FLAP_SECONDS / 2)
@@ -176,13 +208,10 @@ class Injector:
         (switch,) = fault.subject
         self._network.ofctl(switch, "del-flows")
         self._network.ofctl(switch, "del-groups")
-        self._relay.reset(switch)
-        return _nothing
+        return self._controllers.reset(switch, all_controllers=True)
 
-    def _kill_switches(self, fault: Fault) -> Mend:
-        ovs = self._network.ovs
-        if not isinstance(ovs, PrivateOvs):
-            raise TestbedError(f"{fault.kind}: the machine's own Open vSwitch is not the lab's to kill")
+    def _kill_switches(self, _: Fault) -> Mend:
+        ovs = self._private_ovs()
         ovs.kill_switches()
 
         def restart() -> None:
@@ -192,37 +221,40 @@ class Injector:
 
         return restart
 
-    def _database_pid(self) -> int:
-        return self._network.ovs.database_pid()
+    def _kill_database(self, _: Fault) -> Mend:
+        ovs = self._private_ovs()
+        ovs.kill_database()
+        place = len(self._spans) - 1
 
-    def _kill_controller(self, _: Fault) -> Mend:
-        self._lab.kill_controller()
-        return self._lab.controller.start
+        def until_followed() -> None:
+            # ovs-vsctl returns once the switches have read this, so they are connected again.
+            self._set("set", "Open_vSwitch", ".", f"external_ids:kuijia-chaos={time.monotonic_ns()}")
+            self._end(place)
 
-    def _freeze(self, pid: int | None) -> Mend:
-        if pid is None:
-            return _nothing
-        os.kill(pid, signal.SIGSTOP)
+        def restart() -> None:
+            ovs.start_database()
+            self._pending.append(self._side.submit(until_followed))
 
-        def thaw() -> None:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGCONT)
+        return restart
 
-        return thaw
+    def _private_ovs(self) -> PrivateOvs:
+        ovs = self._network.ovs
+        if not isinstance(ovs, PrivateOvs):
+            raise TestbedError("the machine's own Open vSwitch is not the lab's to kill")
+        return ovs
 
-    def _reset(self, fault: Fault) -> Mend:
-        (switch,) = fault.subject
-        self._relay.reset(switch)
-        return _nothing
-
-    def _treat(self, fault: Fault, rule: Rule) -> Mend:
-        (switch,) = fault.subject
-        self._relay.rule(switch, rule)
-        return lambda: self._relay.rule(switch, Rule())
+    def _fill_disk(self, _: Fault) -> Mend:
+        self._disk.fill()
+        return self._disk.empty
 
     def _replace_plan(self, _: Fault) -> Mend:
         self._pending.append(self._changes.submit(self._follow))
-        return _nothing
+        return nothing
+
+    def _withdraw_plan(self, _: Fault) -> Mend:
+        """Ask for another plan, and no longer when it is mended, however far the update has come by then."""
+        self._pending.append(self._changes.submit(self._follow))
+        return self._lab.withdraw_update
 
     def _follow(self) -> None:
         """Have the lab follow the next plan; that it is given up while the lab is broken is no fault of its."""
@@ -232,7 +264,7 @@ class Injector:
         self.plans.append(PlanInForce(asked, plan))
         try:
             self._lab.update(plan)
-        except TestbedError as error:
+        except KuijiaError as error:
             self.plans.append(PlanInForce(time.monotonic(), self._lab.plan))
             self._report(f"plan not replaced: {error}")
             return
@@ -244,18 +276,27 @@ class Injector:
         (switch,) = fault.subject
         bridge = self._network.bridge(switch)
         self._pending.append(self._changes.submit(self._refused, bridge))
-        return _nothing
+        return nothing
 
     def _refused(self, bridge: str) -> None:
         ovs = self._network.ovs
         entries = ovs.ofctl("dump-flows", bridge).count("actions=")
         limit = f"flow_limit={entries} overflow_policy=refuse".split()
-        ovs.vsctl("--id=@full", "create", "Flow_Table", *limit, "--", "set", "Bridge", bridge, "flow_tables:0=@full")
+        self._set("--id=@full", "create", "Flow_Table", *limit, "--", "set", "Bridge", bridge, "flow_tables:0=@full")
         try:
             self._follow()
         finally:
-            ovs.vsctl("clear", "Bridge", bridge, "flow_tables")
+            self._set("clear", "Bridge", bridge, "flow_tables")
 
-
-def _nothing() -> None:
-    """Mend a fault that is over at once."""
+    def _set(self, *arguments: str) -> None:
+        """Set something in the switches' database, as soon as it takes that: its disk may be full, its server dead."""
+        deadline = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                self._network.ovs.vsctl(*arguments)
+            except TestbedError:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(_RETRY_SECONDS)
+            else:
+                return

@@ -10,18 +10,20 @@ it was sent
 - while no tunnel of its pair is whole;
 - while a switch of such a tunnel has lost its tables, or the daemon of all switches stands still.
 
-Nothing else is: a controller that dies, a database that hangs, a connection that is cut and a plan that is replaced
-cost no packet. A loss is not judged where the machine itself is known to have lost frames.
+Nothing else is: a controller that dies, a database that hangs, a disk that is full, a clock that is set, a connection
+that is cut, a plan that is replaced and a second controller that takes over cost no packet. A loss is not judged where
+the machine itself is known to have lost frames, and time in which it did not run the switches, or the controllers, does
+not count.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from te_solver.plan import Plan
-from testbed.chaos.faults import CUT, CUT_END, FLAP_DOWN, SWITCH_WIPED, SWITCHES_FROZEN, SWITCHES_KILLED
+from testbed.chaos.faults import CUT, CUT_END, FLAP_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
 from testbed.chaos.timeline import FOREVER, Timeline
 
 _LINK_DOWN = (CUT, CUT_END, FLAP_DOWN)
@@ -68,11 +70,28 @@ class ProbeFlow:
 
 @dataclass(frozen=True)
 class Excuse:
-    """A time in which a flow may lose packets, and why; seconds as in the time line."""
+    """A time in which a flow may lose packets, and why; seconds as in the time line.
+
+    `by_controller` is True if the controllers have a part in its end, and not only the switches.
+    """
 
     start: float
     end: float
     why: str
+    by_controller: bool = True
+
+    def stretched(self, timeline: Timeline) -> Excuse:
+        """Return the same for a machine that stands still at times: these do not count."""
+        stalls = sorted({*timeline.stalled, *(timeline.starved if self.by_controller else ())})
+        start, end = self.start, self.end
+        counted = start
+        for begin, over in stalls:
+            if over < start or begin > end or over <= counted:
+                continue
+            start = min(start, begin)
+            end += over - max(begin, counted)
+            counted = over
+        return replace(self, start=start, end=end)
 
 
 @dataclass(frozen=True)
@@ -104,10 +123,13 @@ class Finding:
 
 def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> tuple[Excuse, ...]:
     """Return the times in which a flow may lose packets."""
-    return (
+    by_faults = (
         *_by_links(flow, plans, timeline, windows),
         *_without_tunnels(flow, plans, timeline, windows),
         *_by_switches(flow, plans, timeline, windows),
+    )
+    return (
+        *(excuse.stretched(timeline) for excuse in by_faults),
         *(Excuse(start - windows.before, end, OVERLOAD) for start, end in timeline.overloaded),
     )
 
@@ -137,6 +159,20 @@ def findings(
         for loss in losses
         if unexcused(loss, allowed[loss.flow])
     )
+
+
+def owed_to_the_machine(
+    flows: Sequence[ProbeFlow],
+    losses: Iterable[Loss],
+    plans: Sequence[PlanInForce],
+    timeline: Timeline,
+    windows: Windows,
+) -> tuple[Finding, ...]:
+    """Return the losses that nothing but this machine's own failings excuse."""
+    prompt = replace(timeline, overloaded=(), stalled=(), starved=())
+    strict = findings(flows, losses, plans, prompt, windows)
+    lenient = {each.loss for each in findings(flows, losses, plans, timeline, windows)}
+    return tuple(each for each in strict if each.loss not in lenient)
 
 
 def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[str, ...]:
@@ -192,11 +228,11 @@ def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline,
             for path in _usable(flow, plans, timeline, at, windows.remote + windows.again):
                 if link not in _hops(path):
                     continue
-                end = at + (
-                    windows.local if frozenset(path[:2]) == link else _remote(path, link, at, timeline, windows)
-                )
+                is_local = frozenset(path[:2]) == link
+                end = at + (windows.local if is_local else _remote(path, link, at, timeline, windows))
                 # A link that flaps within the window may be down again before anybody has acted.
-                yield Excuse(at - windows.before, end, f"{span.kind} {'-'.join(span.subject)} {what}")
+                why = f"{span.kind} {'-'.join(span.subject)} {what}"
+                yield Excuse(at - windows.before, end, why, by_controller=not is_local)
 
 
 def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, windows: Windows) -> float:
@@ -243,7 +279,7 @@ def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
 def _by_switches(
     flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
 ) -> Iterator[Excuse]:
-    for span in timeline.of((SWITCHES_FROZEN, SWITCHES_KILLED)):
+    for span in timeline.of(STANDSTILL_KINDS):
         # The daemon is that of all switches: it forwards nothing until every one has its tables again.
         end = span.end
         if span.kind == SWITCHES_KILLED:

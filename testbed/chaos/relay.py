@@ -1,14 +1,15 @@
-"""Stands between switches and their controller: delays, holds or resets the connection of each switch."""
+"""Stands before controllers: delays, holds or resets the connections of switches and of peers, each by itself."""
 
 from __future__ import annotations
 
 import contextlib
+import random
 import selectors
 import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import TracebackType
 
@@ -19,14 +20,28 @@ _MOST_WAITING = 1 << 20
 
 _TURN_SECONDS = 0.5
 
+_REPEATED_AFTER = 0.2
+"""Seconds until TCP sends a lost segment again (RFC 6298 has more, Linux has this); what follows it waits."""
+
+Channel = tuple[str, int]
+"""A connection: the name of who connects, and the number of the controller."""
+
 
 @dataclass
 class Rule:
-    """Treatment of a switch's connection: a held direction passes nothing, what passes is `delay` seconds late."""
+    """Treatment of a connection.
 
-    hold_from_switch: bool = False
-    hold_to_switch: bool = False
+    Attributes:
+        hold_from_near: nothing passes from who connects to the controller until it is released.
+        hold_to_near: the same in the other direction.
+        delay: seconds by which everything is late.
+        loss: share of pieces that come as late as if a segment of TCP had been lost.
+    """
+
+    hold_from_near: bool = False
+    hold_to_near: bool = False
     delay: float = 0.0
+    loss: float = 0.0
 
 
 @dataclass
@@ -35,31 +50,31 @@ class _Direction:
 
     source: socket.socket
     target: socket.socket
-    from_switch: bool
+    from_near: bool
     waiting: deque[tuple[float, bytes]] = field(default_factory=deque)
     size: int = 0
 
 
 @dataclass
 class _Connection:
-    switch: str
+    channel: Channel
     near: socket.socket
     far: socket.socket
     directions: tuple[_Direction, _Direction]
 
 
 class Relay:
-    """A relay with a port for each switch, in a thread of its own, in the namespace of the thread that starts it.
+    """A relay with a port for each channel, in a thread of its own, in the namespace of the thread that starts it.
 
     Args:
-        switches: their names.
-        controller_port: TCP port of the controller on 127.0.0.1.
+        targets: TCP port on 127.0.0.1 that each channel leads to.
     """
 
-    def __init__(self, switches: Iterable[str], controller_port: int) -> None:
-        self._controller_port = controller_port
-        self._rules = {switch: Rule() for switch in switches}
-        self._listeners: dict[str, socket.socket] = {}
+    def __init__(self, targets: Mapping[Channel, int]) -> None:
+        self._targets = dict(targets)
+        self._rules = {channel: Rule() for channel in targets}
+        self._listeners: dict[Channel, socket.socket] = {}
+        self._chance = random.Random(0)
         self._connections: list[_Connection] = []
         self._lock = threading.Lock()
         self._ended = False
@@ -68,14 +83,14 @@ class Relay:
         self._thread = threading.Thread(target=self._run, name="relay", daemon=True)
 
     @property
-    def ports(self) -> dict[str, int]:
-        """Port for each switch."""
-        return {switch: listener.getsockname()[1] for switch, listener in self._listeners.items()}
+    def ports(self) -> dict[Channel, int]:
+        """Port to connect to for each channel."""
+        return {channel: listener.getsockname()[1] for channel, listener in self._listeners.items()}
 
     def __enter__(self) -> Relay:
-        for switch in self._rules:
-            self._listeners[switch] = socket.create_server((_HOST, 0))
-            self._listeners[switch].setblocking(False)
+        for channel in self._rules:
+            self._listeners[channel] = socket.create_server((_HOST, 0))
+            self._listeners[channel].setblocking(False)
         self._thread.start()
         return self
 
@@ -91,17 +106,17 @@ class Relay:
             each.close()
         self._selector.close()
 
-    def rule(self, switch: str, rule: Rule) -> None:
-        """Treat a switch's connection, and those that it makes later, by a rule."""
+    def rule(self, channel: Channel, rule: Rule) -> None:
+        """Treat a connection, and those that are made in its place later, by a rule."""
         with self._lock:
-            self._rules[switch] = rule
+            self._rules[channel] = rule
         self._wake.send(b".")
 
-    def reset(self, switch: str) -> None:
-        """Close a switch's connection; it will make another."""
+    def reset(self, channel: Channel) -> None:
+        """Close a connection; its near side will make another."""
         with self._lock:
             for connection in self._connections:
-                if connection.switch == switch:
+                if connection.channel == channel:
                     for end in (connection.near, connection.far):
                         with contextlib.suppress(OSError):
                             end.shutdown(socket.SHUT_RDWR)
@@ -118,30 +133,30 @@ class Relay:
 
     def _turn(self) -> float:
         """Do what can be done now; return the seconds until something is due."""
-        for switch, listener in self._listeners.items():
-            self._accept(switch, listener)
+        for channel, listener in self._listeners.items():
+            self._accept(channel, listener)
         due = _TURN_SECONDS
         for connection in list(self._connections):
             try:
                 for direction in connection.directions:
-                    due = min(due, self._move(direction, self._rules[connection.switch]))
+                    due = min(due, self._move(direction, self._rules[connection.channel]))
             except OSError:
                 self._close(connection)
         return due
 
-    def _accept(self, switch: str, listener: socket.socket) -> None:
+    def _accept(self, channel: Channel, listener: socket.socket) -> None:
         with contextlib.suppress(BlockingIOError):
             near, _ = listener.accept()
             try:
-                far = socket.create_connection((_HOST, self._controller_port), timeout=1)
-            except OSError:  # the controller is dead: the switch sees that too
+                far = socket.create_connection((_HOST, self._targets[channel]), timeout=1)
+            except OSError:  # the controller is dead: the near side sees that too
                 near.close()
                 return
             for end in (near, far):
                 end.setblocking(False)
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            directions = (_Direction(near, far, from_switch=True), _Direction(far, near, from_switch=False))
-            self._connections.append(_Connection(switch, near, far, directions))
+            directions = (_Direction(near, far, from_near=True), _Direction(far, near, from_near=False))
+            self._connections.append(_Connection(channel, near, far, directions))
 
     def _move(self, direction: _Direction, rule: Rule) -> float:
         now = time.monotonic()
@@ -150,9 +165,10 @@ class Relay:
                 data = direction.source.recv(_CHUNK)
                 if not data:
                     raise ConnectionResetError
-                direction.waiting.append((now + rule.delay, data))
+                late = rule.delay + (_REPEATED_AFTER if self._chance.random() < rule.loss else 0.0)
+                direction.waiting.append((now + late, data))
                 direction.size += len(data)
-        if rule.hold_from_switch if direction.from_switch else rule.hold_to_switch:
+        if rule.hold_from_near if direction.from_near else rule.hold_to_near:
             return _TURN_SECONDS
         while direction.waiting and direction.waiting[0][0] <= now:
             at, data = direction.waiting.popleft()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
@@ -10,6 +11,7 @@ from te_solver.formats.notes import counted
 from testbed.chaos.faults import KINDS, faults_to_json
 from testbed.chaos.oracle import OVERLOAD, Finding, Windows
 from testbed.chaos.run import ChaosResult
+from testbed.chaos.takeovers import LIMITS, Takeover
 
 VERSION = 1
 _SHOWN = 20
@@ -35,7 +37,9 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
             }
             for span in result.timeline.spans
         ],
-        "overloaded": [[_since(result, start), _since(result, end)] for start, end in result.timeline.overloaded],
+        "overloaded": _spans(result, result.timeline.overloaded),
+        "stalled": _spans(result, result.timeline.stalled),
+        "starved": _spans(result, result.timeline.starved),
         "flows": [{**asdict(flow), **asdict(count)} for flow, count in zip(result.flows, result.counts, strict=True)],
         "losses": [
             {
@@ -47,6 +51,8 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
             for loss in result.losses
         ],
         "findings": [_finding(result, each) for each in result.lost_without_excuse],
+        "owed_to_the_machine": [_finding(result, each) for each in result.owed_to_the_machine],
+        "takeovers": [{**asdict(each), "at": _since(result, each.at)} for each in result.takeovers],
         "tables": list(result.tables),
         "leaks": list(result.leaks),
         "errors": list(result.errors),
@@ -69,11 +75,14 @@ def report_text(result: ChaosResult) -> str:
     ]
     if result.timeline.overloaded:
         lines.append(f"in {len(result.timeline.overloaded)} quarters of a second, {OVERLOAD}: not judged")
+    lines += _machine_lines(result)
+    lines += _takeover_lines(result)
     if result.twice:
         lines.append(f"{result.twice:,} probes arrived twice")
     lines += [f"FINDING  {finding_text(result, each)}" for each in result.lost_without_excuse[:_SHOWN]]
     left = len(result.lost_without_excuse) - _SHOWN
     lines += [f"and {left} more findings"] if left > 0 else []
+    lines += [f"TAKEOVER {_takeover_text(result, each)}" for each in result.late_takeovers]
     lines += [f"TABLES   {line}" for line in result.tables]
     lines += [f"LEAK     {line}" for line in result.leaks]
     lines += [f"ERROR    {line}" for line in result.errors]
@@ -87,6 +96,40 @@ def finding_text(result: ChaosResult, finding: Finding) -> str:
     first, length = _since(result, loss.first), (loss.last - loss.first) * 1000
     near = f"; broken then: {', '.join(finding.near)}" if finding.near else "; nothing was broken then"
     return f"{first:.3f} s: {finding.flow.title} lost {loss.packets} in {length:.0f} ms{near}"
+
+
+def _machine_lines(result: ChaosResult) -> list[str]:
+    """Return how far this machine itself fell behind, and what that excuses."""
+    lines = []
+    for whose, spans in (("switches", result.timeline.stalled), ("controllers", result.timeline.starved)):
+        if spans:
+            longest = max(end - start for start, end in spans)
+            lines.append(
+                f"this machine did not run a process like the {whose} for 10 ms or more {len(spans):,} times, "
+                f"at most for {longest * 1000:.0f} ms"
+            )
+    owed = result.owed_to_the_machine
+    if owed:
+        packets = sum(each.loss.packets for each in owed)
+        lines.append(f"{packets:,} lost in {counted(len(owed), 'gap')} are excused by nothing but this machine")
+    return lines
+
+
+def _takeover_lines(result: ChaosResult) -> list[str]:
+    seconds = [each.seconds for each in result.takeovers if each.seconds is not None]
+    if not result.takeovers:
+        return []
+    spread = f": after {min(seconds):.2f} to {max(seconds):.2f} s" if seconds else ""
+    return [f"{counted(len(result.takeovers), 'takeover')}{spread}"]
+
+
+def _takeover_text(result: ChaosResult, takeover: Takeover) -> str:
+    when = "nobody took over" if takeover.seconds is None else f"another acted after {takeover.seconds:.2f} s"
+    return f"{_since(result, takeover.at):.3f} s: {takeover.kind}, {when}; expected {LIMITS[takeover.kind]:g} s"
+
+
+def _spans(result: ChaosResult, spans: Iterable[tuple[float, float]]) -> list[list[float]]:
+    return [[_since(result, start), _since(result, end)] for start, end in spans]
 
 
 def _finding(result: ChaosResult, finding: Finding) -> dict[str, object]:

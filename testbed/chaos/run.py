@@ -8,39 +8,31 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import FrameType
 
-from kuijia_app.framework import event_log
+from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
-from testbed.chaos.faults import (
-    CONNECTION_KINDS,
-    CONTROLLER_FROZEN,
-    CONTROLLER_KILLED,
-    SWITCH_WIPED,
-    SWITCHES_FROZEN,
-    SWITCHES_KILLED,
-    Fault,
-)
+from testbed.chaos.controllers import ControllerBreaker, channels_of, members_of
+from testbed.chaos.faults import Fault
 from testbed.chaos.injection import Injector
 from testbed.chaos.leaks import ProcessSize, growth_of_all, left_behind, namespaces_of, size_of, take_inventory
-from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows, findings
+from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows, findings, owed_to_the_machine
 from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes
 from testbed.chaos.relay import Relay
+from testbed.chaos.small_disk import SmallDisk
+from testbed.chaos.stalls import StallWatch
 from testbed.chaos.switch_tables import faults_of_tables
-from testbed.chaos.timeline import Span, Timeline, away_spans
+from testbed.chaos.takeovers import Takeover, takeovers
+from testbed.chaos.timeline import Timeline
+from testbed.chaos.watch import LOOK_SECONDS, Watch, away, overloaded
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.unread_frames import count_unread_frames
-from testbed.machine.errors import TestbedError
 
 INTERRUPTED = "interrupted before the last fault"
 
 TICK_SECONDS = 0.002
 """Time between two probes of a flow."""
-
-_LOOK_SECONDS = 0.25
-"""Time between two looks at the controller's events and at the frames that the machine lost."""
 
 _QUIET_SECONDS = 3.0
 """Seconds without a fault at the beginning and at the end."""
@@ -64,6 +56,8 @@ class ChaosResult:
         began: the time of the first probe on it.
         seconds: length of the run.
         lost_without_excuse: losses that no fault explains.
+        owed_to_the_machine: losses that only this machine's own failings excuse.
+        takeovers: of one controller from another, in a lab with several.
         tables: differences of the switches' tables from the plan's, after the last fault.
         leaks: what was left behind or has grown.
         errors: what the lab itself could not do.
@@ -77,55 +71,25 @@ class ChaosResult:
     began: float
     seconds: float
     lost_without_excuse: tuple[Finding, ...]
+    owed_to_the_machine: tuple[Finding, ...]
+    takeovers: tuple[Takeover, ...]
     tables: tuple[str, ...]
     leaks: tuple[str, ...]
     errors: tuple[str, ...]
 
     @property
     def passed(self) -> bool:
-        return not (self.lost_without_excuse or self.tables or self.leaks or self.errors or self.twice)
+        wrong = (self.lost_without_excuse, self.late_takeovers, self.tables, self.leaks, self.errors)
+        return not (any(wrong) or self.twice)
+
+    @property
+    def late_takeovers(self) -> tuple[Takeover, ...]:
+        return tuple(takeover for takeover in self.takeovers if takeover.is_late)
 
     @property
     def twice(self) -> int:
         """Packets that arrived twice."""
         return sum(count.twice for count in self.counts)
-
-
-@dataclass
-class _Watch:
-    """Notes taken beside the faults, while they were made."""
-
-    ready: list[tuple[float, str]] = field(default_factory=list)
-    gone: list[tuple[float, str]] = field(default_factory=list)
-    overloaded: list[tuple[float, float]] = field(default_factory=list)
-    stopped: bool = False
-    _read: int = 0
-    _unread_frames: tuple[int, int] = (0, 0)
-    _looked_at: float = 0.0
-
-    def look(self, lab: Lab) -> None:
-        """Read the controller's new events, and whether the machine lost frames since the last look."""
-        events = lab.controller.events()
-        if len(events) < self._read:  # another process has begun its own file
-            self._read = 0
-        offset = time.monotonic() - time.time()
-        for event in events[self._read :]:
-            seen = {event_log.SWITCH_READY: self.ready, event_log.SWITCH_GONE: self.gone}.get(event["event"])
-            if seen is not None:
-                seen.append((event["time"] + offset, event["switch"]))
-        self._read = len(events)
-        self._look_at_frames(lab)
-
-    def _look_at_frames(self, lab: Lab) -> None:
-        now = time.monotonic()
-        pid = lab.network.forwarding_process
-        try:
-            seen = (pid, count_unread_frames(pid)) if pid is not None else (0, 0)
-        except TestbedError:
-            return  # the daemon is being killed
-        if seen[0] == self._unread_frames[0] and seen[1] > self._unread_frames[1]:
-            self.overloaded.append((self._looked_at, now))
-        self._unread_frames, self._looked_at = seen, now
 
 
 @dataclass(frozen=True)
@@ -154,7 +118,7 @@ class _StoppedError(Exception):
 
 
 @contextmanager
-def _stopping(watch: _Watch) -> Iterator[None]:
+def _stopping(watch: Watch) -> Iterator[None]:
     """Note the first SIGINT or SIGTERM of a block, for the next wait: no fault is ever half made or half mended."""
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -180,24 +144,27 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
     """
     before = take_inventory()
     plan = run.plans[0]
-    with Lab(plan, run.options, run.report) as lab, Relay(plan.topology.nodes, lab.listening_port) as relay:
+    disk = SmallDisk()
+    channels = channels_of(plan.topology.nodes, run.options, disk.listening)
+    with Lab(plan, run.options, run.report, disk) as lab, Relay(channels) as relay:
         lab_id, namespaces = lab.directory.name, namespaces_of(lab.directory.name)
-        lab.emulated_network.connect_each(relay.ports)
-        lab.controller.wait_until_ready(plan.topology.nodes)
+        controllers = ControllerBreaker(lab, relay)
+        controllers.take_over()
         run.report("looking for flows that are hashed to each tunnel")
         probes = choose_probes(lab.network, plan, lab.network.layout)
-        result = _watched(run, lab, relay, probes)
+        result = _watched(run, lab, Injector(lab, controllers, disk, run.plans[1], run.report), probes)
     deadline = time.monotonic() + _QUIET_SECONDS
     while (left := left_behind(before, take_inventory(), lab_id, namespaces)) and time.monotonic() < deadline:
-        time.sleep(_LOOK_SECONDS)  # the kernel may take a moment to end what the lab held
+        time.sleep(LOOK_SECONDS)  # the kernel may take a moment to end what the lab held
     return replace(result, leaks=(*result.leaks, *left))
 
 
-def _watched(run: ChaosRun, lab: Lab, relay: Relay, probes: Sequence[Probe]) -> ChaosResult:
-    watch = _Watch()
+def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe]) -> ChaosResult:
+    watch = Watch()
     errors: list[str] = []
     sizes = _sizes(lab)
-    with Injector(lab, relay, run.plans[1], run.report) as injector, ProbeRun(lab.network, probes, run.tick) as sent:
+    with injector, StallWatch(lab.network) as stalls, ProbeRun(lab.network, probes, run.tick) as sent:
+        stalls.start()
         sent.start()
         began = time.monotonic()
         try:
@@ -213,11 +180,13 @@ def _watched(run: ChaosRun, lab: Lab, relay: Relay, probes: Sequence[Probe]) -> 
         _wait(lab, watch, time.monotonic() + _QUIET_SECONDS)
         result = sent.stop()
         ended = time.monotonic()
+        stalled, starved = stalls.stop()
         leaks = growth_of_all(sizes, _sizes(lab))
-        spans, in_force = tuple(injector.spans), tuple(injector.plans)
-    timeline = Timeline(spans, _away(lab, spans, watch, ended), tuple(watch.overloaded))
+        spans, in_force = injector.spans, tuple(injector.plans)
+    reach = away(lab.plan.topology.nodes, spans, watch, ended)
+    timeline = Timeline(spans, reach, overloaded(watch.unread, spans, stalled), stalled, starved)
     flows = tuple(probe.flow for probe in probes)
-    judged = findings(flows, result.losses, in_force, timeline, run.windows)
+    evidence = flows, result.losses, in_force, timeline, run.windows
     return ChaosResult(
         faults=run.faults,
         flows=flows,
@@ -226,14 +195,16 @@ def _watched(run: ChaosRun, lab: Lab, relay: Relay, probes: Sequence[Probe]) -> 
         timeline=timeline,
         began=began,
         seconds=ended - began,
-        lost_without_excuse=judged,
+        lost_without_excuse=findings(*evidence),
+        owed_to_the_machine=owed_to_the_machine(*evidence),
+        takeovers=takeovers(timeline, watch.taken) if run.options.controllers > 1 else (),
         tables=tables,
         leaks=leaks,
         errors=tuple(errors),
     )
 
 
-def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: _Watch, errors: list[str]) -> None:
+def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> None:
     """Break and mend everything at its time, as far as the machine keeps up."""
     order = itertools.count()
     start = time.monotonic()
@@ -250,11 +221,11 @@ def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: _Watch, errors: li
             else:
                 watch.look(lab)
                 injector.mend(fault)
-        except TestbedError as error:
+        except KuijiaError as error:
             errors.append(f"{fault.title}: {error}")
 
 
-def _wait(lab: Lab, watch: _Watch, until: float) -> None:
+def _wait(lab: Lab, watch: Watch, until: float) -> None:
     while True:
         if watch.stopped:
             raise _StoppedError
@@ -262,14 +233,14 @@ def _wait(lab: Lab, watch: _Watch, until: float) -> None:
         left = until - time.monotonic()
         if left <= 0:
             return
-        time.sleep(min(left, _LOOK_SECONDS))
+        time.sleep(min(left, LOOK_SECONDS))
 
 
-def _settled_tables(lab: Lab, injector: Injector, watch: _Watch, errors: list[str]) -> tuple[str, ...]:
+def _settled_tables(lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> tuple[str, ...]:
     """Return what is wrong in the switches' tables once nothing is broken any more, as soon as nothing is."""
     try:
         injector.settle()
-    except TestbedError as error:
+    except KuijiaError as error:
         errors.append(str(error))
     deadline = time.monotonic() + _SETTLE_SECONDS
     while True:
@@ -278,29 +249,13 @@ def _settled_tables(lab: Lab, injector: Injector, watch: _Watch, errors: list[st
         wrong = faults_of_tables(lab) if not away else tuple(f"{switch} is not programmed" for switch in away)
         if not wrong or time.monotonic() > deadline:
             return wrong
-        time.sleep(_LOOK_SECONDS)
-
-
-def _away(lab: Lab, spans: Sequence[Span], watch: _Watch, ended: float) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return when no controller could program each switch."""
-    switches = lab.plan.topology.nodes
-    all_switches = (CONTROLLER_KILLED, CONTROLLER_FROZEN, SWITCHES_FROZEN, SWITCHES_KILLED)
-    begins = list(watch.gone)
-    begins += [(span.start, switch) for span in spans if span.kind == CONTROLLER_KILLED for switch in switches]
-    begins += [(span.start, switch) for span in spans if span.kind == SWITCHES_KILLED for switch in switches]
-    begins += [(span.start, span.subject[0]) for span in spans if span.kind == SWITCH_WIPED]
-    found = {switch: list(times) for switch, times in away_spans(begins, watch.ready, ended).items()}
-    for span in spans:
-        touched = switches if span.kind in all_switches else span.subject if span.kind in CONNECTION_KINDS else ()
-        for switch in touched:
-            found.setdefault(switch, []).append((span.start, min(span.end, ended)))
-    return {switch: tuple(sorted(times)) for switch, times in found.items()}
+        time.sleep(LOOK_SECONDS)
 
 
 def _sizes(lab: Lab) -> dict[str, tuple[int, ProcessSize]]:
     network = lab.emulated_network
-    pids = {
-        "the controller": lab.controller.pid,
+    pids: dict[str, int | None] = {
+        **{f"controller {number}": each.pid for number, each in enumerate(members_of(lab.controller), 1)},
         "ovs-vswitchd": network.ovs.switch_pid(),
         "ovsdb-server": network.ovs.database_pid(),
     }

@@ -41,11 +41,15 @@ class Timeline:
         spans: what was broken.
         away: switch to the spans in which no controller could program it, as the controllers' own events tell.
         overloaded: spans in which this machine lost frames that its switches had no time to read.
+        stalled: spans in which this machine did not run a process of the switches' priority that asked for it.
+        starved: the same for a process of the controllers' priority.
     """
 
     spans: tuple[Span, ...]
     away: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     overloaded: tuple[tuple[float, float], ...] = ()
+    stalled: tuple[tuple[float, float], ...] = ()
+    starved: tuple[tuple[float, float], ...] = ()
 
     def of(self, kinds: Collection[str]) -> Iterable[Span]:
         return (span for span in self.spans if span.kind in kinds)

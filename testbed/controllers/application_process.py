@@ -70,6 +70,9 @@ class ApplicationProcess(ABC):
     """One application that programs switches, from `start` to `stop` or `kill`.
 
     Its event log is a file in `directory`; times in it are those of the clock `time.time`.
+
+    Attributes:
+        wrap: returns the command to be started in place of the application's own.
     """
 
     def __init__(
@@ -79,6 +82,7 @@ class ApplicationProcess(ABC):
         listening: Listening = HERE,
     ) -> None:
         self.framework = framework
+        self.wrap: Callable[[list[str]], list[str]] = lambda command: command
         self._directory = directory.absolute()
         self._listening = listening
         self._events_file = self._directory / "controller-events.jsonl"
@@ -117,7 +121,7 @@ class ApplicationProcess(ABC):
     def _launch(self, output: BufferedWriter) -> subprocess.Popen[bytes]:
         """Return the process, which has just begun and logs to `output`."""
         return subprocess.Popen(
-            self._command(),
+            self.wrap(self._command()),
             cwd=MODULES,
             env=os.environ | ENVIRONMENT,
             stdin=subprocess.DEVNULL,

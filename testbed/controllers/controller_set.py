@@ -135,7 +135,7 @@ class ControllerSet(ControllerLog):
         """
         with self._reading:
             new = [each for place in range(len(self.members)) for each in self._new_events(place)]
-            self._events.extend(sorted(new, key=lambda event: float(event["time"])))
+            self._events.extend(sorted(new, key=_happened))
             if self._acting_since:
                 alive = [place for place in self._acting_since if self.members[place].is_alive]
                 self._acted_last = max(alive or self._acting_since, key=self._acting_since.__getitem__)
@@ -146,7 +146,7 @@ class ControllerSet(ControllerLog):
         new, self._read[place] = events[self._read[place] :], len(events)
         for event in new:
             if event["event"] == event_log.ROLE_TAKEN:
-                self._acting_since[place] = event["time"]
+                self._acting_since[place] = _happened(event)
             elif event["event"] == event_log.ROLE_YIELDED:
                 self._acting_since.pop(place, None)
             if event["event"] not in SWITCH_STATES or place in self._acting_since:
@@ -184,6 +184,11 @@ class ControllerSet(ControllerLog):
         """Terminate all of them, by force if necessary."""
         for member in self.members:
             member.stop()
+
+
+def _happened(event: Event) -> float:
+    """Return the time of an event on the clock that the controllers share, whoever sets the wall clock of one."""
+    return float(event["monotonic"])
 
 
 LabController = ControllerProcess | ControllerSet

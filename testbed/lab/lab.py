@@ -280,7 +280,7 @@ class Lab:
         options, listening = self.options, self._ground.listening
         several = "the controller" if options.controllers == 1 else f"{options.controllers} controllers"
         self._report(f"starting {several} ({options.framework}, {options.scheme})")
-        self._controller = controllers_of(self.plan, options, self._run.path, listening)
+        self._controller = controllers_of(self.plan, options, self._run, listening)
         started.callback(self._controller.stop)
         self._controller.start()
         if options.controllers == 1:

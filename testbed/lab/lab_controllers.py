@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
@@ -11,6 +10,7 @@ from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.lab_options import LabOptions
+from testbed.machine.run_directory import RunDirectory
 
 
 def ports_of(options: LabOptions, listening: Listening) -> list[int]:
@@ -18,23 +18,25 @@ def ports_of(options: LabOptions, listening: Listening) -> list[int]:
     return [listening.port + place for place in range(options.controllers)]
 
 
-def controllers_of(plan: Plan, options: LabOptions, folder: Path, listening: Listening) -> LabController:
+def controllers_of(plan: Plan, options: LabOptions, run: RunDirectory, listening: Listening) -> LabController:
     """Return the controllers, which do not run yet; several have a subfolder each."""
     if options.controllers == 1:
-        return _controller(plan, options, folder, listening)
+        return _controller(plan, options, run, "", listening)
     ports = ports_of(options, listening)
     addresses = [f"{listening.host}:{port + len(ports)}" for port in ports]
     members = []
     for place, port in enumerate(ports):
-        own_folder = folder / f"controller-{place + 1}"
-        own_folder.mkdir()
-        member = _controller(plan, options, own_folder, replace(listening, port=port))
+        member = _controller(plan, options, run, f"controller-{place + 1}", replace(listening, port=port))
         member.peers = Peers(addresses[place], tuple(addresses[:place] + addresses[place + 1 :]))
         members.append(member)
     return ControllerSet(members)
 
 
-def _controller(plan: Plan, options: LabOptions, folder: Path, listening: Listening) -> ControllerProcess:
-    plan_file = folder / "plan.json"
+def _controller(
+    plan: Plan, options: LabOptions, run: RunDirectory, name: str, listening: Listening
+) -> ControllerProcess:
+    folder, plan_file = run.path / name, run.storage / name / "plan.json"
+    for each in (folder, plan_file.parent):
+        each.mkdir(exist_ok=True)
     save_plan(plan, plan_file)
     return ControllerProcess(folder, plan_file, options.words, options.framework, listening)

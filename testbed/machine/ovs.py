@@ -101,16 +101,28 @@ class Ovs:
 class PrivateOvs(Ovs):
     """The lab's own daemons, in the network namespace of the thread that calls `start`."""
 
+    def __init__(self, directory: Path, datapath: Datapath, storage: Path | None = None) -> None:
+        """Name daemons that do not run yet; their database lies in `storage`, by default in `directory`."""
+        super().__init__(directory, datapath)
+        self._database_file = (storage or directory) / "conf.db"
+
     def start(self) -> None:
         """Start both daemons and return when they answer."""
         if self.datapath is Datapath.KERNEL and not KERNEL_MODULE.exists():
             run_command(["modprobe", "openvswitch"])
         self.directory.mkdir(mode=0o700)
-        database = self.directory / "conf.db"
-        run_command(["ovsdb-tool", "create", str(database), str(_schema())])
-        self._start_daemon("ovsdb-server", str(database), f"--remote=p{self.database}")
+        run_command(["ovsdb-tool", "create", str(self._database_file), str(_schema())])
+        self.start_database()
         self.vsctl("--no-wait", "init")
         self.start_switches()
+
+    def start_database(self) -> None:
+        """Start the server of the database, with what the database's file holds."""
+        self._start_daemon("ovsdb-server", str(self._database_file), f"--remote=p{self.database}")
+
+    def kill_database(self) -> None:
+        """End the server of the database as a crash would."""
+        _kill(self.database_pid())
 
     def start_switches(self) -> None:
         """Start the daemon of all switches, which makes them as the database has them, with empty tables."""
@@ -119,12 +131,7 @@ class PrivateOvs(Ovs):
 
     def kill_switches(self) -> None:
         """End the daemon of all switches as a crash would."""
-        handle = os.pidfd_open(self.switch_pid())
-        try:
-            send_signal(handle, signal.SIGKILL)
-            wait_for_end(handle, None)
-        finally:
-            os.close(handle)
+        _kill(self.switch_pid())
 
     def stop(self) -> None:
         """End both daemons and delete their files; a daemon that does not answer is killed."""
@@ -162,6 +169,15 @@ class PrivateOvs(Ovs):
                 wait_for_end(handle, None)
         finally:
             os.close(handle)
+
+
+def _kill(pid: int) -> None:
+    handle = os.pidfd_open(pid)
+    try:
+        send_signal(handle, signal.SIGKILL)
+        wait_for_end(handle, None)
+    finally:
+        os.close(handle)
 
 
 def kernel_datapath_available() -> bool:

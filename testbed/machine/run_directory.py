@@ -42,10 +42,14 @@ class MachineObject:
 
 
 class RunDirectory:
-    """The run directory of the calling process's lab, from `create` to `remove`."""
+    """The run directory of the calling process's lab, from `create` to `remove`.
+
+    Attributes:
+        storage: folder of what must outlive a restart: plan files and the switches' database; `path` unless changed.
+    """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path = self.storage = path
         self._outer_lab: str | None = None
 
     @property

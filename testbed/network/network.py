@@ -99,7 +99,7 @@ class Network:
             datapath = Datapath.KERNEL if kernel_datapath_available() else Datapath.USERSPACE
         if self.options.system_ovs:
             return Ovs(SYSTEM_DIRECTORY, datapath)
-        return PrivateOvs(self.run.path / "ovs", datapath)
+        return PrivateOvs(self.run.path / "ovs", datapath, self.run.storage)
 
     def start(self) -> None:
         """Build everything; return when all ports forward, all queues exist and entries can reach all hosts.
@@ -133,12 +133,14 @@ class Network:
         A switch whose attempt fails tries again after 1, 2, 4 and then every 8 seconds: Open vSwitch 3.1 ignores its
         setting `max_backoff`.
         """
-        self.connect_each(dict.fromkeys(self.topology.nodes, controller_port), others)
+        self.connect_each(dict.fromkeys(self.topology.nodes, (controller_port, *others)))
 
-    def connect_each(self, ports: Mapping[str, int], others: Sequence[int] = ()) -> None:
-        """Connect each switch to its own TCP port of 127.0.0.1 and to others, in place of what it was connected to."""
+    def connect_each(self, ports: Mapping[str, Sequence[int]]) -> None:
+        """Connect each switch to its own TCP ports of 127.0.0.1, in place of what it was connected to."""
         pairs = zip(self.topology.nodes, self._bridges, strict=True)
-        self.ovs.vsctl(*_flat(controller_arguments(bridge, ports[switch], others=others) for switch, bridge in pairs))
+        self.ovs.vsctl(
+            *_flat(controller_arguments(bridge, ports[switch][0], others=ports[switch][1:]) for switch, bridge in pairs)
+        )
 
     def stop(self) -> None:
         """End the hosts' programs and remove everything; has no effect if nothing was started."""

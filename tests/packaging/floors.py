@@ -60,7 +60,7 @@ ROOMS = {
     ),
     "testbed.chaos": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log testbed.machine testbed.links"
-        " testbed.network testbed.traffic testbed.lab"
+        " testbed.network testbed.traffic testbed.controllers testbed.lab"
     ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",

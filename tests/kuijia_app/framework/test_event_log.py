@@ -17,6 +17,7 @@ def test_events_are_lines_of_json_with_their_time(tmp_path: Path) -> None:
     log.write(PORT_STATUS, switch="s1", port=1, live=True)
     first, second = map(json.loads, (tmp_path / "events").read_text().splitlines())
     assert 0 < first.pop("time") <= second["time"]
+    assert 0 < first.pop("monotonic") <= second["monotonic"]
     assert first == {"event": PORT_STATUS, "switch": "s1", "port": 1, "live": False}
 
 

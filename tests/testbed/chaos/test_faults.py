@@ -57,6 +57,7 @@ def test_all_faults_are_mended_by_the_end_of_the_run() -> None:
         ([{"at": 1, "kind": CUT, "subject": ["1", "12"], "seconds": 1}], "the two ends of a link"),
         ([{"at": 1, "kind": CUT, "subject": [["1"], "2"], "seconds": 1}], "the two ends of a link"),
         ([{"at": 1, "kind": "switch-wiped", "subject": ["13"], "seconds": 0}], "expected a switch"),
+        ([{"at": 1, "kind": "handover", "subject": ["1"], "seconds": 0}], "expected an empty list"),
         ([{"at": 1, "kind": "controller-killed", "subject": ["1"], "seconds": 0}], "expected an empty list"),
     ],
 )

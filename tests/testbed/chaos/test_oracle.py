@@ -7,15 +7,20 @@ import pytest
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.topology import Link, Topology
 from testbed.chaos.faults import (
+    CLOCK_BACK,
     CONTROLLER_KILLED,
     CUT,
     DATABASE_FROZEN,
+    DATABASE_KILLED,
+    DISK_FULL,
+    HANDOVER,
+    PEERS_CUT,
     PLAN_REPLACED,
     SWITCH_WIPED,
     SWITCHES_FROZEN,
     SWITCHES_KILLED,
 )
-from testbed.chaos.oracle import OVERLOAD, Loss, PlanInForce, ProbeFlow, Windows, excuses, findings
+from testbed.chaos.oracle import OVERLOAD, Loss, PlanInForce, ProbeFlow, Windows, excuses, findings, owed_to_the_machine
 from testbed.chaos.timeline import FOREVER, Span, Timeline, away_spans
 
 UPPER, LOWER = ("a", "b", "d"), ("a", "c", "d")
@@ -92,7 +97,9 @@ def test_bfd_needs_no_controller() -> None:
     assert [may_lose(at, timeline, windows=windows) for at in (10.12, 10.14)] == [True, False]
 
 
-@pytest.mark.parametrize("kind", [CONTROLLER_KILLED, DATABASE_FROZEN, PLAN_REPLACED])
+@pytest.mark.parametrize(
+    "kind", [CONTROLLER_KILLED, DATABASE_FROZEN, DISK_FULL, CLOCK_BACK, HANDOVER, PEERS_CUT, PLAN_REPLACED]
+)
 def test_what_forwards_nothing_may_cost_nothing(kind: str) -> None:
     assert not may_lose(11.0, Timeline((Span(kind, (), 10.0, 15.0),)))
 
@@ -105,7 +112,7 @@ def test_a_wiped_switch_costs_what_crosses_it_until_it_is_programmed_again() -> 
     assert not may_lose(11.0, other)
 
 
-@pytest.mark.parametrize(("kind", "until"), [(SWITCHES_FROZEN, 12.0), (SWITCHES_KILLED, 14.0)])
+@pytest.mark.parametrize(("kind", "until"), [(SWITCHES_FROZEN, 12.0), (SWITCHES_KILLED, 14.0), (DATABASE_KILLED, 12.0)])
 def test_switches_that_stand_still_cost_everything_until_they_are_programmed(kind: str, until: float) -> None:
     timeline = Timeline((Span(kind, (), 10.0, 11.0),), {"c": ((10.0, 13.0),)})
     assert may_lose(until - 0.1, timeline)
@@ -129,6 +136,32 @@ def test_losses_of_an_overloaded_machine_are_not_judged() -> None:
     timeline = Timeline((), overloaded=((10.0, 10.25),))
     assert may_lose(10.1, timeline)
     assert [excuse.why for excuse in excuses(FLOW, PLANS, timeline, WINDOWS)] == [OVERLOAD]
+
+
+def test_time_in_which_the_machine_ran_no_switch_does_not_count() -> None:
+    broken = cut("a", "b")
+    assert not may_lose(10.05, Timeline((broken,)))
+    assert may_lose(10.05, Timeline((broken,), stalled=((10.01, 10.04),)))
+    assert not may_lose(10.065, Timeline((broken,), stalled=((10.01, 10.04),)))
+    assert may_lose(10.075, Timeline((broken,), stalled=((10.01, 10.04), (10.05, 10.07))))
+
+
+def test_a_stall_alone_excuses_nothing() -> None:
+    assert not may_lose(10.05, Timeline((), stalled=((10.0, 10.1),), starved=((10.0, 10.1),)))
+
+
+def test_time_in_which_it_ran_no_controller_counts_for_what_switches_do_alone() -> None:
+    starved = ((10.01, 10.11),)
+    assert not may_lose(10.05, Timeline((cut("a", "b"),), starved=starved))
+    assert may_lose(10.25, Timeline((cut("b", "d"),), starved=starved))
+
+
+def test_what_only_the_machine_excuses_is_told() -> None:
+    losses = [Loss(0, 10.0, 10.0, 1), Loss(0, 10.05, 10.05, 1), Loss(0, 30.0, 30.0, 1), Loss(0, 40.0, 40.0, 1)]
+    timeline = Timeline((cut("a", "b"),), stalled=((10.01, 10.04),), overloaded=((29.9, 30.1),))
+    owed = owed_to_the_machine([FLOW], losses, PLANS, timeline, WINDOWS)
+    assert [each.loss.first for each in owed] == [10.05, 30.0]
+    assert [each.loss.first for each in findings([FLOW], losses, PLANS, timeline, WINDOWS)] == [40.0]
 
 
 def test_a_switch_is_away_from_its_loss_until_it_is_next_ready() -> None:

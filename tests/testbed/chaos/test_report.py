@@ -10,6 +10,7 @@ from testbed.chaos.picture import chaos_picture
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import report_json, report_text
 from testbed.chaos.run import ChaosResult
+from testbed.chaos.takeovers import Takeover
 from testbed.chaos.timeline import Span, Timeline
 
 
@@ -22,10 +23,15 @@ def result() -> ChaosResult:
         flows=(flow,),
         counts=(ProbeCount(0, 1000, 945, 0, 3),),
         losses=(excused, bad),
-        timeline=Timeline((Span(CUT, ("s1", "s4"), 110.0, 112.0), Span(FLAP_DOWN, ("s1", "s2"), 111.0, 111.1))),
+        timeline=Timeline(
+            (Span(CUT, ("s1", "s4"), 110.0, 112.0), Span(FLAP_DOWN, ("s1", "s2"), 111.0, 111.1)),
+            stalled=((109.9, 109.94),),
+        ),
         began=100.0,
         seconds=20.0,
         lost_without_excuse=(Finding(flow, bad, ("cut s1-s4",)),),
+        owed_to_the_machine=(Finding(flow, excused, ()),),
+        takeovers=(Takeover("controller-killed", 105.0, 0.9, True), Takeover("controller-killed", 107.0, None, True)),
         tables=(),
         leaks=(),
         errors=(),
@@ -38,6 +44,10 @@ def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResul
     assert "1,000 probes of 1 flow; 55 lost, 50 of them without an excuse" in text
     line = "FINDING  12.500 s: s1>s4 class 0 by s1-s4 lost 50 in 100 ms; broken then: cut s1-s4"
     assert line in text
+    assert "a process like the switches for 10 ms or more 1 times, at most for 40 ms" in text
+    assert "5 lost in 1 gap are excused by nothing but this machine" in text
+    assert "2 takeovers: after 0.90 to 0.90 s" in text
+    assert "TAKEOVER 7.000 s: controller-killed, nobody took over; expected 1.5 s" in text
     assert text.endswith("failed")
 
 

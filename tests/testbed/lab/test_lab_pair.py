@@ -119,7 +119,7 @@ class Member:
         return plan
 
     def say(self, at: float, event: str, **details: object) -> None:
-        self.log.append({"time": at, "event": event, **details})
+        self.log.append({"time": at, "monotonic": at, "event": event, **details})
 
 
 @pytest.fixture

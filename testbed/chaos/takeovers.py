@@ -1,0 +1,80 @@
+"""Judges how soon another controller acts after the one that acted died or froze."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from testbed.chaos.faults import (
+    CONTROLLER_FROZEN,
+    CONTROLLER_KILLED,
+    HANDOVER,
+    PEERS_CUT,
+    STANDBY_KILLED,
+    STANDSTILL_KINDS,
+    SWITCHES_KILLED,
+)
+from testbed.chaos.timeline import Span, Timeline
+
+LIMITS = {CONTROLLER_KILLED: 1.5, CONTROLLER_FROZEN: 3.0, HANDOVER: 1.5}
+"""Seconds until another controller must act."""
+
+_CONNECTING = 12.0
+"""Seconds after a controller's start in which switches may not have found it: Open vSwitch waits up to 8 s between two
+attempts."""
+
+
+@dataclass(frozen=True)
+class Takeover:
+    """The end of one controller's part, and the seconds until another acted; None if none did while it was away.
+
+    `is_judged` is False where nobody was able to take over in time.
+    """
+
+    kind: str
+    at: float
+    seconds: float | None
+    is_judged: bool
+
+    @property
+    def is_late(self) -> bool:
+        return self.is_judged and (self.seconds is None or self.seconds > LIMITS[self.kind])
+
+
+def takeovers(timeline: Timeline, taken: Sequence[float]) -> tuple[Takeover, ...]:
+    """Return what followed on each death, and on each freeze that was longer than a takeover may take.
+
+    Args:
+        timeline: what was broken, and when this machine stalled; a stall does not count.
+        taken: times at which a controller began to act.
+    """
+    found = []
+    for span in timeline.of(LIMITS):
+        limit = LIMITS[span.kind]
+        after = min((at for at in taken if at > span.start), default=None)
+        if after is None or after > span.end + limit:
+            if span.kind != HANDOVER and span.end - span.start < limit:
+                continue  # it was back before another had to act
+            after = None
+        stalled = sum(
+            max(0.0, min(end, span.start + limit) - max(start, span.start))
+            for start, end in (*timeline.stalled, *timeline.starved)
+        )
+        seconds = None if after is None else max(after - span.start - stalled, 0.0)
+        found.append(Takeover(span.kind, span.start, seconds, _had_successor(timeline, span, limit)))
+    return tuple(found)
+
+
+def _had_successor(timeline: Timeline, ended: Span, limit: float) -> bool:
+    """Return True if the other controller was connected and the switches answered; a handover needs a word besides."""
+    at = ended.start
+    restarted = any(
+        span.end <= at < span.end + _CONNECTING or span.start < at < span.end
+        for span in timeline.of((CONTROLLER_KILLED, STANDBY_KILLED))
+    )
+    standing = any(
+        span.overlaps(at - _CONNECTING if span.kind == SWITCHES_KILLED else at - 1.0, at + limit)
+        for span in timeline.of(STANDSTILL_KINDS)
+    )
+    unheard = any(span.overlaps(at - 1.0, at + limit) for span in timeline.of((CONTROLLER_FROZEN, PEERS_CUT)))
+    return not (restarted or standing or (ended.kind == HANDOVER and unheard))

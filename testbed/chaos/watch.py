@@ -1,0 +1,138 @@
+"""Notes taken beside the faults: what the controllers tell, and when this machine itself fell behind."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from kuijia_app.framework import event_log
+from testbed.chaos.faults import (
+    CONNECTION_KINDS,
+    CONTROLLER_FROZEN,
+    CONTROLLER_KILLED,
+    STANDSTILL_KINDS,
+    SWITCH_WIPED,
+    SWITCHES_KILLED,
+)
+from testbed.chaos.timeline import FOREVER, Span, away_spans
+from testbed.lab.lab import Lab
+from testbed.links.unread_frames import count_unread_frames
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import PROC
+
+LOOK_SECONDS = 0.25
+"""Time between two looks."""
+
+_BUSY_SHARE = 0.7
+_WAITED_SECONDS = 0.01
+"""Work of the process that forwards, and waiting for a processor, from which on lost frames are the machine's fault."""
+
+
+@dataclass(frozen=True)
+class UnreadFrames:
+    """A span in which frames were lost; `was_busy` if the process that reads them had no time, or was not run."""
+
+    start: float
+    end: float
+    was_busy: bool
+
+
+@dataclass(frozen=True)
+class _Forwarding:
+    """The process that forwards: frames lost, and seconds in which it ran and in which it waited for a processor."""
+
+    pid: int
+    at: float
+    lost: int
+    used: float
+    waited: float
+
+
+@dataclass
+class Watch:
+    """What was seen, in seconds of the monotonic clock; controllers share it, whoever sets the wall clock of one.
+
+    Attributes:
+        ready: a controller has confirmed all tables of a switch.
+        gone: a controller has lost a switch.
+        taken: a controller has begun to act.
+        unread: spans in which this machine lost frames that its switches did not read.
+        stopped: True once a signal has asked for the end.
+    """
+
+    ready: list[tuple[float, str]] = field(default_factory=list)
+    gone: list[tuple[float, str]] = field(default_factory=list)
+    taken: list[float] = field(default_factory=list)
+    unread: list[UnreadFrames] = field(default_factory=list)
+    stopped: bool = False
+    _read: int = 0
+    _before: _Forwarding | None = None
+
+    def look(self, lab: Lab) -> None:
+        """Read the controllers' new events, and count the frames that were lost since the last look."""
+        events = lab.controller.events()
+        if len(events) < self._read:  # another process has begun its own file
+            self._read = 0
+        for event in events[self._read :]:
+            if event["event"] == event_log.ROLE_TAKEN:
+                self.taken.append(event["monotonic"])
+            seen = {event_log.SWITCH_READY: self.ready, event_log.SWITCH_GONE: self.gone}.get(event["event"])
+            if seen is not None:
+                seen.append((event["monotonic"], event["switch"]))
+        self._read = len(events)
+        self._look_at_frames(lab)
+
+    def _look_at_frames(self, lab: Lab) -> None:
+        try:
+            seen = _forwarding(lab)
+        except (TestbedError, OSError):
+            return  # the daemon is being killed
+        before, self._before = self._before, seen
+        if before is not None and seen is not None and before.pid == seen.pid and seen.lost > before.lost:
+            share = (seen.used - before.used) / (seen.at - before.at)
+            was_busy = share >= _BUSY_SHARE or seen.waited - before.waited >= _WAITED_SECONDS
+            self.unread.append(UnreadFrames(before.at, seen.at, was_busy))
+
+
+def overloaded(
+    unread: Iterable[UnreadFrames], spans: Iterable[Span], stalled: Sequence[tuple[float, float]]
+) -> tuple[tuple[float, float], ...]:
+    """Return the spans in which frames were lost because this machine was too slow, and not because of a fault."""
+    standing = [span for span in spans if span.kind in STANDSTILL_KINDS]
+    return tuple(
+        (each.start, each.end)
+        for each in unread
+        if (each.was_busy or any(start <= each.end and each.start <= end for start, end in stalled))
+        and not any(span.overlaps(each.start, each.end) for span in standing)
+    )
+
+
+def _forwarding(lab: Lab) -> _Forwarding | None:
+    """Return what the process that forwards has done so far, None if the kernel forwards."""
+    pid = lab.network.forwarding_process
+    if pid is None:
+        return None
+    used, waited, _ = map(int, (PROC / str(pid) / "schedstat").read_text().split())
+    return _Forwarding(pid, time.monotonic(), count_unread_frames(pid), used / 1e9, waited / 1e9)
+
+
+def away(
+    switches: Sequence[str], spans: Sequence[Span], watch: Watch, ended: float
+) -> dict[str, tuple[tuple[float, float], ...]]:
+    """Return when no controller could program each switch: until the end of a fault, or until another one took over."""
+    all_switches = (CONTROLLER_KILLED, CONTROLLER_FROZEN, *STANDSTILL_KINDS)
+    begins = list(watch.gone)
+    for kind in (CONTROLLER_KILLED, SWITCHES_KILLED):
+        begins += [(span.start, switch) for span in spans if span.kind == kind for switch in switches]
+    begins += [(span.start, span.subject[0]) for span in spans if span.kind == SWITCH_WIPED]
+    begins += [(at, switch) for at in watch.taken for switch in switches]
+    found = {switch: list(times) for switch, times in away_spans(begins, watch.ready, ended).items()}
+    for span in spans:
+        touched = switches if span.kind in all_switches else span.subject if span.kind in CONNECTION_KINDS else ()
+        another = FOREVER
+        if span.kind not in STANDSTILL_KINDS:
+            another = min((at for at in watch.taken if at > span.start), default=FOREVER)
+        for switch in touched:
+            found.setdefault(switch, []).append((span.start, min(span.end, another, ended)))
+    return {switch: tuple(sorted(times)) for switch, times in found.items()}

@@ -1,0 +1,58 @@
+"""A controller must act soon after the one that acted has died, if it was able to."""
+
+from __future__ import annotations
+
+import pytest
+
+from testbed.chaos.faults import (
+    CONTROLLER_FROZEN,
+    CONTROLLER_KILLED,
+    HANDOVER,
+    PEERS_CUT,
+    STANDBY_KILLED,
+    SWITCHES_FROZEN,
+)
+from testbed.chaos.takeovers import takeovers
+from testbed.chaos.timeline import Span, Timeline
+
+KILLED = Span(CONTROLLER_KILLED, (), 100.0, 106.0)
+
+
+def late(*spans: Span, taken: float | None, stalled: tuple[tuple[float, float], ...] = ()) -> bool:
+    (found,) = takeovers(Timeline(spans, stalled=stalled), [] if taken is None else [taken])
+    return found.is_late
+
+
+@pytest.mark.parametrize(("taken", "expected"), [(99.0, True), (101.4, False), (101.6, True), (None, True)])
+def test_another_controller_acts_in_time_or_is_found(taken: float | None, expected: bool) -> None:  # noqa: FBT001
+    assert late(KILLED, taken=taken) is expected
+
+
+def test_a_freeze_that_ends_before_anybody_has_to_act_is_none() -> None:
+    assert takeovers(Timeline((Span(CONTROLLER_FROZEN, (), 100.0, 100.5),)), []) == ()
+
+
+def test_a_freeze_may_take_longer_and_stalls_do_not_count() -> None:
+    assert not late(Span(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=102.9)
+    assert late(Span(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=103.1)
+    assert not late(KILLED, taken=101.9, stalled=((101.0, 101.45),))
+
+
+@pytest.mark.parametrize(
+    "hindrance",
+    [
+        Span(STANDBY_KILLED, (), 90.0, 95.0),
+        Span(CONTROLLER_KILLED, (), 90.0, 99.0),
+        Span(SWITCHES_FROZEN, (), 100.5, 101.0),
+    ],
+)
+def test_a_successor_that_cannot_reach_the_switches_is_not_judged(hindrance: Span) -> None:
+    found = takeovers(Timeline((hindrance, KILLED)), [])
+    assert not found[-1].is_late
+
+
+def test_a_handover_is_late_if_nobody_takes_over_though_asked() -> None:
+    asked = Span(HANDOVER, (), 100.0, 100.0)
+    assert not late(asked, taken=100.2)
+    assert late(asked, taken=None)
+    assert not late(asked, Span(PEERS_CUT, (), 99.5, 101.0), taken=None)
