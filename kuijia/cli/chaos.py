@@ -77,6 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="time between two probes of a flow (default: 0.002)",
     )
+    parser.add_argument("--probes-only", action="store_true", help="no flows of iperf3 beside the probes")
     parser.add_argument(
         "--slack",
         type=positive_number,
@@ -129,7 +130,9 @@ def run(args: argparse.Namespace) -> int:
     last: list[ChaosResult] = []
 
     def fails(faults: tuple[Fault, ...]) -> bool:
-        last.append(run_chaos(ChaosRun(plans, options, faults, windows, _say, args.tick)))
+        last.append(
+            run_chaos(ChaosRun(plans, options, faults, windows, _say, args.tick, has_streams=not args.probes_only))
+        )
         return not last[-1].passed
 
     began = time.time()

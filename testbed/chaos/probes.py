@@ -75,7 +75,7 @@ def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout) -> Iterator[Pr
             continue
         ingress, egress = network.host(pair.source), network.host(pair.target)
         keys = [
-            FlowKey("udp", str(ingress.address + step), _FIRST_SOURCE_PORT + place, PORT, _code_point(layout, pair))
+            FlowKey("udp", str(ingress.address + step), _FIRST_SOURCE_PORT + place, PORT, code_point(layout, pair))
             for step in range(_ADDRESSES)
         ]
         marks = probe_marks_seen_by(partial(network.observe, pair.source), ingress, str(egress.address), keys)
@@ -87,7 +87,8 @@ def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout) -> Iterator[Pr
                 number += 1
 
 
-def _code_point(layout: QueueLayout, pair: PairPlan) -> int:
+def code_point(layout: QueueLayout, pair: PairPlan) -> int:
+    """Return the DSCP value by which packets of a pair reach its class."""
     return next(iter(layout.classes[pair.priority].code_points), 0)
 
 

@@ -11,6 +11,7 @@ from te_solver.formats.notes import counted
 from testbed.chaos.faults import KINDS, faults_to_json
 from testbed.chaos.oracle import OVERLOAD, Finding, Windows
 from testbed.chaos.run import ChaosResult
+from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import LIMITS, Takeover
 
 VERSION = 1
@@ -41,6 +42,7 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
         "stalled": _spans(result, result.timeline.stalled),
         "starved": _spans(result, result.timeline.starved),
         "flows": [{**asdict(flow), **asdict(count)} for flow, count in zip(result.flows, result.counts, strict=True)],
+        "streams": [_stream(result, stream) for stream in result.streams],
         "losses": [
             {
                 "flow": loss.flow,
@@ -75,6 +77,7 @@ def report_text(result: ChaosResult) -> str:
     ]
     if result.timeline.overloaded:
         lines.append(f"in {len(result.timeline.overloaded)} quarters of a second, {OVERLOAD}: not judged")
+    lines += _stream_lines(result)
     lines += _machine_lines(result)
     lines += _takeover_lines(result)
     if result.twice:
@@ -96,6 +99,27 @@ def finding_text(result: ChaosResult, finding: Finding) -> str:
     first, length = _since(result, loss.first), (loss.last - loss.first) * 1000
     near = f"; broken then: {', '.join(finding.near)}" if finding.near else "; nothing was broken then"
     return f"{first:.3f} s: {finding.flow.title} lost {loss.packets} in {length:.0f} ms{near}"
+
+
+def _stream(result: ChaosResult, stream: Stream) -> dict[str, object]:
+    samples = [[_since(result, at), round(rate, 3)] for at, rate in stream.samples]
+    return {**asdict(stream), "samples": samples, "mean": round(stream.mean, 3), "silent": stream.silent}
+
+
+def _stream_lines(result: ChaosResult) -> list[str]:
+    """Return what the flows of iperf3 got, of each kind the best and the worst."""
+    lines = []
+    for kind in ("tcp", "udp"):
+        streams = [stream for stream in result.streams if stream.kind == kind]
+        if streams:
+            means, silent = [stream.mean for stream in streams], [stream.silent for stream in streams]
+            failed = sum(stream.failed for stream in streams)
+            lines.append(
+                f"{counted(len(streams), 'flow')} of iperf3 by {kind.upper()} at {streams[0].rate:.2g} Mbit/s got "
+                f"{min(means):.2g} to {max(means):.2g} Mbit/s, nothing in {min(silent)} to {max(silent)} seconds, "
+                f"and ended early {counted(failed, 'time')}"
+            )
+    return lines
 
 
 def _machine_lines(result: ChaosResult) -> list[str]:

@@ -22,6 +22,7 @@ from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes
 from testbed.chaos.relay import Relay
 from testbed.chaos.small_disk import SmallDisk
 from testbed.chaos.stalls import StallWatch
+from testbed.chaos.streams import Stream, StreamRun, streams_of
 from testbed.chaos.switch_tables import faults_of_tables
 from testbed.chaos.takeovers import Takeover, takeovers
 from testbed.chaos.timeline import Timeline
@@ -51,6 +52,7 @@ class ChaosResult:
         faults: as they were drawn.
         flows: the flows of probes.
         counts: their packets.
+        streams: flows of iperf3 beside them.
         losses: all gaps of arrivals.
         timeline: what was broken when, in seconds of the monotonic clock.
         began: the time of the first probe on it.
@@ -66,6 +68,7 @@ class ChaosResult:
     faults: tuple[Fault, ...]
     flows: tuple[ProbeFlow, ...]
     counts: tuple[ProbeCount, ...]
+    streams: tuple[Stream, ...]
     losses: tuple[Loss, ...]
     timeline: Timeline
     began: float
@@ -103,6 +106,7 @@ class ChaosRun:
         windows: what a failure may cost.
         report: receives a line about each fault and each slow step.
         tick: seconds between two probes of a flow.
+        has_streams: True for flows of iperf3 beside the probes.
     """
 
     plans: tuple[Plan, Plan]
@@ -111,6 +115,7 @@ class ChaosRun:
     windows: Windows
     report: Report
     tick: float = TICK_SECONDS
+    has_streams: bool = True
 
 
 class _StoppedError(Exception):
@@ -163,9 +168,16 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
     watch = Watch()
     errors: list[str] = []
     sizes = _sizes(lab)
-    with injector, StallWatch(lab.network) as stalls, ProbeRun(lab.network, probes, run.tick) as sent:
+    streams = streams_of(lab.plan, lab.network.layout) if run.has_streams else ()
+    with (
+        injector,
+        StallWatch(lab.network) as stalls,
+        StreamRun(lab.network, streams) as beside,
+        ProbeRun(lab.network, probes, run.tick) as sent,
+    ):
         stalls.start()
         sent.start()
+        beside.start()
         began = time.monotonic()
         try:
             with _stopping(watch):
@@ -178,6 +190,7 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
             watch.stopped = False
         tables = _settled_tables(lab, injector, watch, errors)
         _wait(lab, watch, time.monotonic() + _QUIET_SECONDS)
+        beside.stop()
         result = sent.stop()
         ended = time.monotonic()
         stalled, starved = stalls.stop()
@@ -191,6 +204,7 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
         faults=run.faults,
         flows=flows,
         counts=result.counts,
+        streams=streams,
         losses=result.losses,
         timeline=timeline,
         began=began,

@@ -41,10 +41,12 @@ class IperfFlow:
     """A flow from the host of node `source` to that of node `target`.
 
     Attributes:
-        protocol: TCP sends as much as it can, UDP sends payload at `rate` Mbit/s, `UDP_PAYLOAD` bytes at a time.
+        protocol: TCP sends as much as it can, or as its `pace` allows; UDP sends payload at `rate` Mbit/s,
+            `UDP_PAYLOAD` bytes at a time.
         congestion_control: of TCP; the machine's default may be one that ignores losses.
         source_address: one of the source site's; None leaves it to the host.
         code_point: the DSCP value of its packets in both directions (RFC 2474).
+        pace: Mbit/s that TCP never exceeds, not even to make up for a pause.
     """
 
     name: str
@@ -57,10 +59,13 @@ class IperfFlow:
     congestion_control: str | None = None
     source_address: str | None = None
     code_point: int = 0
+    pace: float | None = None
 
     def __post_init__(self) -> None:
         if (self.protocol == "udp") != (self.rate is not None):
             raise ValueError(f"flow {self.name}: UDP needs a rate and TCP takes none")
+        if self.protocol == "udp" and self.pace is not None:
+            raise ValueError(f"flow {self.name}: UDP has a rate and takes no pace")
 
     def server_command(self, interval: float) -> list[str]:
         return ["iperf3", "-4", "-s", "-1", "-p", str(self.server_port), "-i", f"{interval:g}", "--json"]
@@ -76,6 +81,8 @@ class IperfFlow:
             command += ["-S", str(self.code_point << 2)]
         if self.rate is not None:
             command += ["-u", "-b", f"{round(self.rate * 1e6)}", "-l", str(UDP_PAYLOAD)]
+        if self.pace is not None:
+            command += ["--fq-rate", f"{round(self.pace * 1e6)}"]
         if self.congestion_control is not None:
             command += ["-C", self.congestion_control]
         return command

@@ -10,6 +10,7 @@ from testbed.chaos.picture import chaos_picture
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import report_json, report_text
 from testbed.chaos.run import ChaosResult
+from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import Takeover
 from testbed.chaos.timeline import Span, Timeline
 
@@ -22,6 +23,10 @@ def result() -> ChaosResult:
         faults=(Fault(10.0, CUT, ("s1", "s4"), 2.0),),
         flows=(flow,),
         counts=(ProbeCount(0, 1000, 945, 0, 3),),
+        streams=(
+            Stream("s1", "s4", "tcp", 1.0, 0, 1, 0, [(101.0, 1.0), (102.0, 0.0)]),
+            Stream("s1", "s4", "udp", 1.0, 0, 2, 1, [(101.0, 1.0), (102.0, 0.8)]),
+        ),
         losses=(excused, bad),
         timeline=Timeline(
             (Span(CUT, ("s1", "s4"), 110.0, 112.0), Span(FLAP_DOWN, ("s1", "s2"), 111.0, 111.1)),
@@ -48,6 +53,11 @@ def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResul
     assert "5 lost in 1 gap are excused by nothing but this machine" in text
     assert "2 takeovers: after 0.90 to 0.90 s" in text
     assert "TAKEOVER 7.000 s: controller-killed, nobody took over; expected 1.5 s" in text
+    by_tcp = (
+        "1 flow of iperf3 by TCP at 1 Mbit/s got 0.5 to 0.5 Mbit/s, nothing in 1 to 1 seconds, and ended early 0 times"
+    )
+    assert by_tcp in text
+    assert "by UDP at 1 Mbit/s got 0.9 to 0.9 Mbit/s, nothing in 0 to 0 seconds, and ended early 1 time" in text
     assert text.endswith("failed")
 
 
