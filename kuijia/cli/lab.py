@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from pathlib import Path
 from typing import Any
 
 from experiments.results.text_table import TextTable
@@ -37,6 +38,7 @@ from te_solver.formats.notes import counted
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from te_solver.topology import Topology
+from testbed.boxes.inventory import read_inventory
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
 from testbed.lab.lab_options import require_possible_controllers
 from testbed.lab.lab_order import Order
@@ -77,6 +79,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_CAPACITY,
         help="Mbit/s of the largest link; the others and the demands are scaled with it (default: %(default)g)",
     )
+    up.add_argument(
+        "--inventory",
+        type=Path,
+        metavar="FILE",
+        help="run it on physical boxes, as in docs/boxes.md (default: emulated on this machine)",
+    )
     add_metrics_option(up)
     up.add_argument("--web", action="store_true", help="then show the lab as a page, until Ctrl-C; the lab stays up")
     lab_web.add_serving(up)
@@ -111,6 +119,8 @@ def _up(args: argparse.Namespace) -> int:
     words = option_words(args)
     tables = pipeline_options(words)
     tables.wired(topology)  # a wiring of another network is refused before the solver starts
+    if args.inventory is not None:
+        _require_boxes(args, topology)
     require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
@@ -126,12 +136,22 @@ def _up(args: argparse.Namespace) -> int:
     options["demand_factor"] = _factor(topology, args.capacity)
     options["controllers"] = args.controllers
     options["metrics"] = "" if args.metrics is None else str(args.metrics)
+    options["inventory"] = "" if args.inventory is None else str(args.inventory.absolute())
     status = start_lab(Order(plan_to_json(plan), options), _say)
     if args.json:
         print(json.dumps(status, indent=2))
     else:
         show([*_status_parts(status), "", *_usage(plan, status)])
     return lab_web.show_lab(args) if args.web else 0
+
+
+def _require_boxes(args: argparse.Namespace, topology: Topology) -> None:
+    """Raise InputError if the boxes of the inventory cannot be this lab."""
+    if args.controllers > 1:
+        raise InputError("option", "--controllers", f"{args.controllers} with --inventory", "1: boxes have one")
+    inventory = read_inventory(args.inventory)
+    inventory.require_fit(topology)
+    inventory.require_controller_here()
 
 
 def _status(args: argparse.Namespace) -> int:
@@ -178,12 +198,15 @@ def _factor(topology: Topology, largest: float) -> float:
 
 
 def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:
+    changes = "kuijia lab fail A B | heal A B | update DEMANDS | flow A B | watch | status | down"
+    if status["ground"] == "boxes":
+        return [changes]
     address_of = {host["node"]: host["address"] for host in status["hosts"]}
     pair = plan.pairs[0]
     example = shlex.join(["kuijia", "lab", "exec", pair.source, "ping", "-c", "3", address_of[pair.target]])
     return [
         f"kuijia lab exec NODE COMMAND runs a command on a node's host: {example}",
-        "kuijia lab fail A B | heal A B | update DEMANDS | flow A B | watch | status | down",
+        changes,
     ]
 
 
@@ -192,9 +215,10 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
     tables = f"{status['layout']} queues, tagging {status['tagging']}, pipeline {status['pipeline']}"
     alive = f"process {controller['pid']}" if controller["pid"] is not None else "dead"
     switches = counted(len(controller["switches"]), "switch", "switches")
+    where = " on boxes" if status["ground"] == "boxes" else ""
     down = [f"down: {', '.join(status['nodes_down'])}"] if status["nodes_down"] else []
     parts: list[str | TextTable] = [
-        f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath",
+        f"lab {status['lab']}: {status['topology']}, scheme {status['scheme']}, {status['datapath']} datapath{where}",
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {switches} connected",
         *_member_lines(controller),

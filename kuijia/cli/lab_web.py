@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 PORT = 8400
 LOOPBACK = "127.0.0.1"
-BACKENDS = ("lab", "flow", "packet")
+BACKENDS = ("lab", "boxes", "flow", "packet")
 PACKET_CAPACITY = 100.0
 """Mbit/s of the largest link in the packet model; the others and the demands are scaled with it."""
 
@@ -59,8 +59,8 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     web.add_argument(
         "--backend",
         choices=BACKENDS,
-        help="the running lab, or a model of the network: rates (flow) or, for small ones, packets (packet) "
-        "(default: flow with TOPOLOGY, else lab)",
+        help="the running lab, which with boxes must stand on physical boxes, or a model of the network: rates "
+        "(flow) or, for small ones, packets (packet) (default: flow with TOPOLOGY, else lab)",
     )
     web.add_argument(
         "--schemes",
@@ -124,7 +124,7 @@ def _web(args: argparse.Namespace) -> int:
     require_packages()
     tls_pair(args)  # bad files are refused before long work
     kind = args.backend or ("flow" if args.topology is not None else "lab")
-    backend = _lab(args) if kind == "lab" else _model(args, kind)
+    backend = _lab(args, kind) if kind in ("lab", "boxes") else _model(args, kind)
     return show(backend, args)
 
 
@@ -216,14 +216,18 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
     return model(plan, solved, args.schemes, elastic=args.traffic == "tcp")
 
 
-def _lab(args: argparse.Namespace) -> Backend:
+def _lab(args: argparse.Namespace, kind: str) -> Backend:
     if args.topology is not None:
         raise InputError("lab web", "TOPOLOGY", f"found {quoted(args.topology)}", "none: the running lab has its own")
     if args.tunnels != DEFAULT_TUNNELS:
         raise InputError("lab web", "--tunnels", f"found {args.tunnels}", "none: the running lab has its own")
     from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
 
-    return RealLab()
+    lab = RealLab()
+    if kind == "boxes" and lab.describe().backend != "boxes":
+        expected = "one on boxes, started with `kuijia lab up TOPOLOGY DEMANDS --inventory FILE`"
+        raise InputError("lab web", "--backend", "the running lab is emulated", expected)
+    return lab
 
 
 def require_packages() -> None:

@@ -3,6 +3,8 @@
 An order is a JSON object `{"id", "action", "arguments"}` on a line, an answer `{"id", "value"}` or `{"id", "error"}`.
 Empty lines are signs of life: nothing else distinguishes an idle connection from one whose other end has lost its
 power or its cable. No input is ever read by a shell.
+
+Orders are carried out one after the other, except those that wait for packets: others go on meanwhile.
 """
 
 from __future__ import annotations
@@ -12,8 +14,10 @@ import os
 import select
 import signal
 import sys
+import threading
 from collections.abc import Iterator
 from io import FileIO
+from typing import Any
 
 from kuijia_base.errors import KuijiaError
 from testbed.boxes.box_actions import BoxActions
@@ -29,6 +33,8 @@ SIGN_OF_LIFE_SECONDS = 5.0
 SILENCE_SECONDS = 30.0
 """Seconds without a line after which the other end counts as dead."""
 
+_WAITS_FOR_PACKETS = "watch"
+
 _MOST_AT_ONCE = 1 << 16
 
 
@@ -39,16 +45,25 @@ def serve(orders: FileIO, silence_seconds: float = SILENCE_SECONDS) -> None:
     for deadly in (signal.SIGHUP, signal.SIGTERM):
         signal.signal(deadly, lambda *_: sys.exit(1))
     print(GREETING, file=answers, flush=True)
+    answering = threading.Lock()
     with BoxActions() as actions:
-        for line in _lines(orders, silence_seconds):
-            order = json.loads(line)
+
+        def carry_out(order: dict[str, Any]) -> None:
             try:
                 answer = {"value": getattr(actions, order["action"])(**order["arguments"])}
             except (KuijiaError, OSError) as error:
                 answer = {"error": str(error)}
             except (LookupError, ValueError) as error:  # a program gives output in an unknown form
                 answer = {"error": f"{order['action']} ends with {type(error).__name__}: {error}"}
-            print(json.dumps({"id": order["id"], **answer}), file=answers, flush=True)
+            with answering:
+                print(json.dumps({"id": order["id"], **answer}), file=answers, flush=True)
+
+        for line in _lines(orders, silence_seconds):
+            order = json.loads(line)
+            if order["action"] == _WAITS_FOR_PACKETS:
+                threading.Thread(target=carry_out, args=(order,), daemon=True).start()
+            else:
+                carry_out(order)
 
 
 def _lines(orders: FileIO, silence_seconds: float) -> Iterator[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from testbed.boxes.survey import clock, survey
 from testbed.links.flow_keys import FlowKey
 from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
-from testbed.links.link_state import bring_up, is_running
+from testbed.links.link_state import are_running, bring_up, is_running
 from testbed.links.load_counters import count_load
 from testbed.links.port_switching import SwitchPort, switch_ports
 from testbed.links.send_buffer import enlarge_send_buffers
@@ -37,6 +38,7 @@ class BoxActions:
     monotonic_clock = staticmethod(time.monotonic)
     probe_cables = staticmethod(probe_cables)
     is_running = staticmethod(is_running)
+    are_running = staticmethod(are_running)
     bring_up = staticmethod(bring_up)
     call_controller = staticmethod(call_controller)
     remove_cables = staticmethod(remove_cables)
@@ -64,6 +66,15 @@ class BoxActions:
     def count_load(self, ovs_directory: str | None) -> dict[str, Any]:
         """Return the load of the box, and of its Open vSwitch if that forwards packets itself."""
         return asdict(count_load(None if ovs_directory is None else _switch_pid(ovs_directory)))
+
+    def is_forwarding(self, ovs_directory: str) -> bool:
+        """Return True if the box's Open vSwitch runs: it listens for requests."""
+        with socket.socket(socket.AF_UNIX) as control:
+            try:
+                control.connect(str(Path(ovs_directory) / f"ovs-vswitchd.{_switch_pid(ovs_directory)}.ctl"))
+            except (OSError, ValueError):
+                return False
+        return True
 
     def batch(self, namespace: str | None, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
         if namespace is None:

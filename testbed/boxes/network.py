@@ -18,6 +18,7 @@ from te_solver.topology import Topology
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import Box, Inventory, SwitchBox
+from testbed.boxes.killed_labs import BoxesNote, put_back_boxes
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, Connection
 from testbed.boxes.switch_machine import SwitchMachine
@@ -33,6 +34,7 @@ from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, ends_of
 from testbed.network.bridges import Bridge, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.lab_network import LabelWatch
+from testbed.network.leftovers import remove_leftovers
 from testbed.network.link_rates import require_possible_links
 from testbed.network.network import HARMLESS_FRAME
 from testbed.network.network_options import NetworkOptions
@@ -45,6 +47,9 @@ from testbed.network.queue_counters import (
 )
 
 Report = Callable[[str], None]
+
+_LOOK_SECONDS = 10.0
+"""Time that boxes have to answer those who look at them."""
 
 _PROBE_TIMING = ProbeTiming(settle=0.5, measure=1.0, overrun=0.5)
 """Boxes receive the order to measure one after the other."""
@@ -60,9 +65,11 @@ class BoxNetwork:
     needs it; `stop` restores those that still answer.
     """
 
-    def __init__(self, target: Target, report: Report) -> None:
+    def __init__(self, target: Target, report: Report, note: BoxesNote | None = None) -> None:
+        """Make a network that does not stand yet; in `note`, `start` notes that it changes boxes."""
         self._target = target
         self._report = report
+        self._note = note
         self._fleet = Fleet(target.inventory)
         self._undo = ExitStack()
         self._congestion_controls: frozenset[str] = frozenset()
@@ -86,14 +93,14 @@ class BoxNetwork:
         kinds = {box.datapath for box in self._target.inventory.switches.values()}
         return Datapath.USERSPACE if Datapath.USERSPACE in kinds else Datapath.KERNEL
 
-    @property
-    def is_alive(self) -> bool:
-        try:
-            for machine in self._machines.values():
-                machine.vsctl("show")
-        except BoxError:
-            return False
-        return True
+    def dead_switches(self) -> frozenset[str]:
+        alive, _ = self._fleet.ask_each(
+            "is_forwarding",
+            lambda box: {"ovs_directory": str(box.ovs_directory)} if isinstance(box, SwitchBox) else None,
+            _LOOK_SECONDS,
+        )
+        switches = self._target.inventory.switches
+        return frozenset(node for node, box in switches.items() if not alive.get(box.name, False))
 
     @property
     def forwarding_process(self) -> int | None:
@@ -117,9 +124,14 @@ class BoxNetwork:
         with ExitStack() as undo:
             undo.callback(self._fleet.close)
             self._fleet.connect()
+            if self._note is not None:
+                self._note.write()
+                undo.callback(self._note.remove)
             if self._fleet.build(self._target, self._report):
                 undo.callback(self._fleet.put_back_what_answers, self._report)
             else:
+                if self._note is not None:
+                    self._note.remove()  # whoever set them up wants them to stay
                 self._empty_switches()  # a killed run may have left something in them
                 undo.callback(self._empty_switches)
                 self._require_carriers()
@@ -141,6 +153,9 @@ class BoxNetwork:
 
     def stop(self) -> None:
         self._undo.close()
+
+    def has_host(self, site: str) -> bool:
+        return site in self._target.inventory.hosts
 
     def host(self, node: str) -> BoxHost:
         self._target.inventory.require_hosts({node})
@@ -164,6 +179,29 @@ class BoxNetwork:
         inventory = self._target.inventory
         ends = [(inventory.switches[a], b), (inventory.switches[b], a)]
         return all(self._fleet.connection(box).call("is_running", interface=box.links[other]) for box, other in ends)
+
+    def links_up(self, links: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bool | TestbedError]:
+        wanted = tuple(links)
+        switches = self._target.inventory.switches
+        found, faults = self._fleet.ask_each(
+            "are_running",
+            lambda box: {"interfaces": list(box.links.values())} if isinstance(box, SwitchBox) else None,
+            _LOOK_SECONDS,
+        )
+        running: dict[tuple[str, str], bool] = {
+            (node, other): up
+            for node, box in switches.items()
+            if box.name in found
+            for other, up in zip(box.links, found[box.name], strict=True)
+        }
+
+        def state(a: str, b: str) -> bool | TestbedError:
+            silent = [switches[node].name for node in (a, b) if switches[node].name not in found]
+            if silent:
+                return TestbedError(faults.get(silent[0], f"{silent[0]} is not connected"))
+            return running[a, b] and running[b, a]
+
+        return {link: state(*link) for link in wanted}
 
     def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
         other = {a: b, b: a}
@@ -192,14 +230,18 @@ class BoxNetwork:
         of_switch: dict[str, dict[tuple[str, int], str]] = {}
         for switch, port in ports:
             of_switch.setdefault(switch, {})[switch, port] = self._target.interface(switch, port)
+        shown, faults = self._fleet.ask_each(
+            "run",
+            lambda box: {"argv": list(SHOW_ALL)} if isinstance(box, SwitchBox) and box.node in of_switch else None,
+            _LOOK_SECONDS,
+        )
         found: dict[tuple[str, int], PortCounters] = {}
         for switch, interfaces in of_switch.items():
-            try:
-                shown = self._fleet.connection(self._target.inventory.switches[switch]).call("run", argv=list(SHOW_ALL))
-            except BoxError as error:
-                found |= dict.fromkeys(interfaces, error)
+            name = self._target.inventory.switches[switch].name
+            if name in shown:
+                found |= parse_all_queue_counters(interfaces, shown[name], self.layout)
             else:
-                found |= parse_all_queue_counters(interfaces, shown, self.layout)
+                found |= dict.fromkeys(interfaces, BoxError(faults.get(name, f"{name} is not connected")))
         return found
 
     def interface(self, switch: str, port: int) -> str:
@@ -314,8 +356,12 @@ class BoxGround:
     def listening(self) -> Listening:
         return self._inventory.controller
 
-    def require(self, report: Report) -> None:  # noqa: ARG002 - a killed lab leaves nothing on this machine
-        """Raise InputError if the controller cannot listen at the inventory's address on this machine."""
+    def require(self, report: Report) -> None:
+        """Put back what killed labs left; raise InputError if the controller cannot listen at its address here."""
+        try:
+            remove_leftovers(report, put_back=put_back_boxes)
+        except TestbedError as error:
+            report(str(error))
         self._inventory.require_controller_here()
         require_free(self._inventory.controller.host, self._inventory.controller.port)
 
@@ -323,11 +369,11 @@ class BoxGround:
     def network(
         self,
         wiring: Wiring,
-        run: RunDirectory,  # noqa: ARG002 - changes are recorded on the boxes
+        run: RunDirectory,
         options: NetworkOptions,
         report: Report,
     ) -> Iterator[BoxNetwork]:
-        yield BoxNetwork(Target(self._inventory, wiring, options), report)
+        yield BoxNetwork(Target(self._inventory, wiring, options), report, BoxesNote(run.path, self._inventory.path))
 
 
 class _BoxWatch:

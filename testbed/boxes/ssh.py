@@ -61,6 +61,9 @@ _LAST_WORDS_SECONDS = 1.0
 _COMPLAINT_SECONDS = 1.0
 """Seconds to wait for the last output of an SSH that has ended."""
 
+_Answers = SimpleQueue[Mapping[str, Any] | str]
+"""The answer to an order, or the reason why there is none."""
+
 
 class BoxError(TestbedError):
     """Raised when a box refuses or fails an order; the message begins with the box's name."""
@@ -101,7 +104,7 @@ def ssh_command(login: Login) -> list[str]:
 
 
 class Connection:
-    """A box that answers, from construction until `close` or its death.
+    """A box that answers, from construction until `close` or its death; several threads may use it.
 
     Args:
         name: the name of the box in messages.
@@ -113,10 +116,12 @@ class Connection:
 
     def __init__(self, name: str, login: Login) -> None:
         self.name = name
-        self._answers: SimpleQueue[Mapping[str, Any] | str] = SimpleQueue()
-        self._awaited: set[int] = set()
-        self._early: dict[int, Mapping[str, Any]] = {}
+        self._greeting: _Answers = SimpleQueue()
+        self._awaited: dict[int, _Answers] = {}
+        self._asked: dict[int, _Answers] = {}
+        self._ordering = threading.Lock()
         self._last_order = 0
+        self._has_ended = False
         self._is_greeted = False
         self._fault = ""
         try:
@@ -140,7 +145,7 @@ class Connection:
         try:
             self._send(f"{len(bundle())}\n".encode() + bundle())
             self._listener.start()
-            self._take(_GREETING_SECONDS)
+            self._take(self._greeting, _GREETING_SECONDS)
             self._is_greeted = True
             self._beat.start()
         except BaseException:
@@ -153,11 +158,18 @@ class Connection:
 
     def begin(self, action: str, /, **arguments: object) -> int:
         """Tell the box something and return at once; `result` has the answer."""
-        self._last_order += 1
-        self._awaited.add(self._last_order)
-        order = {"id": self._last_order, "action": action, "arguments": arguments}
+        answers: _Answers = SimpleQueue()
+        with self._ordering:
+            self._last_order += 1
+            number = self._last_order
+            self._asked[number] = answers
+            if self._has_ended:
+                answers.put(self._fault)
+            else:
+                self._awaited[number] = answers
+        order = {"id": number, "action": action, "arguments": arguments}
         self._send(json.dumps(order).encode() + b"\n")
-        return self._last_order
+        return number
 
     def result(self, order: int, seconds: float = ANSWER_SECONDS) -> Any:  # noqa: ANN401 - JSON
         """Return the answer to an order.
@@ -166,10 +178,7 @@ class Connection:
             BoxError: it could not be done.
             DeadBoxError: the box did not answer for `seconds`.
         """
-        while order not in self._early:
-            answer = self._take(seconds)
-            self._early[answer["id"]] = answer
-        answer = self._early.pop(order)
+        answer = self._take(self._asked.pop(order), seconds)
         if "error" in answer:
             raise BoxError(f"{self.name}: {one_line(str(answer['error']))}")
         return answer["value"]
@@ -223,13 +232,12 @@ class Connection:
         except (BrokenPipeError, ValueError) as error:  # it is closed already
             raise self._dead() from error
 
-    def _take(self, seconds: float) -> Mapping[str, Any]:
+    def _take(self, answers: _Answers, seconds: float) -> Mapping[str, Any]:
         try:
-            answer = self._answers.get(timeout=seconds)
+            answer = answers.get(timeout=seconds)
         except Empty as error:
             raise self._dead(f"does not answer for {seconds:g} s") from error
         if isinstance(answer, str):
-            self._answers.put(answer)  # for the next caller
             raise self._dead(answer)
         return answer
 
@@ -240,8 +248,11 @@ class Connection:
 
     def _listen(self) -> None:
         assert self._ssh.stdout is not None
-        fault = self._fault = self._heard(self._ssh.stdout)
-        self._answers.put(fault)
+        fault = self._heard(self._ssh.stdout)
+        with self._ordering:
+            self._fault, self._has_ended = fault, True
+            for answers in (self._greeting, *self._awaited.values()):
+                answers.put(fault)
         if fault:  # later output is not read, and SSH must not wait for a reader
             self._ssh.kill()
 
@@ -255,17 +266,18 @@ class Connection:
                 break
         else:
             return f"{_NOT_STARTED}, but says {_MOST_CHATTER} other lines"
-        self._answers.put({})
+        self._greeting.put({})
         while line := said.readline(LONGEST_OUTPUT + 1):
             if len(line) > LONGEST_OUTPUT:
                 return f"sends a line of more than {LONGEST_OUTPUT} bytes"
             answer = _answer(line)
             if answer is None:
                 return "has closed the connection, or sends no valid answer"
-            if answer["id"] not in self._awaited:
+            with self._ordering:
+                awaited = self._awaited.pop(answer["id"], None)
+            if awaited is None:
                 return "answers an order that was not sent"
-            self._awaited.remove(answer["id"])
-            self._answers.put(answer)
+            awaited.put(answer)
         return ""
 
     def _dead(self, how: str = "") -> DeadBoxError:

@@ -23,7 +23,7 @@ from testbed.lab.lab_controllers import controllers_of, ports_of
 from testbed.lab.lab_cuts import Cuts
 from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions, require_possible_controllers
-from testbed.lab.lab_state import OVS_DIED, counters, full_state
+from testbed.lab.lab_state import counters, death_of, full_state
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.bfd import require_possible_interval
@@ -218,8 +218,9 @@ class Lab:
 
     def require_switches(self) -> None:
         """Raise TestbedError if there are no switches that could follow a plan."""
-        if not self._network.is_alive:
-            raise TestbedError(f"{OVS_DIED}: there are no switches to update")
+        dead = self._network.dead_switches()
+        if dead:
+            raise TestbedError(f"{death_of(dead, self.plan)}: there are no switches to update")
 
     def withdraw(self) -> PlanUpdate:
         """Take the plan out of force: no tunnel carries traffic any more, until the next `update`.
@@ -272,9 +273,11 @@ class Lab:
         """Return what a program needs to run in a node's host and to end with the lab, as JSON data.
 
         Raises:
-            InputError: there is no such node.
+            InputError: there is no such node, or its host is on a box.
         """
-        return {"lab": self._run.lab_id, "namespace_pid": self.emulated_network.host(node).namespace_pid}
+        if not isinstance(self._network, Network):
+            raise InputError("lab exec", "", "hosts of a lab on boxes are not on this machine", "SSH to the host's box")
+        return {"lab": self._run.lab_id, "namespace_pid": self._network.host(node).namespace_pid}
 
     def _start_controller(self, started: ExitStack) -> None:
         options, listening = self.options, self._ground.listening

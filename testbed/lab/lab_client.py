@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError
+from testbed.boxes.killed_labs import put_back_boxes
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_requests import VERSION
 from testbed.machine.commands import MODULES
@@ -88,10 +89,10 @@ def remove_killed_lab(report: Callable[[str], None], root: Path = ROOT) -> bool:
     """Clear away what labs left behind whose process was killed; returns whether there were any.
 
     Raises:
-        TestbedError: something of it cannot be removed.
+        TestbedError: something of it cannot be removed, or boxes cannot be put back.
     """
     before = labs(root)
-    remove_leftovers(report, root)
+    remove_leftovers(report, root, put_back_boxes)
     return labs(root) != before
 
 

@@ -31,6 +31,7 @@ class LabOptions:
         demand_factor: factor for rates given by users, as applied to the network's.
         wiring: absolute path of a wiring file, empty for numbers by the topology.
         metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere.
+        inventory: absolute path of an inventory of boxes, empty for an emulated network.
         network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
     """
 
@@ -47,6 +48,7 @@ class LabOptions:
     demand_factor: float = 1.0
     wiring: str = ""
     metrics: str = ""
+    inventory: str = ""
     network: NetworkOptions = field(default_factory=NetworkOptions)
 
     @property

@@ -27,6 +27,9 @@ from typing import TextIO
 
 from kuijia_base.errors import InputError, KuijiaError
 from te_solver.plan import Plan
+from testbed.boxes.inventory import read_inventory
+from testbed.boxes.network import BoxGround
+from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_client import ask_lab
 from testbed.lab.lab_journal import Journal
@@ -58,7 +61,7 @@ def main() -> int:
         with (
             metrics_page(options.metrics, lambda: ask_lab("status")) as page,
             become_background_lab(),
-            Lab(plan, options, lambda line: _tell(report=line)) as lab,
+            Lab(plan, options, lambda line: _tell(report=line), _ground(options)) as lab,
             _listener(lab.directory / SOCKET_NAME) as listener,
             Reception(listener, refused) as reception,
             PlanMaker() as maker,
@@ -87,6 +90,10 @@ def main() -> int:
     except _Terminated:
         return 0
     return 0
+
+
+def _ground(options: LabOptions) -> Ground:
+    return BoxGround(read_inventory(Path(options.inventory))) if options.inventory else Emulation()
 
 
 def _read_order(file: TextIO) -> tuple[Plan, LabOptions]:

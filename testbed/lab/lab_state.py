@@ -8,7 +8,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
-from functools import partial
 from typing import Any
 
 from kuijia_app.tables.bfd import BfdSession
@@ -19,8 +18,6 @@ from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
 from testbed.network.bfd import EndState
 from testbed.network.queue_counters import QueueRates
-
-OVS_DIED = "Open vSwitch has died"
 
 _LISTED_ERRORS = 20
 
@@ -34,8 +31,8 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
     topology = plan.topology
     faults = Faults()
     links_up = _links_up(lab, faults)
-    has_ovs, sessions = _switches(lab, faults)
-    dead = dead_tunnels(lab, plan, links_up, sessions)
+    stopped, sessions = _switches(lab, faults)
+    dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
     members = {"members": controller.describe()} if isinstance(controller, ControllerSet) else {}
     return {
         "lab": lab.directory.name,
@@ -45,6 +42,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
         "tagging": options.tagging,
         "pipeline": options.pipeline,
         "liveness": options.liveness,
+        "ground": "boxes" if options.inventory else "emulation",
         "datapath": network.datapath.value,
         "controller": {
             "framework": controller.framework,
@@ -64,7 +62,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
                 "priority": pair.priority,
                 "nodes": list(tunnel.nodes),
                 "weight": tunnel.weight,
-                "alive": has_ovs and tunnel.path_id not in dead,
+                "alive": tunnel.path_id not in dead,
             }
             for pair in plan.pairs
             for tunnel in pair.tunnels
@@ -79,7 +77,11 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
             for session, ends in sessions.items()
         ],
         "flows": lab.flows.describe(),
-        "hosts": [{"node": site.name, "address": str(site.address)} for site in lab.wiring.sites],
+        "hosts": [
+            {"node": site.name, "address": str(site.address)}
+            for site in lab.wiring.sites
+            if network.has_host(site.name)
+        ],
         "faults": list(faults),
     }
 
@@ -89,8 +91,8 @@ def counters(lab: LabParts) -> dict[str, Any]:
     plan, controller = lab.plan, lab.controller
     faults = Faults()
     links_up = _links_up(lab, faults)
-    has_ovs, sessions = _switches(lab, faults)
-    dead = dead_tunnels(lab, plan, links_up, sessions)
+    stopped, sessions = _switches(lab, faults)
+    dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
     return {
         "time": time.time(),
         "plan": lab.plan_number,
@@ -98,7 +100,7 @@ def counters(lab: LabParts) -> dict[str, Any]:
         "links": [{"a": a, "b": b, "up": links_up[frozenset((a, b))]} for a, b in plan.topology.edges],
         "queues": list(_queues(lab, faults)),
         "nodes_down": list(lab.nodes_down),
-        "tunnels_dead": sorted(tunnel.path_id for tunnel in plan.tunnels if not has_ovs or tunnel.path_id in dead),
+        "tunnels_dead": sorted(tunnel.path_id for tunnel in plan.tunnels if tunnel.path_id in dead),
         "flows": lab.flows.describe(),
         "controller": {
             "alive": controller.is_alive,
@@ -114,17 +116,22 @@ def observed(lab: LabParts, *, with_queues: bool) -> tuple[LinkStates, set[int],
     plan = lab.plan
     faults = Faults()
     links_up = _links_up(lab, faults)
-    has_ovs, sessions = _switches(lab, faults)
-    dead = dead_tunnels(lab, plan, links_up, sessions) if has_ovs else {tunnel.path_id for tunnel in plan.tunnels}
+    stopped, sessions = _switches(lab, faults)
+    dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
     if with_queues:
         for _ in _queues(lab, faults):
             pass
     return links_up, dead, faults
 
 
-def dead_tunnels(lab: LabParts, plan: Plan, links_up: LinkStates, sessions: Sessions) -> set[int]:
-    """Return the path ids of the tunnels that carry nothing, or that an end considers dead."""
-    unfit = lab.controller.unfit_switches()
+def dead_tunnels(
+    lab: LabParts, plan: Plan, links_up: LinkStates, stopped: frozenset[str], sessions: Sessions
+) -> set[int]:
+    """Return the path ids of the tunnels that carry nothing, or that an end considers dead.
+
+    `stopped` switches have no software that runs.
+    """
+    unfit = stopped | lab.controller.unfit_switches()
     dead = {
         tunnel.path_id
         for tunnel in plan.tunnels
@@ -137,24 +144,33 @@ def dead_tunnels(lab: LabParts, plan: Plan, links_up: LinkStates, sessions: Sess
 
 
 def _links_up(lab: LabParts, faults: Faults) -> dict[frozenset[str], bool]:
-    return {
-        frozenset(edge): faults.unless_found(partial(lab.network.is_up, *edge), otherwise=False)
-        for edge in lab.plan.topology.edges
-    }
+    found = lab.network.links_up(lab.plan.topology.edges)
+    for state in found.values():
+        if isinstance(state, TestbedError):
+            faults.add(str(state))
+    return {frozenset(link): state is True for link, state in found.items()}
 
 
-def _switches(lab: LabParts, faults: Faults) -> tuple[bool, Sessions]:
-    """Return whether the switches' software runs, and the BFD sessions."""
+def death_of(switches: frozenset[str], plan: Plan) -> str:
+    """Return what to say of dead switches."""
+    died = "Open vSwitch has died"
+    return died if switches == set(plan.topology.nodes) else f"{died} on {', '.join(sorted(switches))}"
+
+
+def _switches(lab: LabParts, faults: Faults) -> tuple[frozenset[str], Sessions]:
+    """Return the switches whose software does not run, and the BFD sessions."""
     if isinstance(lab.controller, ControllerSet):
         for number in lab.controller.dead:
             faults.add(f"controller {number} is dead")
     sessions: Sessions = {}
-    if not lab.network.is_alive:
-        faults.insert(0, OVS_DIED)
-        return False, sessions
+    stopped = lab.network.dead_switches()
+    if stopped:
+        faults.insert(0, death_of(stopped, lab.plan))
+    if stopped == set(lab.plan.topology.nodes):
+        return stopped, sessions
     if lab.options.liveness == "bfd":
         sessions = faults.unless_found(lab.network.session_states, otherwise=sessions)
-    return True, sessions
+    return stopped, sessions
 
 
 def _queues(lab: LabParts, faults: Faults) -> Iterator[dict[str, Any]]:

@@ -26,6 +26,11 @@ def is_running(interface: str) -> bool:
         return _flags(handle, interface) & (_IFF_UP | _IFF_RUNNING) == _IFF_UP | _IFF_RUNNING
 
 
+def are_running(interfaces: Sequence[str]) -> list[bool]:
+    """Return `is_running` of many devices."""
+    return [is_running(interface) for interface in interfaces]
+
+
 def set_devices(interfaces: Iterable[str], *, up: bool) -> None:
     """Bring devices up or down, in order; raises TestbedError naming one that has vanished."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as handle:

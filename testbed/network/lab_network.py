@@ -15,6 +15,7 @@ from te_solver.topology import Topology
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.links.load_counters import LoadCounters
 from testbed.machine.clocks import ClockOffset
+from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath
 from testbed.machine.programs import Program
 from testbed.network.bfd import EndState
@@ -83,9 +84,8 @@ class LabNetwork(Protocol):
     def datapath(self) -> Datapath:
         """Datapath that forwards packets in the switches."""
 
-    @property
-    def is_alive(self) -> bool:
-        """True if the switches' software runs."""
+    def dead_switches(self) -> frozenset[str]:
+        """Return the switches whose software does not run."""
 
     @property
     def forwarding_process(self) -> int | None:
@@ -103,6 +103,9 @@ class LabNetwork(Protocol):
     def stop(self) -> None:
         """Restore everything to its state before `start`."""
 
+    def has_host(self, site: str) -> bool:
+        """Return True if a site has a host."""
+
     def host(self, node: str) -> SiteHost: ...
 
     def congestion_controls(self) -> frozenset[str]:
@@ -116,6 +119,9 @@ class LabNetwork(Protocol):
 
     def is_up(self, a: str, b: str) -> bool:
         """Return True if both ends of a link are up and have a carrier."""
+
+    def links_up(self, links: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bool | TestbedError]:
+        """Return `is_up` of many links, with the fault of a link in its place."""
 
     def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
         """Take both ends of a link down, or bring them up, and wait until both switches have reported that.

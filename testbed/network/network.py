@@ -154,9 +154,8 @@ class Network:
     def datapath(self) -> Datapath:
         return self.ovs.datapath
 
-    @property
-    def is_alive(self) -> bool:
-        return self.ovs.is_alive
+    def dead_switches(self) -> frozenset[str]:
+        return frozenset() if self.ovs.is_alive else frozenset(self.topology.nodes)
 
     @property
     def forwarding_process(self) -> int | None:
@@ -209,6 +208,9 @@ class Network:
     ) -> None:
         self.stop()
 
+    def has_host(self, site: str) -> bool:
+        return site in self._hosts
+
     def host(self, name: str) -> Host:
         if name not in self._hosts:
             expected = f"one of {', '.join(self._hosts)}"
@@ -250,6 +252,15 @@ class Network:
 
     def is_up(self, a: str, b: str) -> bool:
         return all(is_running(port.interface) for port in self._ends(a, b).values())
+
+    def links_up(self, links: Iterable[tuple[str, str]]) -> dict[tuple[str, str], bool | TestbedError]:
+        return {link: self._state_of(*link) for link in links}
+
+    def _state_of(self, a: str, b: str) -> bool | TestbedError:
+        try:
+            return self.is_up(a, b)
+        except TestbedError as error:
+            return error
 
     def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
         return switch_ports(self._ends(a, b), up=up)

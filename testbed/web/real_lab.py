@@ -86,7 +86,7 @@ class _InForce:
             for queue, role in ((each.normal, "normal"), (each.victim, "victim")):
                 roles[queue.queue_id] = QueueInfo(queue.queue_id, role, each.priority)  # type: ignore[arg-type]  # Literal
         return Description(
-            backend="lab",
+            backend="boxes" if self.options.inventory else "lab",
             clock="real",
             name=plan.topology.name,
             actions=("links", "nodes", "demands", "plan", "flows"),

@@ -52,7 +52,7 @@ ROOMS = {
     "testbed.lab": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.liveness"
         " kuijia_app.control.plan_update kuijia_app.proof testbed.machine testbed.uml testbed.links testbed.network"
-        " testbed.traffic testbed.controllers"
+        " testbed.traffic testbed.controllers testbed.boxes"
     ),
     "testbed.web": (
         "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables kuijia_app.proof"

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,17 @@ empty = 0
 while empty < 3:
     empty += lines.readline() == b"\\n"
 print('{{"id": 1, "value": 3}}', flush=True)
+lines.read()
+"""
+
+_ANSWERS_THE_LAST_ORDER_FIRST = f"""
+import json, sys
+lines = sys.stdin.buffer
+lines.read(int(lines.readline()))
+print({GREETING!r}, flush=True)
+orders = [json.loads(lines.readline()) for _ in range(4)]
+for order in reversed(orders):
+    print(json.dumps({{"id": order["id"], "value": order["arguments"]["of"]}}), flush=True)
 lines.read()
 """
 
@@ -277,6 +289,36 @@ def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch:
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(_WAITS_FOR_EMPTY_LINES)}\n")
     with Connection("switch a", Login("box")) as connection:
         assert connection.call("clock") == 3
+
+
+def test_each_thread_gets_the_answer_to_its_own_order(ssh_stand_in: Path) -> None:
+    ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(_ANSWERS_THE_LAST_ORDER_FIRST)}\n")
+    with Connection("switch a", Login("box")) as connection, ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(lambda of: connection.call("clock", of=of), range(4))) == [0, 1, 2, 3]
+
+
+def test_an_order_that_waits_for_packets_keeps_no_other_waiting() -> None:
+    watching = {"flows": [["tcp", "192.0.2.1", 1, 2, 0]], "seconds": 0.2, "ignored": []}
+    orders = [
+        {"id": 1, "action": "observe", "arguments": {"interfaces": []}},
+        {"id": 2, "action": "watch", "arguments": watching},
+        {"id": 3, "action": "run", "arguments": {"argv": ["true"]}},
+    ]
+    agent = subprocess.Popen(
+        [SYSTEM_PYTHON, "-I", "-S", "-c", BOOTSTRAP], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    lines = "".join(json.dumps(order) + "\n" for order in orders).encode()
+    agent.stdin.write(f"{len(bundle())}\n".encode() + bundle() + lines)
+    agent.stdin.flush()
+    _, *answers = [agent.stdout.readline() for _ in range(4)]
+    agent.communicate()
+    assert [json.loads(line) for line in answers] == [
+        {"id": 1, "value": None},
+        {"id": 3, "value": ""},
+        {"id": 2, "value": []},
+    ]
 
 
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:

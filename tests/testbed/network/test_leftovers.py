@@ -1,18 +1,20 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import pytest
 
 from testbed.machine.commands import run_command
-from testbed.machine.processes import processes_with_environment
+from testbed.machine.errors import TestbedError
+from testbed.machine.processes import own_identity, processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE, labs
-from testbed.network.leftovers import remove_leftovers
+from testbed.network.leftovers import BOXES_NOTE, remove_leftovers
 
 pytestmark = pytest.mark.emulation
 
@@ -92,3 +94,26 @@ def test_what_a_killed_lab_leaves_is_removed_and_a_live_one_untouched(tmp_path: 
 
 def names(pids: list[int]) -> set[str]:
     return {Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids}
+
+
+def test_the_directory_of_a_killed_lab_on_boxes_stays_until_somebody_has_put_them_back(tmp_path: Path) -> None:
+    identity = own_identity()
+    killed, other = tmp_path / "1-boxes", tmp_path / "2-other"
+    for directory in (killed, other):
+        directory.mkdir()
+        (directory / "owner.json").write_text(json.dumps({**asdict(identity), "start_time": identity.start_time + 1}))
+        (directory / "journal").touch()
+    (killed / BOXES_NOTE).write_text("/inventory.yaml")
+    said: list[str] = []
+
+    def unreachable(directory: Path, _report: object) -> None:
+        raise TestbedError(f"{directory.name} is out of reach")
+
+    with pytest.raises(TestbedError, match="1-boxes is out of reach"):
+        remove_leftovers(said.append, tmp_path, unreachable)
+    assert (labs(tmp_path), len(said)) == ([killed], 1)
+    remove_leftovers(said.append, tmp_path)
+    assert labs(tmp_path) == [killed]
+    remove_leftovers(said.append, tmp_path, lambda directory, report: report(f"{directory.name} is put back"))
+    assert labs(tmp_path) == []
+    assert said[1] == "1-boxes is put back"
