@@ -138,13 +138,9 @@ class KuijiaController(PlanKeeper, SwitchApplication):
         signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
         if self._pair is not None:
-            signal.signal(signal.SIGUSR2, lambda _number, _frame: self._asked_to_hand_over())
+            signal.signal(signal.SIGUSR2, lambda _number, _frame: self.ask_to_hand_over())
             self._peers = self._linked()
         super().start()
-
-    def _asked_to_hand_over(self) -> None:
-        if self._pair is not None:
-            self._pair.hand_over()
 
     def _linked(self) -> PeerLinks:
         """Return the connections with peers, which begin now."""

@@ -104,6 +104,13 @@ class Member:
     def events(self) -> list[dict[str, Any]]:
         return list(self.log)
 
+    def hand_over(self) -> None:
+        if self.successor is None:
+            self.say(9.0, event_log.HANDOVER_REFUSED, reason="nobody is there")
+        else:
+            self.successor.say(9.0, event_log.ROLE_TAKEN, generation=9)
+            self.say(9.1, event_log.ROLE_YIELDED, reason="a peer acts")
+
     def programmed_switches(self) -> list[str]:
         return [event["switch"] for event in self.log if event["event"] == event_log.SWITCH_READY]
 
@@ -188,6 +195,25 @@ def test_connections_of_one_that_stands_by_are_not_told(members: list[Member], c
     second.kill()
     with pytest.raises(TestbedError, match=r"^all controllers have died$"):
         controllers.wait_until_ready(["s1"], 0.0)
+
+
+def test_a_handover_is_done_when_another_one_acts_or_says_why_not(
+    members: list[Member], controllers: ControllerSet
+) -> None:
+    first, second = members
+    first.say(1.0, event_log.ROLE_TAKEN, generation=1)
+    first.successor = second
+    done = controllers.hand_over()
+    assert (done.before, done.after, acting(controllers)) == (1, 2, second)
+    with pytest.raises(TestbedError, match=r"^the controller goes on acting: nobody is there$"):
+        controllers.hand_over()
+
+
+def test_a_lab_with_one_controller_refuses_a_handover() -> None:
+    lab = Lab(motivation_plan(), LabOptions(), lambda _: None)
+    lab._controller = cast("Any", Member())
+    with pytest.raises(InputError, match=r"^lab:handover: the lab has one controller, expected a lab started with"):
+        lab.hand_over()
 
 
 @pytest.mark.parametrize("dies", [True, False])
