@@ -13,7 +13,6 @@ from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from experiments.takeover.cases import TakeoverOptions
 from experiments.takeover.report import exhibits_of_run
-from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -55,8 +54,6 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     reader=_read,
 )
 def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    if settings.framework != "os-ken":
-        raise InputError("option", "--framework", f"{settings.framework} runs no pair", "os-ken")
     from experiments.takeover.run import run_takeover  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_takeover(settings, options_from(args, quick=settings.quick), output, progress)

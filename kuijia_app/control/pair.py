@@ -7,6 +7,7 @@ comes from the peer itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
@@ -72,6 +73,7 @@ class Pair:
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _reaches_more_since: float | None = None
     _looked_at: float | None = None
+    _displaced_at: float = -math.inf
 
     def heard(self, beat: Beat, now: float) -> None:
         """Take in a peer's sign of life."""
@@ -101,7 +103,10 @@ class Pair:
         if self.is_acting:
             is_past = any(is_later(beat.generation, generation) for beat in acting)
             return self._changed(Decision.STAND_BY) if is_past else None
-        if now - self.began_at < LEASE or not reach:
+        since = self.began_at
+        if not any(beat.hands_over for beat in acting):
+            since = max(since, self._displaced_at)
+        if now - since < LEASE or not reach:
             self._reaches_more_since = None
             return None
         is_later_in_turn = any(self._goes_first(beat, reach) for beat in fresh if not beat.is_acting)
@@ -133,7 +138,7 @@ class Pair:
     def displaced(self, now: float) -> None:
         """Note that a switch has another master: watch for a lease before the next attempt."""
         self.is_acting = self.hands_over = False
-        self.began_at = now
+        self._displaced_at = now
 
     def _challenge(self, acting: Collection[Beat], reach: frozenset[str], now: float) -> Decision | None:
         """Take over from a peer that asks for it, or that has reached fewer switches for a lease."""

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
+from kuijia_app.control.roles import Claims
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
 
@@ -61,6 +62,17 @@ class PairKeeper(SwitchKeeper):
             return False
         self._pair.seen(switch, reported, self._now())
         return not self._pair.is_acting
+
+    def _heard_beat(self, beat: Beat) -> None:
+        """Take in a peer's sign of life."""
+        pair = self._pair
+        if pair is None:
+            return
+        if beat.instance == pair.instance and not pair.is_acting:
+            # Both have drawn the same number, which must tell generation ids apart.
+            self._claims = Claims()
+            pair.instance = self._claims.instance
+        pair.heard(beat, self._now())
 
     def _tend_pair(self, now: float) -> None:
         """Renew the claims of this controller or ask for those of others, and change its part if that is due."""

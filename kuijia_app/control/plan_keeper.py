@@ -127,7 +127,7 @@ class PlanKeeper(PairKeeper):
         """Take in a peer's sign of life, and the plans of one that acts."""
         if self._pair is None:
             return
-        self._pair.heard(beat, self._now())
+        self._heard_beat(beat)
         if stages is None or self._pair.is_acting or not beat.is_acting:
             return
         if self._adopted is not None and are_identical(self._adopted.versions, stages.versions):

@@ -110,7 +110,7 @@ class Lab:
                 queues or interval; nothing is left behind.
         """
         tables = pipeline_options(self.options.words)
-        require_possible_controllers(self.options.controllers, self.options.framework)
+        require_possible_controllers(self.options.controllers)
         if self.options.controllers > 1 and not isinstance(self._ground, Emulation):
             raise InputError("option", "controllers", "boxes have one controller", "1, or an emulated network")
         if self.options.liveness == "bfd":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_app.control.roles import Claims
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.faults import Fault, FaultKind
 from kuijia_app.rehearsal.sequence import require_calm
@@ -97,6 +98,19 @@ def test_a_handover_is_answered_when_the_other_acts_or_with_the_reason_why_not()
     assert answers[2:] == ["no peer has shown a sign of life for 0.8 s"]
     kinds = (event_log.SUCCESSOR_READY, event_log.SUCCESSOR_GONE)
     assert [event for event in standing.events if event in kinds] == list(kinds)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_that_have_drawn_the_same_number_draw_again(seed: int) -> None:
+    world = World(seed, controllers=2)
+    first, second = world.controllers
+    assert first._pair is not None
+    assert second._pair is not None
+    second._claims = Claims(first._claims.instance)
+    second._pair.instance = first._pair.instance
+    world.rest(quiet=1.0)
+    assert first._pair.instance != second._pair.instance
+    assert [each.is_acting for each in world.controllers].count(True) == 1
 
 
 def test_a_handover_that_nobody_takes_is_given_up() -> None:
