@@ -23,6 +23,7 @@ _MODULES = (
     "experiments.fig4.command",
     "experiments.recovery.command",
     "experiments.update.command",
+    "experiments.takeover.command",
     "experiments.victim_transports.command",
     "experiments.hedera.matrices",
     "experiments.hedera.first_fit",

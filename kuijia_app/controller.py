@@ -13,37 +13,34 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from threading import Lock
 from typing import Any
 
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.identity import are_identical
-from kuijia_app.control.pair import Beat, Pair
+from kuijia_app.control.pair import Beat
+from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
+from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import Decoder, encoded
 from kuijia_app.control.plan_keeper import REOPTIMISED, PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
-from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.framework import event_log
-from kuijia_app.framework.addresses import parse_address
 from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
-from kuijia_app.framework.peer_links import PeerLinks
 from kuijia_app.framework.seam import (
     FRAMEWORK,
-    SHARES_ONE_THREAD,
     Event,
     EventBase,
     apart,
     cfg,
     handler,
+    native_threading,
     ofp_event,
     ofproto,
     on,
     on_own,
 )
-from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError
@@ -64,8 +61,7 @@ OPTIONS = [
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
-    cfg.ListOpt("peers", default=[], help="addresses HOST:PORT of other controllers of the same switches"),
-    cfg.StrOpt("peer_listen", help="address HOST:PORT at which they find this one"),
+    *PEER_OPTIONS,
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 
@@ -98,7 +94,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
         self.then = then
 
 
-class KuijiaController(PlanKeeper, SwitchApplication):
+class KuijiaController(PlanKeeper, PairApplication):
     """Keeps every connected switch at the tables that the rollout wants, and the liveness groups of ingresses right.
 
     Everything except the clock and the preparation of plans runs in the application's thread, one event after another.
@@ -122,49 +118,27 @@ class KuijiaController(PlanKeeper, SwitchApplication):
             self._log = event_log.EventLog(Path(options.events) if options.events else None, self._metrics.heard)
             self._serve_metrics(options.metrics)
             stand_before(self, self._is_known, options.tls_bind)
-            if options.peers and SHARES_ONE_THREAD:
-                raise InputError(f"[{OPTION_GROUP}]", "peers", "needs threads", "os-ken: `kuijia controller`")
+            self._join_peers(options)
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))
         self._keep(first, self._options, options.drain)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._has_files = Event()
-        self._peers: PeerLinks | None = None
-        if options.peers:
-            self._join(Pair(self._claims.instance, self._now()))
+        self._decoder, self._decoding = Decoder(self._tables_of, first.plan), native_threading.Lock()
 
     def start(self) -> None:
         """Register signal handlers and start; either framework calls this in the main thread."""
         signal.signal(signal.SIGHUP, lambda _number, _frame: self._source.ask())
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
-        if self._pair is not None:
-            signal.signal(signal.SIGUSR2, lambda _number, _frame: self._asked_to_hand_over())
-            self._peers = self._linked()
         super().start()
 
-    def _asked_to_hand_over(self) -> None:
-        if self._pair is not None:
-            self._pair.hand_over()
-
-    def _linked(self) -> PeerLinks:
-        """Return the connections with peers, which begin now."""
-        options, conf = cfg.CONF[OPTION_GROUP], cfg.CONF
-        tls = None
-        if conf.ctl_privkey is not None and conf.ctl_cert is not None:
-            tls = TlsFiles(Path(conf.ctl_privkey), Path(conf.ctl_cert), Path(conf.ca_certs))
-        decoder = Decoder(self._tables_of)
-        reading = Lock()
-
-        def received(line: bytes) -> None:
-            with reading:
-                beat, stages = decoder.decoded(line)
-            if stages is not None:
-                for version in stages.versions:
-                    if version is not None:
-                        self._tracker.learn(version.plan)
-            self.send_event(self.name, Tick(then=partial(self._heard_peer, beat, stages)))
-
-        return PeerLinks(parse_address(options.peer_listen), list(map(parse_address, options.peers)), tls, received)
+    def _decoded(self, line: bytes) -> Callable[[], None]:
+        with self._decoding:
+            beat, stages = self._decoder.decoded(line)
+        if stages is not None:
+            for version in filter(None, stages.versions):
+                self._tracker.learn(version.plan)
+        return partial(self._heard_peer, beat, stages)
 
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         def message(before: Sequence[object] | None) -> tuple[bytes, Sequence[object] | None]:
@@ -173,8 +147,7 @@ class KuijiaController(PlanKeeper, SwitchApplication):
             is_known = before is not None and are_identical(before, stages.versions)
             return encoded(beat, None if is_known else stages), stages.versions
 
-        if self._peers is not None:
-            self._peers.send(message)
+        self._send_line(message)
 
     @background
     def _watch_clock(self) -> None:

@@ -52,13 +52,20 @@ def add_listening_address(parser: argparse.ArgumentParser) -> None:
         default=DEFAULT_PORT,
         help=f"port to listen on (default: {DEFAULT_PORT})",
     )
-    tls = parser.add_argument_group("TLS", "all three or none: switches then connect by TLS and show a certificate")
-    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="our private key, in PEM")
-    tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="our certificate")
-    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="certificate authority of the switches' certificates")
+    tls = add_tls_files(parser, "all three or none: switches then connect by TLS and show a certificate")
     tls.add_argument(
         "--tls-bind", type=Path, metavar="FILE", help="lines `DATAPATH-ID SHA256-FINGERPRINT`: a switch's certificate"
     )
+
+
+def add_tls_files(parser: argparse.ArgumentParser, what: str) -> argparse._ArgumentGroup:
+    """Add the options for key, certificate and authority as a group that `what` describes; return the group."""
+    tls = parser.add_argument_group("TLS", what)
+    tls.add_argument("--tls-key", type=Path, metavar="FILE", help="our private key, in PEM")
+    tls.add_argument("--tls-certificate", type=Path, metavar="FILE", help="our certificate")
+    tls.add_argument("--tls-ca", type=Path, metavar="FILE", help="certificate authority of the others' certificates")
+    tls.set_defaults(tls_bind=None)
+    return tls
 
 
 def tls_files(args: argparse.Namespace) -> TlsFiles | None:
@@ -95,14 +102,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"
     )
-    peers = parser.add_argument_group("peers", "other controllers of the same switches: one of all acts")
+    add_peers(parser)
+
+
+def add_peers(parser: argparse.ArgumentParser) -> None:
+    """Add the options for other controllers of the same switches."""
+    peers = parser.add_argument_group("peers", "others of the same switches: one of all acts")
     peers.add_argument(
         "--peer", action="append", default=[], metavar="HOST:PORT", help="address of another one; once for each"
     )
     peers.add_argument("--peer-listen", metavar="HOST:PORT", help="address at which the others find this one")
 
 
-def _peer_options(args: argparse.Namespace) -> dict[str, object]:
+def peer_options(args: argparse.Namespace) -> dict[str, object]:
     """Return the application's options for peers; raises InputError if they cannot be used."""
     if bool(args.peer) != (args.peer_listen is not None):
         missing = "--peer-listen" if args.peer else "--peer"
@@ -122,5 +134,5 @@ def run(args: argparse.Namespace) -> int:
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
     options.update(drain=args.drain, reoptimise=args.reoptimise)
     tls = tls_files(args)
-    options.update(outlet_options(args), **binding_option(args), **_peer_options(args))
+    options.update(outlet_options(args), **binding_option(args), **peer_options(args))
     run_application(APPLICATION, args.host, args.port, options, tls)

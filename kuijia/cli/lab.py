@@ -40,7 +40,6 @@ from te_solver.plan_file import plan_to_json
 from te_solver.topology import Topology
 from testbed.boxes.inventory import read_inventory
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
-from testbed.lab.lab_options import require_possible_controllers
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
 from testbed.machine.commands import find_program, search_path
@@ -113,7 +112,6 @@ def _up(args: argparse.Namespace) -> int:
     if args.web:
         lab_web.require_packages()
         lab_web.tls_pair(args)  # refused before the lab is started
-    require_possible_controllers(args.controllers, args.framework)
     topology = read_topology(args)
     demands = read_demands(args, topology)
     words = option_words(args)

@@ -1,4 +1,4 @@
-"""The actions of `kuijia lab` that change the network or its plan: `fail`, `heal`, `update`, `withdraw`."""
+"""The actions of `kuijia lab` that change the network or its plan: `fail`, `heal`, `update`, `withdraw`, `handover`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kuijia_base.errors import InputError
 from te_solver.plan_file import load_plan, plan_to_json
 from te_solver.topology import Link, Topology
 from testbed.lab.lab_client import ask_lab
-from testbed.lab.lab_texts import link_text, node_text, plan_text, reaction_text, withdrawn_text
+from testbed.lab.lab_texts import handover_text, link_text, node_text, plan_text, reaction_text, withdrawn_text
 
 if TYPE_CHECKING:
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # it has no public name
@@ -27,6 +27,8 @@ def add_changes(actions: Actions) -> None:
         "withdraw", help="take the plan out of force, or an update that is under way: the plan before stays"
     )
     withdraw.set_defaults(act=_withdraw)
+    handover = actions.add_parser("handover", help="let the other of two controllers act, without an interruption")
+    handover.set_defaults(act=_hand_over)
     for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
         action = actions.add_parser(name, help=f"{what}, or all links of node A")
         action.add_argument("a", metavar="A")
@@ -65,6 +67,12 @@ def _withdraw(args: argparse.Namespace) -> int:
         print(json.dumps(done, indent=2))
     else:
         print("the update is withdrawn" if "withdrawn" in done else withdrawn_text(done))
+    return 0
+
+
+def _hand_over(args: argparse.Namespace) -> int:
+    done: dict[str, Any] = ask_lab("handover")
+    print(json.dumps(done, indent=2) if args.json else handover_text(done))
     return 0
 
 

@@ -7,6 +7,7 @@ comes from the peer itself.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from enum import Enum
@@ -71,6 +72,8 @@ class Pair:
     _beats: dict[int, tuple[Beat, float]] = field(default_factory=dict)
     _seen: dict[str, _Seen] = field(default_factory=dict)
     _reaches_more_since: float | None = None
+    _looked_at: float | None = None
+    _displaced_at: float = -math.inf
 
     def heard(self, beat: Beat, now: float) -> None:
         """Take in a peer's sign of life."""
@@ -92,21 +95,41 @@ class Pair:
             reach: the switches that it is connected to.
             now: seconds of a clock that nobody sets.
         """
+        if self._looked_at is not None and now - self._looked_at > LEASE / 2:
+            self.began_at = now  # this process stood still: what it knows of others is old, and not their fault
+        self._looked_at = now
         fresh = [beat for beat, at in self._beats.values() if now - at < LEASE]
         acting = [beat for beat in fresh if beat.is_acting]
         if self.is_acting:
             is_past = any(is_later(beat.generation, generation) for beat in acting)
             return self._changed(Decision.STAND_BY) if is_past else None
-        if now - self.began_at < LEASE or not reach:
+        since = self.began_at
+        if not any(beat.hands_over for beat in acting):
+            since = max(since, self._displaced_at)
+        if now - since < LEASE or not reach:
             self._reaches_more_since = None
             return None
-        if acting:
-            return self._challenge(acting, reach, now)
+        is_later_in_turn = any(self._goes_first(beat, reach) for beat in fresh if not beat.is_acting)
+        if acting and not is_later_in_turn:
+            return self._challenge(acting, frozenset(reach), now)
         self._reaches_more_since = None
         renewed = sum(switch in self._seen and now - self._seen[switch].at < LEASE for switch in reach)
-        is_held = 2 * renewed > len(reach)
-        is_later_in_turn = any(self._goes_first(beat, reach) for beat in fresh)
+        is_held = bool(acting) or 2 * renewed > len(reach)
         return None if is_held or is_later_in_turn else self._changed(Decision.TAKE_OVER)
+
+    def obstacle(self, reach: Collection[str], now: float) -> str | None:
+        """Return why no peer could go on in place of this controller, None if one could.
+
+        Args:
+            reach: the switches that it is connected to.
+            now: as in `look`.
+        """
+        fresh = [beat for beat, at in self._beats.values() if now - at < LEASE]
+        if not fresh:
+            return f"no peer has shown a sign of life for {LEASE:g} s"
+        most = max(fresh, key=lambda beat: len(beat.reach & frozenset(reach)))
+        missing = sorted(frozenset(reach) - most.reach)
+        return f"no peer is connected to switch {', '.join(missing)}" if missing else None
 
     def hand_over(self) -> None:
         """Ask peers to take over, if this controller acts."""
@@ -115,11 +138,11 @@ class Pair:
     def displaced(self, now: float) -> None:
         """Note that a switch has another master: watch for a lease before the next attempt."""
         self.is_acting = self.hands_over = False
-        self.began_at = now
+        self._displaced_at = now
 
-    def _challenge(self, acting: Collection[Beat], reach: Collection[str], now: float) -> Decision | None:
+    def _challenge(self, acting: Collection[Beat], reach: frozenset[str], now: float) -> Decision | None:
         """Take over from a peer that asks for it, or that has reached fewer switches for a lease."""
-        if all(beat.hands_over for beat in acting):
+        if all(beat.hands_over and beat.reach <= reach for beat in acting):
             return self._changed(Decision.TAKE_OVER)
         if all(len(beat.reach) < len(reach) for beat in acting):
             if self._reaches_more_since is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kuijia_app.control.pair import Beat
+from kuijia_app.control.plan_update import require_same_network
 from kuijia_app.control.rollout import AllTables, Stages, Version
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
@@ -33,8 +34,10 @@ def encoded(beat: Beat, stages: Stages | None) -> bytes:
 class Decoder:
     """Reads messages of peers; versions that were read before are the same objects again."""
 
-    def __init__(self, build_tables: Callable[[Plan], AllTables]) -> None:
+    def __init__(self, build_tables: Callable[[Plan], AllTables], ours: Plan) -> None:
+        """Make a decoder that refuses plans for another network than that of ours."""
         self._build_tables = build_tables
+        self._ours = ours
         self._known: dict[str, Version] = {}
 
     def decoded(self, line: bytes) -> tuple[Beat, Stages | None]:
@@ -67,6 +70,7 @@ class Decoder:
         found = before.get(key)
         if found is None:
             plan = plan_from_json(version["plan"], "a peer's plan")
+            require_same_network(plan, self._ours)
             found = Version(str(version["name"]), plan, self._build_tables(plan))
             found.index()
         self._known[key] = found

@@ -14,13 +14,13 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
-from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
+from kuijia_app.control.pair import Beat
+from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
-from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
@@ -43,7 +43,7 @@ UNNOTICED = 0.2
 """Seconds after which a first link that is down only at its far end counts as a failure that the ingress cannot see."""
 
 
-class PlanKeeper(SwitchKeeper):
+class PlanKeeper(PairKeeper):
     """Keeps every connected switch at the tables that the rollout wants, and the liveness groups of ingresses right.
 
     Call `_keep` before any event.
@@ -77,8 +77,6 @@ class PlanKeeper(SwitchKeeper):
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
-        self._pair: Pair | None = None
-        self._next_beat = 0.0
         self._adopted: Stages | None = None
         self._unfit: set[str] = set()
 
@@ -118,20 +116,6 @@ class PlanKeeper(SwitchKeeper):
             self._note(self._rollout.passed(now))
             self._follow_rollout()
 
-    def _join(self, pair: Pair) -> None:
-        """Be one of several controllers from now on."""
-        self._pair = pair
-
-    @property
-    def _acts(self) -> bool:
-        return self._pair is None or self._pair.is_acting
-
-    def _stands_by(self, switch: str, reported: int | None) -> bool:
-        if self._pair is None:
-            return False
-        self._pair.seen(switch, reported, self._now())
-        return not self._pair.is_acting
-
     def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
         self._live_ports[switch] = self._believed_ports(switch, ports)
         self._tracker.ports_described(switch, self._live_ports[switch])
@@ -143,7 +127,7 @@ class PlanKeeper(SwitchKeeper):
         """Take in a peer's sign of life, and the plans of one that acts."""
         if self._pair is None:
             return
-        self._pair.heard(beat, self._now())
+        self._heard_beat(beat)
         if stages is None or self._pair.is_acting or not beat.is_acting:
             return
         if self._adopted is not None and are_identical(self._adopted.versions, stages.versions):
@@ -156,54 +140,14 @@ class PlanKeeper(SwitchKeeper):
         if is_new:
             self._after_files(partial(self._source.live, stages.in_force), lambda: None)
 
-    def _tend_pair(self, now: float) -> None:
-        """Renew the claims of this controller or ask for those of others, and change its part if that is due."""
-        if self._pair is None or now < self._next_beat:
-            return
-        self._next_beat = now + BEAT
-        for connection in self._connections.values():
-            self._pair.seen(connection.switch, connection.seen, now)
-            if not self._pair.is_acting:
-                connection.poll_role()
-        decision = self._pair.look(self._claims.generation, frozenset(self._connections), now)
-        if decision is Decision.TAKE_OVER:
-            self._take_over()
-        elif decision is Decision.STAND_BY:
-            self._give_up_acting("a peer acts")
-        elif self._pair.is_acting:
-            generation = self._claims.renewed()
-            for connection in self._connections.values():
-                connection.claim_again(generation)
-        pair, reach = self._pair, frozenset(self._connections)
-        beat = Beat(pair.instance, pair.is_acting, self._claims.generation, reach, pair.hands_over)
-        self._send_to_peers(beat, self._rollout.stages if pair.is_acting else None)
+    def _send_beat(self, beat: Beat) -> None:
+        self._send_to_peers(beat, self._rollout.stages if beat.is_acting else None)
 
-    def _take_over(self) -> None:
-        """Claim all switches above what they have seen, and read them anew."""
+    def _taken_over(self) -> None:
         self._adopted = None
-        self._claims.begun_anew()
-        for connection in self._connections.values():
-            self._claims.raised_above(connection.seen)
-        self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
-        self.logger.warning("this controller acts from now on")
-        for switch, connection in self._connections.items():
-            self._begun(switch)
-            self._claims.met(switch, None)
-            connection.start(self._claims.generation)
 
-    def _displaced(self, switch: str, reason: str) -> None:
-        if self._pair is None:
-            super()._displaced(switch, reason)
-        elif self._pair.is_acting:
-            self._pair.displaced(self._now())
-            self._give_up_acting(f"switch {switch} has another master ({reason})")
-
-    def _give_up_acting(self, reason: str) -> None:
-        self._log.write(event_log.ROLE_YIELDED, reason=reason)
-        self.logger.warning("this controller stands by from now on: %s", reason)
-        for switch, connection in self._connections.items():
-            self._note(self._rollout.left(switch))
-            connection.stand_by()
+    def _left_to_peer(self, switch: str) -> None:
+        self._note(self._rollout.left(switch))
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:
         """Take in that a port of the network went down or came up."""

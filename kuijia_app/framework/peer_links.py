@@ -1,70 +1,89 @@
 """Connections between controllers: each sends its latest message to all peers, a line of JSON, and reads theirs.
 
-Threads of the operating system do this, so pairs need os-ken.
+Threads of the operating system do this, under Ryu too: what they call must not touch what belongs to green threads.
 """
 
 from __future__ import annotations
 
-import logging
-import socket
 import ssl
-import threading
-import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from kuijia_app.framework.certificate_names import may_be_controller, uris_shown
+from kuijia_app.framework.line_connection import Address, LineConnection, connected
 from kuijia_app.framework.listening import address_of, cannot_listen
+from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls, Passphrase
 
-Address = tuple[str, int]
+if TYPE_CHECKING:
+    import socket
 
 Message = Callable[[Any], tuple[bytes, Any]]
 """Returns a line for a connection, and the argument of the next message on the same connection; that of the first is
 None. It is called on threads of the connections."""
 
+Received = Callable[[bytes], "bytes | None"]
+"""Takes a line, without its end, on a thread of its connection; returns a line as the answer, if there is one. Raises
+ValueError for a line that ends the connection."""
+
+Trouble = Callable[[str, str], None]
+"""Takes the address of a peer and the reason, in words, for which its connection has ended."""
+
 LONGEST_LINE: Final = 64 << 20
 """Bytes: a message may hold several plans."""
 
-_MOST_CONNECTIONS: Final = 16
-_PATIENCE: Final = 1.0
-"""Seconds for connecting, for the TLS handshake and for sending one message."""
+PATIENCE: Final = 1.0
+"""Seconds for connecting, and for the TLS handshake."""
 
+_MOST_CONNECTIONS: Final = 16
+_SEND_SECONDS: Final = 5.0
 _IDLE: Final = 10.0
+"""Seconds in which the next line must be complete: a controller sends ten a second."""
+
 _PAUSE: Final = 0.1
-_LOG = logging.getLogger("kuijia.peers")
 
 
 class PeerLinks:
-    """Sends and receives messages; `received` is called with each line, on a thread of its connection.
+    """Sends and receives messages from `start` on; listens from construction on.
 
-    Only the latest message waits for a peer that is slow or away.
+    Only the latest message waits for a peer that is slow or away. Without TLS only the hosts of `peers` are heard, and
+    this one.
     """
 
     def __init__(
-        self, listen: Address, peers: Sequence[Address], tls: TlsFiles | None, received: Callable[[bytes], None]
+        self, listen: Address, peers: Sequence[Address], tls: TlsFiles | None, received: Received, trouble: Trouble
     ) -> None:
-        """Start to listen; raises InputError if that is not possible."""
+        """Listen; raises InputError if that is not possible, or if the TLS files are not usable."""
         self._received = received
-        self._server = None if tls is None else _followed(tls, _server)
-        self._client = None if tls is None else _followed(tls, _client)
-        self._changed = threading.Condition()
+        self._trouble = trouble
+        self._server = None if tls is None else _followed(tls, _server_context)
+        self._client = None if tls is None else client_settings(tls)
+        self._settings = native_threading.Lock()
+        self._changed = native_threading.Condition()
         self._latest: Message | None = None
         self._number = 0
-        self._places = threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._places = native_threading.BoundedSemaphore(_MOST_CONNECTIONS)
         family, address = address_of(*listen)
-        self._listening = socket.socket(family)
-        self._listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Peers know us by this address. One that stands for all is none.
+        self._source = None if address[0] in ("0.0.0.0", "::") else str(address[0])  # noqa: S104  # a comparison
+        # The addresses behind names are added when they have been reached.
+        self._hosts = {"127.0.0.1", "::1", *(host for host, _ in peers), *([self._source] if self._source else [])}
+        self._listening: socket.socket = unpatched("socket").socket(family)
+        self._listening.setsockopt(unpatched("socket").SOL_SOCKET, unpatched("socket").SO_REUSEADDR, 1)
         try:
             self._listening.bind(address)
         except OSError as error:
             raise cannot_listen(*listen, error) from error
         self._listening.listen()
-        threading.Thread(target=self._accept, name="peers", daemon=True).start()
-        for peer in peers:
-            threading.Thread(target=self._send_to, args=(peer,), name=f"peer {peer[0]}:{peer[1]}", daemon=True).start()
+        self._peers = tuple(peers)
+
+    def start(self) -> PeerLinks:
+        """Send and receive from now on, in threads that end with the process; return this object."""
+        _start(self._accept, "peers")
+        for peer in self._peers:
+            _start(lambda peer=peer: self._send_to(peer), f"peer {peer[0]}:{peer[1]}")  # type: ignore[misc]
+        return self
 
     def send(self, message: Message) -> None:
         """Send a message to all peers instead of one that still waits."""
@@ -76,12 +95,16 @@ class PeerLinks:
     def _send_to(self, peer: Address) -> None:
         while True:
             try:
-                with socket.create_connection(peer, _PATIENCE) as plain, self._as_client(plain) as connection:
+                plain = connected(peer, PATIENCE, self._source)
+                self._hosts.add(str(plain.getpeername()[0]))
+                with LineConnection(plain) as connection:
+                    if self._client is not None:
+                        connection.secure(self._context(self._client), PATIENCE, server_side=False)
                     self._send_over(connection)
             except OSError:
-                time.sleep(_PAUSE)
+                native_time.sleep(_PAUSE)
 
-    def _send_over(self, connection: socket.socket) -> None:
+    def _send_over(self, connection: LineConnection) -> None:
         sent, memory = 0, None
         while True:
             with self._changed:
@@ -89,55 +112,50 @@ class PeerLinks:
                     self._changed.wait()
                 message, sent = self._latest, self._number
             line, memory = message(memory)
-            connection.sendall(line + b"\n")
+            connection.send(line, _SEND_SECONDS)
 
     def _accept(self) -> None:
         while True:
             try:
-                connected, address = self._listening.accept()
+                plain, address = self._listening.accept()
             except OSError:
-                time.sleep(_PAUSE)
+                native_time.sleep(_PAUSE)
                 continue
-            if not self._places.acquire(blocking=False):
-                connected.close()
-                continue
-            threading.Thread(target=self._read, args=(connected, str(address[0])), name="peer", daemon=True).start()
+            host = str(address[0])
+            if self._server is None and host.removeprefix("::ffff:") not in self._hosts:
+                self._trouble(host, "it is no peer's address")
+                plain.close()
+            elif self._places.acquire(blocking=False):
+                _start(lambda plain=plain, host=host: self._read(plain, host), "peer")  # type: ignore[misc]
+            else:
+                plain.close()
 
     def _read(self, plain: socket.socket, host: str) -> None:
         try:
-            plain.settimeout(_PATIENCE)
-            with plain, self._as_server(plain) as connection:
-                connection.settimeout(_IDLE)
-                with connection.makefile("rb") as lines:
-                    while (line := lines.readline(LONGEST_LINE)).endswith(b"\n"):
-                        self._received(line)
+            with LineConnection(plain) as connection:
+                if self._server is not None:
+                    connection.secure(self._context(self._server), PATIENCE, server_side=True)
+                while (line := connection.receive(LONGEST_LINE, _IDLE)) is not None:
+                    answer = self._received(line)
+                    if answer is not None:
+                        connection.send(answer, _SEND_SECONDS)
         except (OSError, ValueError) as error:
-            _LOG.warning("connection of peer %s ended: %s", host, error)
+            self._trouble(host, str(error))
         finally:
             self._places.release()
 
-    def _as_server(self, plain: socket.socket) -> socket.socket:
-        if self._server is None:
-            return plain
-        return _with_controller(self._server().wrap_socket(plain, server_side=True))
-
-    def _as_client(self, plain: socket.socket) -> socket.socket:
-        if self._client is None:
-            return plain
-        return _with_controller(self._client().wrap_socket(plain))
+    def _context(self, settings: FollowedTls) -> ssl.SSLContext:
+        # The lock of the settings themselves belongs to green threads under Ryu.
+        with self._settings:
+            return settings()
 
 
-def _with_controller(connection: ssl.SSLSocket) -> ssl.SSLSocket:
-    """Return the connection; raises OSError if the other side is no controller by its certificate."""
-    if not may_be_controller(uris_shown(connection.getpeercert())):
-        connection.close()
-        raise OSError("its certificate is not that of a controller")
-    return connection
+def client_settings(tls: TlsFiles) -> FollowedTls:
+    """Return the settings of the side that connects; raises InputError if the files are not usable."""
+    return _followed(tls, _client_context)
 
 
 def _followed(tls: TlsFiles, context: Callable[[], ssl.SSLContext]) -> FollowedTls:
-    """Return the settings of one side; raises InputError if the files are not usable."""
-
     def make(passphrase: Passphrase | None) -> ssl.SSLContext:
         return _loaded(context(), tls, passphrase)
 
@@ -149,13 +167,13 @@ def _followed(tls: TlsFiles, context: Callable[[], ssl.SSLContext]) -> FollowedT
         ) from error
 
 
-def _server() -> ssl.SSLContext:
+def _server_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.verify_mode = ssl.CERT_REQUIRED
     return context
 
 
-def _client() -> ssl.SSLContext:
+def _client_context() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False  # a certificate of the authority is what makes a peer
     return context
@@ -166,3 +184,7 @@ def _loaded(context: ssl.SSLContext, tls: TlsFiles, passphrase: Passphrase | Non
     context.load_cert_chain(tls.certificate, tls.key, passphrase)
     context.load_verify_locations(tls.ca)
     return context
+
+
+def _start(body: Callable[[], None], name: str) -> None:
+    native_threading.Thread(target=body, name=name, daemon=True).start()

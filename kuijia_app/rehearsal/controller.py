@@ -75,8 +75,7 @@ class SimulatedController(PlanKeeper):
         return self.is_alive and self._acts
 
     def hand_over(self) -> None:
-        if self._pair is not None:
-            self._pair.hand_over()
+        self.ask_to_hand_over()
 
     def hear(self, beat: Beat, stages: Stages | None) -> None:
         """Take in a peer's message."""

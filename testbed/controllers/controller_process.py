@@ -32,7 +32,7 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
     """The controller of a plan.
 
     Attributes:
-        peers: other controllers of the same switches, if there are any, set before `start`; they need os-ken.
+        peers: other controllers of the same switches, if there are any, set before `start`.
     """
 
     def __init__(
@@ -117,6 +117,8 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
             if self.peers is not None:
                 options += [f"--peer={peer}" for peer in self.peers.others] + [f"--peer-listen={self.peers.listen}"]
             return self._verb("controller", str(self._plan_file), *options)
-        served = {} if self._metrics is None else {"metrics": self._metrics}
+        served: dict[str, object] = {} if self._metrics is None else {"metrics": self._metrics}
+        if self.peers is not None:
+            served |= {"peers": ",".join(self.peers.others), "peer_listen": self.peers.listen}
         options_of_section = {**served, "plan": self._plan_file, "reoptimise": self._reoptimise, **words}
         return self._manager("kuijia_app.controller", "kuijia", options_of_section)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from kuijia_app.framework import event_log
@@ -17,6 +18,15 @@ from testbed.machine.errors import TestbedError
 _POLL_INTERVAL = 0.005
 _TAKEOVER_TIMEOUT = 10.0
 """Seconds that a request waits for a controller that acts; a takeover takes one second (docs/pair.md)."""
+
+
+@dataclass(frozen=True)
+class Handover:
+    """A planned handover: the numbers of both controllers, and the seconds from the request until the other acted."""
+
+    before: int
+    after: int
+    seconds: float
 
 
 class ControllerSet(ControllerLog):
@@ -165,6 +175,30 @@ class ControllerSet(ControllerLog):
             except TestbedError:
                 if asked.is_alive and asked is self.acting:
                     raise
+
+    def hand_over(self) -> Handover:
+        """Have the one that acts hand over; return when another acts and has read all its switches.
+
+        Raises:
+            TestbedError: it goes on acting (the message says why), none acts, or it takes too long.
+        """
+        before = self._require_acting()
+        switches, known, asked_at = before.programmed_switches(), len(self._events), time.time()
+        before.hand_over()
+        found: list[Event] = []
+
+        def is_decided(events: list[Event]) -> bool:
+            kinds = (event_log.ROLE_TAKEN, event_log.HANDOVER_REFUSED)
+            found[:] = [event for event in events[known:] if event["event"] in kinds]
+            return bool(found)
+
+        if not self.wait_for(is_decided, _TAKEOVER_TIMEOUT):
+            raise TestbedError(f"no other controller acts after {_TAKEOVER_TIMEOUT:g} s")
+        decision = found[0]
+        if decision["event"] == event_log.HANDOVER_REFUSED:
+            raise TestbedError(f"the controller goes on acting: {decision['reason']}")
+        self.wait_for(lambda _: set(self.acting.programmed_switches()).issuperset(switches), _TAKEOVER_TIMEOUT)
+        return Handover(self.members.index(before) + 1, decision["controller"], decision["time"] - asked_at)
 
     def withdraw_update(self) -> None:
         """Ask for the end of the update under way; has no effect if none acts."""

@@ -16,7 +16,7 @@ from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
-from testbed.controllers.controller_set import ControllerSet, LabController
+from testbed.controllers.controller_set import ControllerSet, Handover, LabController
 from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
 from testbed.lab.lab_controllers import controllers_of, ports_of
@@ -110,7 +110,7 @@ class Lab:
                 queues or interval; nothing is left behind.
         """
         tables = pipeline_options(self.options.words)
-        require_possible_controllers(self.options.controllers, self.options.framework)
+        require_possible_controllers(self.options.controllers)
         if self.options.controllers > 1 and not isinstance(self._ground, Emulation):
             raise InputError("option", "controllers", "boxes have one controller", "1, or an emulated network")
         if self.options.liveness == "bfd":
@@ -246,6 +246,17 @@ class Lab:
         """End the controller that acts as a crash would; the switches keep their tables."""
         controller = self._controller
         (controller.acting if isinstance(controller, ControllerSet) else controller).kill()
+
+    def hand_over(self) -> Handover:
+        """Have the controller that acts let another one act, and return when that does.
+
+        Raises:
+            InputError: the lab has one controller.
+            TestbedError: it goes on acting; the message says why.
+        """
+        if not isinstance(self._controller, ControllerSet):
+            raise InputError("lab", "handover", "the lab has one controller", "a lab started with --controllers 2")
+        return self._controller.hand_over()
 
     def restart_controller(self) -> None:
         """End the controller that acts as a crash would and start it again; return when all switches are programmed."""

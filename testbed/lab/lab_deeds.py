@@ -17,6 +17,7 @@ from testbed.lab.lab_journal import Journal
 from testbed.lab.lab_requests import (
     Change,
     ChooseScheme,
+    HandOver,
     Replace,
     StartFlow,
     StopFlow,
@@ -46,6 +47,8 @@ def prepared(lab: Lab, journal: Journal, make_plan: MakePlan, request: Change) -
             return lambda: _update(lab, journal, plan)
         case Withdraw():
             return lambda: _withdraw(lab, journal)
+        case HandOver():
+            return lambda: asdict(lab.hand_over())
         case StartFlow():
             return lambda: _start_flow(lab, journal, FlowWish(**vars(request)))
         case StopFlow(flow):

@@ -58,9 +58,7 @@ class LabOptions:
         return OptionWords(*words, self.wiring)
 
 
-def require_possible_controllers(number: int, framework: str) -> None:
-    """Raise InputError if there cannot be as many controllers under this framework."""
+def require_possible_controllers(number: int) -> None:
+    """Raise InputError if there cannot be as many controllers."""
     if number < 1:
         raise InputError("option", "controllers", f"{number}", "1 or more")
-    if number > 1 and framework != "os-ken":
-        raise InputError("option", "controllers", f"{number} under {framework}, which runs no pair", "1, or os-ken")

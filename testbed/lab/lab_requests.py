@@ -29,8 +29,8 @@ _MOST_DIGITS = 20
 _SHOWN_CHARACTERS = 200
 _SOURCE = "lab"
 _KNOWN = (
-    "status, counters, topology, plan, log, watch, fail, heal, update, replace, withdraw, start-flow, stop-flow,"
-    " scheme, enter or down"
+    "status, counters, topology, plan, log, watch, fail, heal, update, replace, withdraw, handover, start-flow,"
+    " stop-flow, scheme, enter or down"
 )
 _ROW = "[SOURCE, TARGET, RATE, PRIORITY]"
 
@@ -105,6 +105,11 @@ class Withdraw:
 
 
 @dataclass(frozen=True)
+class HandOver:
+    """A request that the controller that acts lets another one act."""
+
+
+@dataclass(frozen=True)
 class StartFlow:
     """A request for an iperf3 flow between two hosts: by UDP at `rate` Mbit/s, or by TCP as fast as it can."""
 
@@ -142,7 +147,7 @@ class Down:
     """A request to take the lab down."""
 
 
-Change = Switch | SwitchNode | Update | Replace | Withdraw | StartFlow | StopFlow | ChooseScheme
+Change = Switch | SwitchNode | Update | Replace | Withdraw | HandOver | StartFlow | StopFlow | ChooseScheme
 Request = Look | Log | Watch | Change | Enter | Down
 
 
@@ -196,8 +201,8 @@ def _change(request: object) -> Change | None:  # noqa: PLR0911  # one branch a 
             if not isinstance(plan, dict):
                 _refuse("plan", plan, "a plan in JSON")
             return Replace(plan, _text(source, "source", LONGEST_SOURCE))
-        case {"do": "withdraw", **rest} if not rest:
-            return Withdraw()
+        case {"do": "withdraw" | "handover" as what, **rest} if not rest:
+            return Withdraw() if what == "withdraw" else HandOver()
         case {"do": "start-flow", **wish} if wish.keys() == _FLOW_MEMBERS:
             return _flow(wish)
         case {"do": "stop-flow", "flow": flow, **rest} if not rest:

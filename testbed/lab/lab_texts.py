@@ -34,6 +34,11 @@ def plan_text(done: dict[str, Any]) -> str:
     return f"the new plan is in force after {seconds:.1f} s: tunnels {counts}, {reweighted} reweighted"
 
 
+def handover_text(done: dict[str, Any]) -> str:
+    """Return a line about a handover, from the data of a `Handover`."""
+    return f"controller {done['after']} acts in place of controller {done['before']} after {done['seconds']:.2f} s"
+
+
 def flow_text(flow: dict[str, Any]) -> str:
     """Return a line about a flow that was started."""
     rate = "as fast as it can" if flow["rate"] is None else f"at {flow['rate']:g} Mbit/s"

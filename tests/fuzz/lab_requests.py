@@ -31,6 +31,7 @@ _CHANGES: tuple[dict[str, Any], ...] = (
     {"do": "update", "demands": [["s1", "s4", 10.5, 0], ["s4", "s1", 3, 0]], "source": "demands.csv"},
     {"do": "replace", "plan": plan_to_json(motivation_plan()), "source": "plan.json"},
     {"do": "withdraw"},
+    {"do": "handover"},
     {"do": "start-flow", **_FLOW},
     {"do": "start-flow", **_FLOW, "kind": "tcp", "rate": None},
     {"do": "stop-flow", "flow": "f1"},

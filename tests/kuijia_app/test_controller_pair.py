@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.framework import event_log
+from kuijia_app.framework.addresses import parse_address
+from kuijia_app.framework.handover_request import NoHandoverError, request_handover
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Listening
@@ -31,8 +33,8 @@ def switches(tmp_path: Path) -> Iterator[DummySwitches]:
         yield running
 
 
-@pytest.fixture
-def pair(switches: DummySwitches, tmp_path: Path) -> Iterator[list[ControllerProcess]]:
+@pytest.fixture(params=["os-ken", "ryu"])
+def pair(switches: DummySwitches, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[list[ControllerProcess]]:
     ports = [free_port() for _ in range(4)]
     addresses = [f"127.0.0.1:{port}" for port in ports[2:]]
     members = []
@@ -43,7 +45,7 @@ def pair(switches: DummySwitches, tmp_path: Path) -> Iterator[list[ControllerPro
         peers = Peers(addresses[number], (addresses[1 - number],))
         words = OptionWords()
         plan_file = directory / "plan.json"
-        member = ControllerProcess(directory, plan_file, words, "os-ken", Listening(listening))
+        member = ControllerProcess(directory, plan_file, words, request.param, Listening(listening))
         member.peers = peers
         members.append(member)
     try:
@@ -86,10 +88,12 @@ def test_the_other_takes_over_when_one_is_killed_frozen_or_hands_over(
     second = pair[1 - pair.index(first)]
     before = switches.groups("s1"), switches.flows("s1")
 
-    began = time.time()
-    first.hand_over()
-    took_over(second, began)
-    wait_until(lambda: acting(pair) == [second], "only the second acts")
+    assert first.peers is not None
+    assert second.peers is not None
+    with pytest.raises(NoHandoverError, match=r"^this controller stands by: ask the one that acts$"):
+        request_handover(parse_address(second.peers.listen), None)
+    request_handover(parse_address(first.peers.listen), None)
+    assert acting(pair) == [second]
 
     began = time.time()
     second.signal(signal.SIGSTOP)

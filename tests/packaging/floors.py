@@ -79,6 +79,7 @@ ROOMS = {
     "experiments.hermes": _COMPUTED,
     "experiments.fig4": _COMPUTED,
     "experiments.update": f"{_MEASURED} simulator",
+    "experiments.takeover": f"{_MEASURED} testbed.chaos kuijia_app.framework.event_log",
     "experiments.recovery": f"{_MEASURED} simulator",
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",

@@ -65,6 +65,34 @@ def test_a_peer_that_hands_over_is_replaced_at_once() -> None:
     assert pair.is_acting
 
 
+def test_of_several_that_stand_by_one_takes_over_from_a_peer_that_hands_over() -> None:
+    def taken(instance: int, other: int, *, reach: frozenset[str] = SWITCHES) -> Decision | None:
+        pair = Pair(instance, 0.0)
+        pair.heard(beat(hands_over=True, instance=9), 2.0)
+        pair.heard(beat(acting=False, instance=other), 2.0)
+        return pair.look(OURS, reach, 2.0)
+
+    assert taken(1, other=3) is Decision.TAKE_OVER
+    assert taken(3, other=1) is None
+    assert taken(1, other=3, reach=frozenset({"s1"})) is None
+
+
+def test_nobody_takes_over_by_agreement_who_reaches_fewer_switches() -> None:
+    pair = Pair(1, 0.0)
+    pair.heard(beat(hands_over=True), 2.0)
+    assert pair.look(OURS, frozenset({"s1", "s2"}), 2.0) is None
+
+
+def test_a_handover_needs_a_peer_that_is_alive_and_reaches_all_switches() -> None:
+    pair = Pair(1, 0.0, is_acting=True)
+    assert pair.obstacle(SWITCHES, 0.0) == "no peer has shown a sign of life for 0.8 s"
+    pair.heard(beat(acting=False, reach=frozenset({"s1"})), 1.0)
+    assert pair.obstacle(SWITCHES, 1.0) == "no peer is connected to switch s2, s3"
+    pair.heard(beat(acting=False, instance=3), 1.0)
+    assert pair.obstacle(SWITCHES, 1.0) is None
+    assert pair.obstacle(SWITCHES, 1.0 + LEASE) is not None
+
+
 def test_a_controller_stands_by_when_a_later_one_acts() -> None:
     pair = Pair(1, 0.0, is_acting=True)
     pair.heard(beat(acting=False), 1.0)
@@ -79,6 +107,14 @@ def test_only_a_controller_that_acts_can_hand_over() -> None:
     for each in (standing, acting):
         each.hand_over()
     assert (standing.hands_over, acting.hands_over) == (False, True)
+
+
+def test_a_controller_that_stood_still_watches_for_a_lease_before_it_takes_over() -> None:
+    pair = Pair(1, 0.0)
+    assert watched(pair, 2.0, peer=beat(), renewed=SWITCHES) is None
+    assert pair.look(OURS, SWITCHES, 60.0) is None
+    pair.heard(beat(), 60.0)
+    assert pair.look(OURS, SWITCHES, 60.0 + BEAT) is None
 
 
 def test_a_displaced_controller_watches_for_a_lease_before_it_acts_again() -> None:

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.peer_messages import Decoder, encoded
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
+from te_solver.networks import shipped_network
+from te_solver.plan_file import plan_to_json
+from te_solver.topology_file import load_topology
 from tests.kuijia_app.plans import motivation_plan
 
 BEAT = Beat(7, is_acting=True, generation=1 << 48, reach=frozenset({"s1", "s2"}), hands_over=True)
@@ -21,7 +27,7 @@ def version(name: str, weights: tuple[float, float, float]) -> Version:
 
 def test_a_message_is_read_as_it_was_written() -> None:
     stages = Stages(version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
-    beat, found = Decoder(build_tables).decoded(encoded(BEAT, stages))
+    beat, found = Decoder(build_tables, PLAN).decoded(encoded(BEAT, stages))
     assert beat == BEAT
     assert found is not None
     assert (found.in_force.plan, found.in_force.name) == (stages.in_force.plan, "start")
@@ -30,7 +36,7 @@ def test_a_message_is_read_as_it_was_written() -> None:
 
 
 def test_versions_that_were_read_before_are_the_same_objects() -> None:
-    decoder = Decoder(build_tables)
+    decoder = Decoder(build_tables, PLAN)
     first, second = (version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
     _, before = decoder.decoded(encoded(BEAT, Stages(first)))
     _, after = decoder.decoded(encoded(BEAT, Stages(second, retained=((first, "new"),))))
@@ -42,7 +48,30 @@ def test_versions_that_were_read_before_are_the_same_objects() -> None:
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b'{"instance": []}', b"1", b"[" * 100_000])
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        Decoder(build_tables).decoded(line)
+        Decoder(build_tables, PLAN).decoded(line)
+
+
+def test_a_plan_for_another_network_is_refused() -> None:
+    line = encoded(BEAT, Stages(version("start", (0.5, 0.3, 0.2))))
+    topology = load_topology(shipped_network("gscale"))
+    with pytest.raises(ValueError, match="are not those of the plan in force"):
+        Decoder(build_tables, replace(PLAN, topology=topology, pairs=())).decoded(line)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        {},
+        {"in_force": {}, "next": None, "retained": []},
+        {"in_force": {"name": "x", "plan": {}}, "next": None, "retained": []},
+        {"in_force": {"name": "x", "plan": plan_to_json(PLAN)}, "next": None, "retained": [[1]]},
+        {"in_force": {"name": "x", "plan": plan_to_json(PLAN)}, "next": 7, "retained": []},
+    ],
+)
+def test_stages_that_are_none_are_refused(stages: object) -> None:
+    message = json.loads(encoded(BEAT, None)) | {"stages": stages}
+    with pytest.raises(ValueError, match=r"\w"):
+        Decoder(build_tables, PLAN).decoded(json.dumps(message).encode())
 
 
 def test_an_update_goes_on_where_another_controller_was() -> None:

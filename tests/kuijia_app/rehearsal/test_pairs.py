@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_app.control.roles import Claims
+from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.faults import Fault, FaultKind
 from kuijia_app.rehearsal.sequence import require_calm
 from kuijia_app.rehearsal.world import World
@@ -76,6 +78,62 @@ def test_a_controller_hands_over_within_a_beat() -> None:
     world.hit(Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
     world.time.run_until(world.time.now + 0.5)
     assert [each.is_acting for each in world.controllers] == [number == 1, number == 0]
+
+
+def test_a_handover_is_answered_when_the_other_acts_or_with_the_reason_why_not() -> None:
+    world = resting(5)
+    number = number_of_acting(world)
+    acting, standing = world.controllers[number], world.controllers[1 - number]
+    answers: list[str | None] = []
+    standing.ask_to_hand_over(answers.append)
+    world.time.run_until(world.time.now + 0.2)
+    assert answers == ["this controller stands by: ask the one that acts"]
+    acting.ask_to_hand_over(answers.append)
+    world.time.run_until(world.time.now + 0.5)
+    assert (answers[1:], standing.is_acting) == ([None], True)
+    world.hit(Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    world.time.run_until(world.time.now + 2.0)
+    standing.ask_to_hand_over(answers.append)
+    world.time.run_until(world.time.now + 0.2)
+    assert answers[2:] == ["no peer has shown a sign of life for 0.8 s"]
+    kinds = (event_log.SUCCESSOR_READY, event_log.SUCCESSOR_GONE)
+    assert [event for event in standing.events if event in kinds] == list(kinds)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_two_that_have_drawn_the_same_number_draw_again(seed: int) -> None:
+    world = World(seed, controllers=2)
+    first, second = world.controllers
+    assert first._pair is not None
+    assert second._pair is not None
+    second._claims = Claims(first._claims.instance)
+    second._pair.instance = first._pair.instance
+    world.rest(quiet=1.0)
+    assert first._pair.instance != second._pair.instance
+    assert [each.is_acting for each in world.controllers].count(True) == 1
+
+
+def test_a_handover_that_nobody_takes_is_given_up() -> None:
+    world = resting(5)
+    number = number_of_acting(world)
+    acting = world.controllers[number]
+    world.hit(Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
+    answers: list[str | None] = []
+    acting.ask_to_hand_over(answers.append)
+    world.time.run_until(world.time.now + 3.0)
+    assert answers == ["no peer has taken over within 2 s"]
+    assert acting.is_acting
+    world.end_faults()
+    world.time.run_until(world.time.now + 3.0)
+    assert acting.is_acting, "a request that was refused has no effect later"
+
+
+def test_a_controller_without_peers_says_so() -> None:
+    world = World(1, controllers=1)
+    answers: list[str | None] = []
+    world.controllers[0].ask_to_hand_over(answers.append)
+    world.time.run_until(world.time.now + 0.2)
+    assert answers == ["this controller has no peers"]
 
 
 def test_a_hundred_handovers_in_a_row_lose_nothing() -> None:

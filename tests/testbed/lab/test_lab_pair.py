@@ -77,11 +77,9 @@ def test_the_other_controller_takes_over_and_no_packet_is_lost() -> None:
         assert [tunnel["weight"] for tunnel in lab.status()["tunnels"]] == [0.4, 0.3, 0.3]
 
 
-def test_several_controllers_need_a_framework_that_runs_pairs() -> None:
-    with pytest.raises(
-        InputError, match=r"^option:controllers: 2 under ryu, which runs no pair, expected 1, or os-ken$"
-    ):
-        Lab(motivation_plan(), LabOptions(controllers=2, framework="ryu"), lambda _: None).start()
+def test_a_lab_needs_a_controller() -> None:
+    with pytest.raises(InputError, match=r"^option:controllers: 0, expected 1 or more$"):
+        Lab(motivation_plan(), LabOptions(controllers=0), lambda _: None).start()
 
 
 class Member:
@@ -103,6 +101,13 @@ class Member:
 
     def events(self) -> list[dict[str, Any]]:
         return list(self.log)
+
+    def hand_over(self) -> None:
+        if self.successor is None:
+            self.say(9.0, event_log.HANDOVER_REFUSED, reason="nobody is there")
+        else:
+            self.successor.say(9.0, event_log.ROLE_TAKEN, generation=9)
+            self.say(9.1, event_log.ROLE_YIELDED, reason="a peer acts")
 
     def programmed_switches(self) -> list[str]:
         return [event["switch"] for event in self.log if event["event"] == event_log.SWITCH_READY]
@@ -188,6 +193,25 @@ def test_connections_of_one_that_stands_by_are_not_told(members: list[Member], c
     second.kill()
     with pytest.raises(TestbedError, match=r"^all controllers have died$"):
         controllers.wait_until_ready(["s1"], 0.0)
+
+
+def test_a_handover_is_done_when_another_one_acts_or_says_why_not(
+    members: list[Member], controllers: ControllerSet
+) -> None:
+    first, second = members
+    first.say(1.0, event_log.ROLE_TAKEN, generation=1)
+    first.successor = second
+    done = controllers.hand_over()
+    assert (done.before, done.after, acting(controllers)) == (1, 2, second)
+    with pytest.raises(TestbedError, match=r"^the controller goes on acting: nobody is there$"):
+        controllers.hand_over()
+
+
+def test_a_lab_with_one_controller_refuses_a_handover() -> None:
+    lab = Lab(motivation_plan(), LabOptions(), lambda _: None)
+    lab._controller = cast("Any", Member())
+    with pytest.raises(InputError, match=r"^lab:handover: the lab has one controller, expected a lab started with"):
+        lab.hand_over()
 
 
 @pytest.mark.parametrize("dies", [True, False])

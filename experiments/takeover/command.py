@@ -1,0 +1,59 @@
+"""Measures whether packets are lost while the other of two controllers takes over, with numbered packets.
+
+The paper has one controller. The bars are our own goals.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator, Sequence
+
+from experiments.registry import Outcome, Settings, experiment
+from experiments.results.exhibit import Exhibit
+from experiments.results.stored_files import StoredFile, made_of, told_apart
+from experiments.takeover.cases import TakeoverOptions
+from experiments.takeover.report import exhibits_of_run
+from kuijia_base.option_values import positive_count
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+
+HANDOVERS, QUICK_HANDOVERS = 100, 5
+FAILURES, QUICK_FAILURES = 5, 1
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("takeover")
+    for name, usual, quick, what in (
+        ("handovers", HANDOVERS, QUICK_HANDOVERS, "planned handovers in a row"),
+        ("failures", FAILURES, QUICK_FAILURES, "failures of each kind of the controller that acts"),
+    ):
+        help_text = f"{what} (default: {usual}, with --quick {quick})"
+        group.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)
+
+
+def options_from(args: argparse.Namespace, *, quick: bool) -> TakeoverOptions:
+    """Return the options given on the command line."""
+    handovers = args.handovers or (QUICK_HANDOVERS if quick else HANDOVERS)
+    return TakeoverOptions(handovers, args.failures or (QUICK_FAILURES if quick else FAILURES))
+
+
+def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
+    whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
+    yield from told_apart(
+        (file.path, made) for file in whole for made in made_of(file.path, exhibits_of_run, file.data)
+    )
+
+
+@experiment(
+    "takeover",
+    title="one of two controllers hands over, is killed or frozen: packets lost, and seconds until the other acts",
+    reproduces="goals of our own",
+    backends=("emulation",),
+    configure=configure,
+    order=320,
+    reader=_read,
+)
+def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.takeover.run import run_takeover  # noqa: PLC0415  # slow to import: CVXPY
+
+    return run_takeover(settings, options_from(args, quick=settings.quick), output, progress)

@@ -1,0 +1,119 @@
+"""Takeovers of a pair of controllers: phases as numbers, and their exhibit; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_tables
+from experiments.results.bars import limit
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from experiments.takeover.cases import CUT_LOCAL, CUT_REMOTE, LONGEST_REACTION, LONGEST_TAKEOVER, PROBE_SECONDS
+from kuijia_base.output_folder import OutputFolder
+
+
+@dataclass(frozen=True)
+class PhaseResult:
+    """Packets and times of a phase of repeated events.
+
+    Attributes:
+        seconds: duration of the phase.
+        took: for each event, seconds until the other controller acted.
+        told: for each event, seconds from then until the ingresses had acknowledged what the cut of a link changes;
+            empty in phases without cuts.
+        sent, lost: packets of all flows.
+        lost_without_excuse: of these, packets that no cut of a link excuses.
+        invalid: reasons not to trust the phase, in words.
+    """
+
+    name: str
+    seconds: float
+    took: tuple[float, ...]
+    told: tuple[float, ...]
+    sent: int
+    lost: int
+    lost_without_excuse: int
+    invalid: tuple[str, ...]
+
+
+def exhibits(phases: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]:
+    """Return the phases, given as JSON data: no packet may be lost but those that were on their way to a cut."""
+    return (
+        Exhibit(
+            "takeover",
+            "packets lost and seconds taken while one of two controllers takes over",
+            "Takeover",
+            "emulation",
+            "number",
+            f"units as in the headings; a packet every {PROBE_SECONDS * 1000:g} ms by each tunnel",
+            tuple(Line(phase["name"], tuple(_points(phase))) for phase in phases),
+            checks=tuple(check for phase in phases for check in _checks(phase)),
+            remarks=(_EXCUSED, *unbelievable(phases)),
+            mixed=True,
+        ),
+    )
+
+
+_EXCUSED = (
+    "Excused are packets by a tunnel that has lost a link: for 30 ms if it is the tunnel's first link, otherwise until"
+    f" {LONGEST_REACTION * 1000:g} ms after the takeover."
+)
+
+
+def _points(phase: Mapping[str, Any]) -> Iterator[Point]:
+    yield Point.of("events", [max(1, len(phase["took"]))])
+    yield Point.of("the other acts after (s)", phase["took"])
+    yield Point.of("told of the cut after that (s)", phase["told"])
+    yield Point.of("packets sent", [phase["sent"]])
+    yield Point.of("packets lost", [phase["lost"]])
+    yield Point.of("lost without excuse", [phase["lost_without_excuse"]])
+
+
+def _checks(phase: Mapping[str, Any]) -> Iterator[Check]:
+    name = phase["name"]
+    if not phase["took"]:
+        return
+    yield limit(f"packets lost without excuse, {name}", phase["lost_without_excuse"], high=0.0)
+    if name not in (CUT_LOCAL, CUT_REMOTE):
+        yield limit(f"packets lost, {name}", phase["lost"], high=0.0)
+    if name in LONGEST_TAKEOVER:
+        yield limit(f"seconds until the other acts, {name}", max(phase["took"]), high=LONGEST_TAKEOVER[name])
+    if phase["told"]:
+        yield limit(f"seconds until ingresses are told, {name}", max(phase["told"]), high=LONGEST_REACTION)
+
+
+def unbelievable(phases: Iterable[Mapping[str, Any]]) -> Iterator[str]:
+    """Yield the phases, as JSON data, that must not be used, in words."""
+    for phase in phases:
+        if phase["invalid"]:
+            yield f"{phase['name']}: {'; '.join(phase['invalid'])}"
+
+
+def exhibits_of_run(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return the exhibits of the file of a run."""
+    return exhibits(data["phases"])
+
+
+def write_outcome(
+    results: Sequence[PhaseResult], settings: Settings, manifest: Mapping[str, object], output: OutputFolder
+) -> Outcome:
+    """Write the phases, their summary and their table."""
+    phases = [asdict(result) for result in results]
+    shown, failures = exhibits(phases), tuple(unbelievable(phases))
+    data: dict[str, object] = {
+        "experiment": "takeover",
+        "backend": settings.backend,
+        "seed": settings.seed,
+        "capacity": settings.capacity,
+        "published": None,
+        "passed": not failures and all(exhibit.passed for exhibit in shown),
+        "phases": phases,
+        "manifest": dict(manifest),
+    }
+    output.write_json("takeover.json", data)
+    summary = {key: value for key, value in data.items() if key != "manifest"}
+    output.write_json("takeover-summary.json", summary)
+    return write_tables("takeover", summary, shown, output, failures)

@@ -1,0 +1,24 @@
+"""`kuijia handover`: asks the controller or scheduler that acts to let its peer act."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from kuijia.cli.controller import add_tls_files, tls_files
+from kuijia_app.framework.addresses import parse_address
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("address", metavar="HOST:PORT", help="--peer-listen of the one that acts")
+    add_tls_files(parser, "all three or none, as of a controller: its peers then connect by TLS")
+
+
+def run(args: argparse.Namespace) -> int:
+    address = parse_address(args.address)
+    tls = tls_files(args)
+    from kuijia_app.framework.handover_request import request_handover  # noqa: PLC0415  # needs an extra
+
+    request_handover(address, tls)
+    print(json.dumps({"done": True}) if args.json else f"a peer of {args.address} acts now")
+    return 0

@@ -1,0 +1,163 @@
+"""Keeps switches as one of several controllers; pure: messages of peers and the time are passed in.
+
+The base of the controller and the scheduler. Without `_join` there is one controller, which acts.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+
+from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
+from kuijia_app.control.roles import Claims
+from kuijia_app.control.switch_keeper import SwitchKeeper
+from kuijia_app.framework import event_log
+
+HandoverAnswer = Callable[[str | None], None]
+"""Receives the reason why there is no handover, None once a peer acts; called on the application's thread."""
+
+HANDOVER_PATIENCE = 2.0
+"""Seconds in which a peer must have taken over after a request; it takes 0.2 s as a rule."""
+
+SINGLE = "this controller has no peers"
+STANDS_BY_ITSELF = "this controller stands by: ask the one that acts"
+_NOT_TAKEN = f"no peer has taken over within {HANDOVER_PATIENCE:g} s"
+
+
+class PairKeeper(SwitchKeeper):
+    """Claims switches while this controller acts, and only watches them while it stands by."""
+
+    def __init__(self, **contexts: object) -> None:
+        super().__init__(**contexts)
+        self._pair: Pair | None = None
+        self._next_beat = 0.0
+        self._has_successor = False
+        self._asked: deque[HandoverAnswer] = deque()
+        self._asking: list[HandoverAnswer] = []
+        self._hands_over_until = 0.0
+
+    def _join(self, pair: Pair) -> None:
+        """Be one of several controllers from now on."""
+        self._pair = pair
+
+    @property
+    def _acts(self) -> bool:
+        return self._pair is None or self._pair.is_acting
+
+    def ask_to_hand_over(self, answer: HandoverAnswer = lambda _reason: None) -> None:
+        """Have a peer take over; other threads and handlers of signals may call this."""
+        self._asked.append(answer)
+
+    def _send_beat(self, beat: Beat) -> None:
+        """Send peers a sign of life."""
+
+    def _taken_over(self) -> None:
+        """React to the change of part: this controller acts, and is about to read all switches."""
+
+    def _left_to_peer(self, switch: str) -> None:
+        """React to the change of part: a peer programs the switch from now on."""
+
+    def _stands_by(self, switch: str, reported: int | None) -> bool:
+        if self._pair is None:
+            return False
+        self._pair.seen(switch, reported, self._now())
+        return not self._pair.is_acting
+
+    def _heard_beat(self, beat: Beat) -> None:
+        """Take in a peer's sign of life."""
+        pair = self._pair
+        if pair is None:
+            return
+        if beat.instance == pair.instance and not pair.is_acting:
+            # Both have drawn the same number, which must tell generation ids apart.
+            self._claims = Claims()
+            pair.instance = self._claims.instance
+        pair.heard(beat, self._now())
+
+    def _tend_pair(self, now: float) -> None:
+        """Renew the claims of this controller or ask for those of others, and change its part if that is due."""
+        self._take_requests(now)
+        if self._pair is None or now < self._next_beat:
+            return
+        self._next_beat = now + BEAT
+        for connection in self._connections.values():
+            self._pair.seen(connection.switch, connection.seen, now)
+            if not self._pair.is_acting:
+                connection.poll_role()
+        decision = self._pair.look(self._claims.generation, frozenset(self._connections), now)
+        if decision is Decision.TAKE_OVER:
+            self._take_over()
+        elif decision is Decision.STAND_BY:
+            self._give_up_acting("a peer acts")
+        elif self._pair.is_acting:
+            generation = self._claims.renewed()
+            for connection in self._connections.values():
+                connection.claim_again(generation)
+        self._look_for_successor(self._pair, now)
+        pair, reach = self._pair, frozenset(self._connections)
+        self._send_beat(Beat(pair.instance, pair.is_acting, self._claims.generation, reach, pair.hands_over))
+
+    def _look_for_successor(self, pair: Pair, now: float) -> None:
+        """Log when another controller could take over, and when none could any more."""
+        has_successor = pair.is_acting and pair.obstacle(frozenset(self._connections), now) is None
+        if has_successor != self._has_successor and pair.is_acting:
+            self._log.write(event_log.SUCCESSOR_READY if has_successor else event_log.SUCCESSOR_GONE)
+        self._has_successor = has_successor
+
+    def _take_requests(self, now: float) -> None:
+        """Begin or refuse the handovers that were asked for, and give one up that takes too long."""
+        while self._asked:
+            answer = self._asked.popleft()
+            reason = self._obstacle(now)
+            if reason is not None:
+                self._refuse_handover(answer, reason)
+                continue
+            if not self._asking:
+                self._hands_over_until = now + HANDOVER_PATIENCE
+            self._asking.append(answer)
+            if self._pair is not None:
+                self._pair.hand_over()
+        if self._asking and now >= self._hands_over_until and self._pair is not None:
+            self._pair.hands_over = False
+            while self._asking:
+                self._refuse_handover(self._asking.pop(), _NOT_TAKEN)
+
+    def _obstacle(self, now: float) -> str | None:
+        """Return why no peer can take over now, None if one can."""
+        if self._pair is None:
+            return SINGLE
+        return self._pair.obstacle(frozenset(self._connections), now) if self._pair.is_acting else STANDS_BY_ITSELF
+
+    def _refuse_handover(self, answer: HandoverAnswer, reason: str) -> None:
+        self._log.write(event_log.HANDOVER_REFUSED, reason=reason)
+        self.logger.warning("no handover: %s", reason)
+        answer(reason)
+
+    def _take_over(self) -> None:
+        """Claim all switches above what they have seen, and read them anew."""
+        self._claims.begun_anew()
+        for connection in self._connections.values():
+            self._claims.raised_above(connection.seen)
+        self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
+        self.logger.warning("this controller acts from now on")
+        self._taken_over()
+        for switch, connection in self._connections.items():
+            self._begun(switch)
+            self._claims.met(switch, None)
+            connection.start(self._claims.generation)
+
+    def _displaced(self, switch: str, reason: str) -> None:
+        if self._pair is None:
+            super()._displaced(switch, reason)
+        elif self._pair.is_acting:
+            self._pair.displaced(self._now())
+            self._give_up_acting(f"switch {switch} has another master ({reason})")
+
+    def _give_up_acting(self, reason: str) -> None:
+        self._log.write(event_log.ROLE_YIELDED, reason=reason)
+        self.logger.warning("this controller stands by from now on: %s", reason)
+        for switch, connection in self._connections.items():
+            self._left_to_peer(switch)
+            connection.stand_by()
+        while self._asking:
+            self._asking.pop()(None)
