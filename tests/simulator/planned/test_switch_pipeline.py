@@ -136,6 +136,31 @@ def test_tables_with_faults_are_followed_to_the_letter(seed: int) -> None:
         assert treated(pipelines[switch], packet) == expected
 
 
+@given(seeds)
+@settings(max_examples=30, deadline=None)
+def test_packets_seen_before_change_no_way(seed: int) -> None:
+    random = Random(seed)
+    case = random_plan(random)
+    tables = build_tables(case.plan, case.options)
+    packets = list(packets_of(case, random))
+    pipelines = {name: LoneSwitch(of_switch) for name, of_switch in tables.items()}
+    down: set[tuple[str, int]] = set()
+    for _ in range(3):
+        fresh = {name: LoneSwitch(of_switch) for name, of_switch in tables.items()}
+        for switch, port in down:
+            fresh[switch].set_port(port, live=False)
+        for switch, packet in packets * 2:
+            assert treated(pipelines[switch], packet) == treated(fresh[switch], packet)
+        name = random.choice(list(tables))
+        down.add((name, random.randrange(1, 6)))
+        for switch, port in down:
+            pipelines[switch].set_port(port, live=False)
+        changed = spoilt(tables[name], random).groups
+        pipelines[name].replace_groups(changed)
+        groups = {group.group_id: group for group in (*tables[name].groups, *changed)}
+        tables[name] = replace(tables[name], groups=tuple(groups.values()))
+
+
 @pytest.mark.parametrize(
     ("entry", "problem"),
     [

@@ -92,6 +92,7 @@ SwitchPipeline::Actions SwitchPipeline::actions_of(const ActionRow *&row, std::u
 void SwitchPipeline::set(const TableRows &rows) {
     require_sound(rows);
     tables_.set(rows.entries);
+    known_.forget();
     has_tables_ = true;
     entries_.clear();
     groups_.clear();
@@ -107,6 +108,7 @@ void SwitchPipeline::set(const TableRows &rows) {
 void SwitchPipeline::set_groups(const TableRows &rows) {
     require_sound(rows);
     require_rows(rows.entries.empty(), "groups must come without entries");
+    known_.forget();
     const auto *action = rows.actions.data();
     take_groups(rows, action);
 }
@@ -128,7 +130,7 @@ void SwitchPipeline::take_groups(const TableRows &rows, const ActionRow *&action
     }
 }
 
-Outgoing SwitchPipeline::process(const Incoming &packet, Headers &headers) {
+Outgoing SwitchPipeline::follow(const Incoming &packet, Headers &headers) {
     Outgoing left;
     State state{packet.header, absent};
     std::optional<ActionSet> written; // few switches have more than one table
@@ -196,6 +198,7 @@ bool SwitchPipeline::execute(Group &group, State state, const Incoming &packet, 
     if (group.buckets.empty() || group.executing)
         return false;
     const auto count = group.buckets.size();
+    selected_ = selected_ || group.selects;
     auto place = group.selects ? packet.slot % count : 0;
     for (std::size_t tried = 0; tried < count; ++tried, place = place + 1 == count ? 0 : place + 1) {
         const auto &bucket = group.buckets[place];

@@ -5,6 +5,7 @@
 
 #include "routing/flow_tables.hpp"
 #include "routing/headers.hpp"
+#include "routing/known_packets.hpp"
 #include "routing/table_rows.hpp"
 
 #include <cstddef>
@@ -14,29 +15,19 @@
 
 namespace kuijia::packet {
 
-// A packet as it comes to a switch.
-struct Incoming {
-    std::uint32_t port;
-    std::uint32_t destination; // IPv4 address
-    std::uint32_t header;
-    std::uint32_t slot; // for groups that select: the place of the bucket, modulo their number
-};
-
-// The same as it leaves; `port` is `absent` if it does not.
-struct Outgoing {
-    std::uint32_t port = absent;
-    std::uint32_t link = absent; // that the port leads to, if it leads to one
-    std::uint32_t header = 0;
-    std::uint32_t queue = absent; // `absent` if no action has set one
-};
-
 class SwitchPipeline {
   public:
     // Sets the link that a port leads to.
-    void connect(std::uint32_t port, std::uint32_t link) { ports_[port_at(port)].link = link; }
+    void connect(std::uint32_t port, std::uint32_t link) {
+        ports_[port_at(port)].link = link;
+        known_.forget();
+    }
 
     // Sets if a port counts as live, for buckets that watch it; ports begin as live.
-    void set_port(std::uint32_t port, bool live) { ports_[port_at(port)].live = live; }
+    void set_port(std::uint32_t port, bool live) {
+        ports_[port_at(port)].live = live;
+        known_.forget();
+    }
 
     // Replaces all entries and groups. Throws std::invalid_argument, and changes nothing, if rows are invalid.
     void set(const TableRows &rows);
@@ -46,8 +37,16 @@ class SwitchPipeline {
 
     bool has_tables() const { return has_tables_; }
 
-    // Takes a packet through the tables. Headers that it makes are added to `headers`.
-    Outgoing process(const Incoming &packet, Headers &headers);
+    // Takes a packet through the tables, unless it is known where they lead. Headers that it makes are added to
+    // `headers`, which must always be the same.
+    Outgoing process(const Incoming &packet, Headers &headers) {
+        if (const auto *known = known_.find(packet); known != nullptr)
+            return *known;
+        selected_ = false;
+        const auto left = follow(packet, headers);
+        known_.keep(packet, selected_, left);
+        return left;
+    }
 
   private:
     struct Action {
@@ -88,13 +87,16 @@ class SwitchPipeline {
     std::uint32_t group_at(std::uint32_t id);
     Actions actions_of(const ActionRow *&row, std::uint32_t count);
     void take_groups(const TableRows &rows, const ActionRow *&action);
+    Outgoing follow(const Incoming &packet, Headers &headers);
     bool is_alive(const Bucket &bucket);
     bool is_group_alive(Group &group);
     bool apply(const Actions &actions, State &state, const Incoming &packet, Headers &headers, Outgoing &left);
     bool execute(Group &group, State state, const Incoming &packet, Headers &headers, Outgoing &left);
 
-    FlowTables tables_;
+    KnownPackets known_; // until tables, groups or ports change
     bool has_tables_ = false;
+    bool selected_ = false; // a group has selected a bucket for the packet
+    FlowTables tables_;
     std::vector<Entry> entries_;
     std::vector<Group> groups_;
     std::vector<Port> ports_;

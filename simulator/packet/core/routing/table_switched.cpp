@@ -37,11 +37,9 @@ TableSwitched::TableSwitched(const TableSwitchedRules &rules, ShortestPaths &net
 // the first switch they are still the number of its route.
 std::uint32_t TableSwitched::next(std::uint32_t node, std::uint32_t target, Packet &packet, Time now,
                                   std::uint32_t link) {
-    if (network_.is_host(node))
-        return no_link;
     auto &pipeline = pipelines_[node];
     if (!pipeline.has_tables())
-        return by_shortest_paths_.next(node, target, packet, now, link);
+        return network_.is_host(node) ? no_link : by_shortest_paths_.next(node, target, packet, now, link);
     const auto hops = packet.hop >> header_bits;
     if (hops == most_switches)
         return no_link;
