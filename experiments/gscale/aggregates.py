@@ -34,9 +34,10 @@ def aggregates_of(plan: Plan, link: tuple[str, str]) -> tuple[WantedFlow, ...]:
     return tuple(flow for pair in plan.pairs for flow in _of_pair(pair, link, suffixes[pair.priority]))
 
 
-def roles_of(flows: Sequence[WantedFlow], link: tuple[str, str]) -> dict[str, Role]:
+def roles_of(flows: Sequence[WantedFlow], link: tuple[str, str], *, either_direction: bool = False) -> dict[str, Role]:
     """Return the role of each aggregate in the failure that its backup tunnel is for."""
-    return roles({flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in flows}, link)
+    paths = {flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in flows}
+    return roles(paths, link, either_direction=either_direction)
 
 
 def _of_pair(pair: PairPlan, link: tuple[str, str], suffix: str) -> list[WantedFlow]:

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 
 from experiments.gscale.aggregates import aggregates_of
+from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import Case, Traffic
 from experiments.gscale.private_entries import PrivateEntries, any_flows
-from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.gscale.validity import disturbed, uncarried
 from experiments.measuring.emulation import (
     Cut,
@@ -171,7 +171,7 @@ class Bench:
             failure=failure_of(recording, cut),
             before=before,
             after=after,
-            flows=results,
+            flows=with_roles_read(case, wanted, results),
             published=None,
             checks=(),
             invalid=(*busy, *overload(recording.load), *uncarried(results), *disturbed(results)),

@@ -15,8 +15,8 @@ from datetime import timedelta
 from typing import Any, Literal, Protocol
 
 from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
+from experiments.gscale.case_plan import parameters_of, plan_of
 from experiments.gscale.cases import Case, stored_case
-from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.registry import Settings
 from experiments.results.comparability import timing_told
 from experiments.results.result import Result, load_result, result_to_json

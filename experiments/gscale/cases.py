@@ -20,7 +20,11 @@ Traffic = Literal["tcp", "udp", "priorities"]
 
 Edge = tuple[str, str]
 
+ReadingName = Literal["default", "shared"]
+"""Reading of the paper under which a campaign runs (`experiments.gscale.case_plan`)."""
+
 TRAFFICS: tuple[Traffic, ...] = get_args(Traffic)
+READING_NAMES: tuple[ReadingName, ...] = get_args(ReadingName)
 DEMANDS = (0.8, 1.0, 1.2, 1.4, 1.6)
 """Demand of every pair, in parts of the capacity that may be planned on a link."""
 
@@ -33,7 +37,7 @@ HIGH, LOW = 0, 1
 
 @dataclass(frozen=True)
 class Case:
-    """One run: kind of traffic, demand of every pair in parts of a link, failing link, and scheme.
+    """One run: kind of traffic, demand of every pair in parts of a link, failing link, scheme, and reading.
 
     Cases are ordered by repetition first, so that an interrupted campaign has whole repetitions.
 
@@ -46,10 +50,17 @@ class Case:
     link: Edge
     scheme: str
     repetition: int
+    reading: ReadingName = "default"
 
     def __post_init__(self) -> None:
         schemes = compared_schemes()
-        known = ((self.traffic, TRAFFICS), (self.demand, DEMANDS), (self.link, LINKS), (self.scheme, schemes))
+        known = (
+            (self.traffic, TRAFFICS),
+            (self.demand, DEMANDS),
+            (self.link, LINKS),
+            (self.scheme, schemes),
+            (self.reading, READING_NAMES),
+        )
         for value, values in known:
             if value not in values:
                 raise ValueError(f"{value} is none of {', '.join(map(str, values))}")
@@ -80,11 +91,11 @@ def grid(
     links: Iterable[Edge] = LINKS,
     schemes: Iterable[str] = PAPERS_SCHEMES,
     repetitions: int = REPETITIONS,
+    reading: ReadingName = "default",
 ) -> tuple[Case, ...]:
     """Return every combination as a case, in the order of cases."""
-    return tuple(
-        sorted(Case(*values) for values in product(traffics, demands, links, schemes, range(1, repetitions + 1)))
-    )
+    every = product(traffics, demands, links, schemes, range(1, repetitions + 1))
+    return tuple(sorted(Case(*values, reading) for values in every))
 
 
 def case_of(result: Result) -> Case:
@@ -93,7 +104,8 @@ def case_of(result: Result) -> Case:
         traffic, demand = result.parameters["traffic"], result.parameters["demand"]
     except KeyError as error:
         raise ValueError(f"a result of {result.experiment} without {error}") from error
-    return Case(traffic, demand, result.failure.link, result.scheme, result.repetition)
+    reading = result.parameters.get("reading", "default")
+    return Case(traffic, demand, result.failure.link, result.scheme, result.repetition, reading)
 
 
 def stored_case(result: Result, source: str | Path) -> Case:
@@ -103,6 +115,7 @@ def stored_case(result: Result, source: str | Path) -> Case:
         ("parameters.demand", result.parameters.get("demand"), DEMANDS),
         ("failure.link", result.failure.link, LINKS),
         ("scheme", result.scheme, compared_schemes()),
+        ("parameters.reading", result.parameters.get("reading", "default"), READING_NAMES),
     )
     for key, value, known in stored:
         if value not in known or isinstance(value, bool):

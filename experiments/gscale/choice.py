@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
+from experiments.gscale.cases import DEMANDS, LINKS, READING_NAMES, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones
 from kuijia_base.text import parse_number
@@ -36,6 +36,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help=f"links that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
     )
     group.add_argument(
+        "--reading",
+        choices=READING_NAMES,
+        default="default",
+        help="reading of the paper: default, or shared, in which both directions of a link share its capacity in the "
+        "plan, which an interior-point method finds, and pairs lose one tunnel at most (default: %(default)s)",
+    )
+    group.add_argument(
         "--private-entries",
         action="store_true",
         help="give each flow its own entries and change them when a link fails, as in the paper, instead of groups",
@@ -59,7 +66,7 @@ def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[C
     demands = args.demands or (DEMANDS if args.full else QUICK_DEMANDS if args.quick else DEFAULT_DEMANDS)
     links = args.links or (QUICK_LINKS if args.quick else LINKS)
     repetitions = args.repetitions or (REPETITIONS if args.full else 1)
-    return grid(args.traffic or traffics, demands, links, args.schemes, repetitions)
+    return grid(args.traffic or traffics, demands, links, args.schemes, repetitions, args.reading)
 
 
 def _link(word: str) -> Edge | None:

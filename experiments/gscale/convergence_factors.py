@@ -8,11 +8,11 @@ from itertools import product
 from typing import Any
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.climb import PAPER_CAPACITY
 from experiments.gscale.convergence_by_flow import OWN_TOLERANCE, restless_flows, seconds_by_flow
 from experiments.gscale.packet_grid import PacketModel, compute
-from experiments.gscale.scenario import plan_of
 from experiments.measuring.packet_run import Conditions
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits

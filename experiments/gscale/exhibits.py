@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from experiments.gscale.cases import Traffic, case_of
 from experiments.gscale.convergence_table import roles_table, table_4, victims_table
+from experiments.gscale.distance import distance_exhibit
 from experiments.gscale.loss_figures import LOSS_FIGURES
 from experiments.gscale.volume import figure_16
 from experiments.results.exhibit import Exhibit
@@ -27,6 +28,7 @@ MAKERS = {
     "table4": Maker(("tcp",), table_4, over_time=True),
     "table4-victims": Maker(("tcp",), victims_table, over_time=True),
     "table4-roles": Maker(("tcp",), roles_table, over_time=True),
+    "losses-distance": Maker(("tcp", "udp"), distance_exhibit),
     "fig16": Maker(("priorities",), figure_16),
 }
 
@@ -43,5 +45,13 @@ def exhibits_of(results: Sequence[Result], names: Iterable[str] = MAKERS) -> tup
             if case_of(result).traffic in maker.traffics and (result.flows[0].series.start or not maker.over_time)
         ]
         if own:
-            made.append(maker.make(own))
+            exhibit = maker.make(own)
+            made.append(replace(exhibit, remarks=(*exhibit.remarks, *_told(own[0]))))
     return tuple(exhibit for exhibit in made if exhibit.has_values)
+
+
+def _told(result: Result) -> Iterator[str]:
+    """Yield the reading of the results, if it is not the default."""
+    reading = case_of(result).reading
+    if reading != "default":
+        yield f"Pairs, plans, roles and averages are those of the reading `{reading}` of the paper (docs/gscale.md)."

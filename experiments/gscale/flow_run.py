@@ -8,9 +8,9 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
+from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import Case
 from experiments.gscale.climb import AFTER, BEFORE, CUT, climbs
-from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.registry import Settings
 from experiments.results.result import Failure, FlowResult, Result, Role, Series
@@ -66,9 +66,13 @@ def compute(case: Case, settings: Settings) -> Result:
         failure=Failure(case.link, CUT, {}),
         before=BEFORE,
         after=AFTER,
-        flows=tuple(
-            _result(case, flow, role[flow.name], rates, way, low=low[flow.name])
-            for flow, way, *rates in zip(flows, series, before, after, strict=True)
+        flows=with_roles_read(
+            case,
+            flows,
+            [
+                _result(case, flow, role[flow.name], rates, way, low=low[flow.name])
+                for flow, way, *rates in zip(flows, series, before, after, strict=True)
+            ],
         ),
         published=None,
         checks=(),

@@ -12,6 +12,7 @@ from itertools import pairwise
 from statistics import fmean
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.case_plan import reading_of
 from experiments.gscale.cases import HIGH, LOW, Traffic, case_of
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -42,8 +43,9 @@ class LossLine:
         return [flow for flow in result.flows if (flow.role, flow.priority) == (self.role, self.priority)]
 
     def loss(self, result: Result) -> float | None:
-        """Return the joint loss in per cent; None if they had nothing to lose."""
-        return _per_cent(role_loss(self.members(result)))
+        """Return the loss in per cent, joint or the mean of flows by the reading; None if they had nothing to lose."""
+        lost = mean_loss if _of_flows(result) else role_loss
+        return _per_cent(lost(self.members(result)))
 
 
 @dataclass(frozen=True)
@@ -72,16 +74,20 @@ class LossFigure:
     def exhibit(self, results: Sequence[Result]) -> Exhibit:
         """Return the figure of its results; there must be at least one."""
         published = None if self.said else published_curves(self.name)
-        lines, flow_means = [], []
+        lines: list[Line] = []
+        couples: list[tuple[Point, Point]] = []
         for each in self.lines:
             runs = [run for run in results if (case_of(run).traffic, run.scheme) == (each.traffic, each.scheme)]
             points = []
             for demand in sorted({case_of(run).demand for run in runs}):
                 at_demand = [run for run in runs if case_of(run).demand == demand]
-                found = map(each.members, at_demand)
+                found = [each.members(run) for run in at_demand]
                 drawn = published.at(each.label, demand) if published else None
                 points.append(Point.of(demand, map(each.loss, at_demand), drawn))
-                flow_means.append((points[-1], Point.of(demand, (_per_cent(mean_loss(flows)) for flows in found))))
+                joint, own = (
+                    Point.of(demand, [_per_cent(lost(flows)) for flows in found]) for lost in (role_loss, mean_loss)
+                )
+                couples.append((joint, own))
             lines.append(Line(each.label, tuple(points)))
         figure = Exhibit(
             self.name,
@@ -92,7 +98,7 @@ class LossFigure:
             self.quantity,
             tuple(lines),
             published.source if published else self.said,
-            remarks=(_sum_or_mean(flow_means), *self.remarks),
+            remarks=(_sum_or_mean(couples, of_flows=_of_flows(results[0])), *self.remarks),
         )
         return replace(figure, checks=tuple(self.checks(figure)))
 
@@ -113,20 +119,25 @@ def _per_cent(part: float | None) -> float | None:
     return None if part is None else 100 * part
 
 
-def _sum_or_mean(couples: Sequence[tuple[Point, Point]]) -> str:
-    """Return a remark on whether the reading of "average loss" matters."""
+def _of_flows(result: Result) -> bool:
+    return reading_of(case_of(result)).average == "of flows"
+
+
+def _sum_or_mean(couples: Sequence[tuple[Point, Point]], *, of_flows: bool) -> str:
+    """Return a remark on whether the reading of "average loss" matters; couples are (joint loss, mean of flows)."""
     gaps = [
         (abs(together.value - each.value), together, each)
         for together, each in couples
         if together.value is not None and each.value is not None
     ]
-    rule = "Losses are those of all flows of a role together"
     gap, together, each = max(gaps, key=lambda found: found[0], default=(0.0, Point(0.0), Point(0.0)))
+    names = ("those of all flows of a role together", "the mean of each flow's own loss")
+    (rule, other), (shown, instead) = (names[::-1], (each, together)) if of_flows else (names, (together, each))
     if gap <= _FLOW_MEANS_AGREE:
-        return f"{rule}; the mean of each flow's own loss is within {_FLOW_MEANS_AGREE:g} percentage point of it."
+        return f"Losses are {rule}; {other} is within {_FLOW_MEANS_AGREE:g} percentage point of it."
     return (
-        f"{rule}; the mean of each flow's own loss differs by up to {gap:.1f} percentage points"
-        f" ({each.value:.1f} instead of {together.value:.1f} % at a demand of {together.x})."
+        f"Losses are {rule}; {other} differs by up to {gap:.1f} percentage points"
+        f" ({instead.value:.1f} instead of {shown.value:.1f} % at a demand of {shown.x})."
     )
 
 

@@ -8,10 +8,11 @@ from functools import partial
 
 from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
+from experiments.gscale.case_plan import pairs_of_case
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import FlowModel
 from experiments.gscale.packet_grid import PacketModel, simulate_cases
-from experiments.gscale.scenario import gscale, pairs_of
+from experiments.gscale.scenario import gscale
 from experiments.measuring.ground import ground_of
 from experiments.measuring.packet_run import Conditions
 from experiments.registry import Settings
@@ -59,7 +60,7 @@ def measure(
         return simulate_cases(cases, PacketModel(settings, means.conditions), means.workers, output, progress)
     if settings.backend == "flow":
         return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
-    pairs = (pair for case in cases for pair in pairs_of(case.repetition, settings.seed))
+    pairs = (pair for case in cases for pair in pairs_of_case(case, settings.seed))
     ground, machine = ground_of(settings, gscale(), (site for pair in pairs for site in pair))
 
     def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:

@@ -10,8 +10,8 @@ from typing import Any
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.bench import LAYOUTS, timing_of
 from experiments.gscale.campaign import Campaign, CampaignOutcome
+from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import EXPERIMENT, Case
-from experiments.gscale.scenario import parameters_of, plan_of
 from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
 from experiments.registry import Settings
 from experiments.results.result import Failure, Result, result_from_json, result_to_json
@@ -67,7 +67,8 @@ def compute(case: Case, plan: Plan, model: PacketModel) -> Result:
     began = time.time()
     settings, phases = model.settings, model.phases(case)
     tables = pipeline_options(OptionWords(scheme=case.scheme, slots=settings.slots, layout=LAYOUTS[case.traffic]))
-    run = Failing(plan, tables, aggregates_of(plan, case.link), case.protocol, case.link, settings.seed)
+    wanted = aggregates_of(plan, case.link)
+    run = Failing(plan, tables, wanted, case.protocol, case.link, settings.seed)
     flows = simulate(run, model.conditions, phases)
     before, after = phases.windows
     return Result(
@@ -81,7 +82,7 @@ def compute(case: Case, plan: Plan, model: PacketModel) -> Result:
         failure=Failure(case.link, phases.cut, {}),
         before=before,
         after=after,
-        flows=flows,
+        flows=with_roles_read(case, wanted, flows),
         published=None,
         checks=(),
         invalid=(),

@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import permutations, product
-from typing import Any
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, Case, Edge
+from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, Edge
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
@@ -29,35 +28,6 @@ LOW_TO_HIGH = 10
 
 _NOTHING = 1e-3
 """Share of a link below which the optimiser's tolerances decide."""
-
-
-def parameters_of(case: Case, plan: Plan, *, private_entries: bool = False) -> dict[str, Any]:
-    """Return the parameters of a result's case, beyond those of every result."""
-    return {
-        "traffic": case.traffic,
-        "demand": case.demand,
-        "pairs": [list(pair) for pair in dict.fromkeys((pair.source, pair.target) for pair in plan.pairs)],
-        "planned_share": PLANNED_SHARE,
-        **({"private_entries": True} if private_entries else {}),
-    }
-
-
-def plan_of(case: Case, capacity: float, seed: int) -> Plan:
-    """Return the plan in force before the link of a case fails; the same for all links and both schemes.
-
-    The network is Gscale with links of `capacity` Mbit/s. For light demands, the paper's program of greatest throughput
-    has many optima, and the simplex method tends to those that leave tunnels empty, on which the paper's two aggregates
-    per tunnel would send nothing. The plan therefore spreads each pair's allocation as evenly over its tunnels as it
-    can
-    (`kuijia solve --spread`).
-
-    Args:
-        case: case to plan.
-        capacity: of every link, in Mbit/s; plans fill `PLANNED_SHARE` of it.
-        seed: determines the pairs, together with the repetition.
-    """
-    plan = unit_plan(2 if case.traffic == "priorities" else 1, case.demand, pairs_of(case.repetition, seed))
-    return scaled(plan, capacity, PLANNED_SHARE * capacity)
 
 
 def scaled(plan: Plan, capacity: float, unit: float) -> Plan:
@@ -89,7 +59,7 @@ def pairs_of(repetition: int, seed: int) -> tuple[Edge, ...]:
     return next(
         pairs
         for pairs in draws_of(repetition, seed)
-        if all(_measures(unit_plan(*each, pairs)) for each in product((1, 2), DEMANDS))
+        if all(measures(unit_plan(*each, pairs)) for each in product((1, 2), DEMANDS))
     )
 
 
@@ -101,11 +71,14 @@ def draws_of(repetition: int, seed: int) -> Iterator[tuple[Edge, ...]]:
         yield tuple(chance.sample(everyone, PAIRS))
 
 
-def _measures(plan: Plan) -> bool:
+def measures(plan: Plan) -> bool:
     """Return True if every failure measures something: all pairs send, and each link has victims and direct flows."""
-    return all(pair.allocated > _NOTHING for pair in plan.pairs) and all(
-        {"victim", "direct"} <= set(roles_of(aggregates_of(plan, link), link).values()) for link in LINKS
-    )
+    return all(pair.allocated > _NOTHING for pair in plan.pairs) and all(hurts(plan, link) for link in LINKS)
+
+
+def hurts(plan: Plan, link: Edge) -> bool:
+    """Return True if the failure of the link has victims and directly affected flows."""
+    return {"victim", "direct"} <= set(roles_of(aggregates_of(plan, link), link).values())
 
 
 @lru_cache(maxsize=256)
@@ -115,10 +88,11 @@ def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
     from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
-    return solve(gscale(), _demands(classes, demand, pairs), TUNNELS, options=Options(spread=True))
+    return solve(gscale(), demands_of(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 
 
-def _demands(classes: int, demand: float, pairs: Sequence[Edge]) -> list[Demand]:
+def demands_of(classes: int, demand: float, pairs: Sequence[Edge]) -> list[Demand]:
+    """Return the demand of each pair; with two classes, of each class of each pair."""
     if classes == 1:
         return [Demand(*pair, demand) for pair in pairs]
     high = demand / (1 + LOW_TO_HIGH)

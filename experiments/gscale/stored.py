@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.agreement import MODELS, agreement
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import stored_case
 from experiments.gscale.exhibits import exhibits_of
-from experiments.gscale.scenario import plan_of
 from experiments.results.comparability import StoredResult, refuse_flows, refuse_mixtures, stored_results
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.aggregates import aggregates_of
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import HIGH, LOW, case_of
-from experiments.gscale.scenario import plan_of
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves

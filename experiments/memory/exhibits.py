@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, Case
-from experiments.gscale.scenario import plan_of
 from experiments.memory.aggregate_entries import aggregate_tables
 from experiments.registry import Settings
 from experiments.results.bars import limit, size

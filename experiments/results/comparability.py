@@ -60,7 +60,7 @@ def _measured_with(result: Result) -> Iterator[tuple[str, str, object]]:
         yield f"manifest.settings.{name}", "", settings.get(name)
     yield "manifest.timing", result.flows[0].protocol, timing_told(result.manifest.get("timing"))
     yield "manifest.sending", "", result.manifest.get("sending")
-    for name in ("private_entries", "planned_share"):
+    for name in ("private_entries", "planned_share", "reading"):
         yield f"parameters.{name}", "", result.parameters.get(name)
     yield "parameters.pairs", f"{result.repetition}", result.parameters.get("pairs")
 

@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.gscale.aggregates import aggregates_of
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case as GscaleCase
-from experiments.gscale.scenario import plan_of
 from experiments.measuring.packet_run import DETECTION_SECONDS, FRAME, TCP_PAYLOAD, Failing, slot_of
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.motivation.cases import CASES, PAPERS_CUT, TABLE_2, TABLE_3

@@ -87,7 +87,7 @@ ROOMS = {
     " experiments.packet_study experiments.sweep",
     "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
-    " experiments.gscale.scenario",
+    " experiments.gscale.case_plan",
     "kuijia.api": _LIBRARIES,
     "kuijia.cli": f"{_LIBRARIES} kuijia.api",
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",

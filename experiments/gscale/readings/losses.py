@@ -2,36 +2,26 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import islice, pairwise
 from statistics import fmean
 
-import networkx as nx
 import numpy as np
 from numpy.typing import NDArray
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.gscale.aggregates import aggregates_of, roles_of
+from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.flow_run import offered
-from experiments.gscale.readings.interior import EQUAL, INTERIOR
-from experiments.gscale.readings.reading import DEFAULT, Direct, GscaleReading, Rates, Tunnels
-from experiments.gscale.readings.shared_capacity import with_shared_capacity
-from experiments.gscale.scenario import TUNNELS, draws_of, gscale, pairs_of, scaled, unit_plan
+from experiments.gscale.readings.plans import pairs_under, plans_under
+from experiments.gscale.readings.reading import DEFAULT, Direct, GscaleReading
+from experiments.gscale.scenario import scaled
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Role
 from simulator.flow.model import share
-from te_solver.demands import Demand
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.plan import Plan
-from te_solver.programs.program import Objective, Options
-from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
-from te_solver.solve import Paths, Planner
-from te_solver.tunnels import TunnelFinder
 from testbed.traffic.hash_probe import Protocol
 
 FIGURES: Mapping[str, tuple[Protocol, Role]] = {
@@ -77,7 +67,7 @@ def losses_of_each(readings: Sequence[GscaleReading], draw: int, seed: int) -> l
     for number, reading in enumerate(readings):
         alike.setdefault(replace(reading, direct=DEFAULT.direct, average=DEFAULT.average), []).append(number)
     for simulated, numbers in alike.items():
-        for at, plan in enumerate(_plans(simulated, pairs_under(simulated, draw, seed))):
+        for at, plan in enumerate(plans_under(simulated, pairs_under(simulated, draw, seed))):
             for link in LINKS:
                 failed = _failed(simulated, scaled(plan, 1.0, simulated.planned_share), link)
                 if failed is None:
@@ -86,80 +76,6 @@ def losses_of_each(readings: Sequence[GscaleReading], draw: int, seed: int) -> l
                     for figure, scheme, loss in _losses_of_failure(readings[number], failed):
                         found[number][figure][scheme][at].append(loss)
     return found
-
-
-def pairs_under(reading: GscaleReading, draw: int, seed: int) -> tuple[Edge, ...]:
-    """Return the first five pairs of a draw that the reading allows."""
-    if reading.redrawn and not (reading.ten_sites or reading.two_left or reading.three_disjoint):
-        return pairs_of(draw, seed)
-    return next(pairs for pairs in draws_of(draw, seed) if _allows(reading, pairs))
-
-
-def _allows(reading: GscaleReading, pairs: Sequence[Edge]) -> bool:
-    if reading.ten_sites and len({site for pair in pairs for site in pair}) < 2 * len(pairs):
-        return False
-    if reading.two_left and not all(_leaves_two(pair) for pair in pairs):
-        return False
-    if reading.three_disjoint and not all(_has_three_disjoint(pair) for pair in pairs):
-        return False
-    return not reading.redrawn or all(
-        {"victim", "direct"} <= set(roles_of(aggregates_of(plan, link), link).values())
-        for plan in _plans(reading, tuple(pairs))
-        for link in LINKS
-    )
-
-
-@lru_cache(maxsize=256)
-def _leaves_two(pair: Edge) -> bool:
-    """Return True if each failing link is in at most one of the pair's tunnels."""
-    edges = _edges(pair)
-    return all(edges[frozenset(link)] <= 1 for link in LINKS)
-
-
-@lru_cache(maxsize=256)
-def _has_three_disjoint(pair: Edge) -> bool:
-    """Return True if no edge is in two of the pair's three tunnels."""
-    return max(_edges(pair).values()) <= 1
-
-
-def _edges(pair: Edge) -> Counter[frozenset[str]]:
-    """Return the number of the pair's tunnels that cross each edge."""
-    return Counter(frozenset(hop) for path in _paths("edge-disjoint", pair) for hop in pairwise(path))
-
-
-def _plans(reading: GscaleReading, pairs: tuple[Edge, ...]) -> tuple[Plan, ...]:
-    unit = 1 / reading.planned_share if reading.whole_links else 1.0
-    return _unit_plans(reading.tunnels, reading.rates, unit, pairs, shared=reading.shared)
-
-
-@lru_cache(maxsize=64)
-def _unit_plans(
-    tunnels: Tunnels, rates: Rates, unit: float, pairs: tuple[Edge, ...], *, shared: bool
-) -> tuple[Plan, ...]:
-    """Return a plan for each demand, in parts of the capacity that may be planned on a link; demands are in `unit`."""
-    if (tunnels, rates, unit, shared) == ("edge-disjoint", "spread", 1.0, False):
-        return tuple(unit_plan(1, demand, pairs) for demand in DEMANDS)
-    objective = _objective(rates)
-    planner = Planner(
-        gscale(),
-        {pair: _paths(tunnels, pair) for pair in pairs},
-        [Demand(*pair, unit) for pair in pairs],
-        with_shared_capacity(objective) if shared else objective,
-        options=Options(spread=rates == "spread"),
-    )
-    return tuple(planner.plan([Demand(*pair, demand * unit) for pair in pairs]) for demand in DEMANDS)
-
-
-def _objective(rates: Rates) -> Objective:
-    return {"interior point": INTERIOR, "equal": EQUAL}.get(rates) or find_objective(MAX_THROUGHPUT)
-
-
-@lru_cache(maxsize=512)
-def _paths(tunnels: Tunnels, pair: Edge) -> Paths:
-    if tunnels == "k-shortest":
-        graph = nx.DiGraph([link.ends for link in gscale().links])
-        return tuple(tuple(path) for path in islice(nx.shortest_simple_paths(graph, *pair), TUNNELS))
-    return TunnelFinder(gscale(), node_disjoint=tunnels == "node-disjoint").tunnels(*pair, TUNNELS)
 
 
 def _failed(reading: GscaleReading, plan: Plan, link: Edge) -> _Failed | None:

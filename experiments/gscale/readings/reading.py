@@ -26,6 +26,8 @@ class GscaleReading:
         rates: choice among the plans of greatest throughput: spread over the tunnels, over the shortest ones, or the
             one in the middle where interior-point methods, such as CVX's solvers, stop; or equal rates on all tunnels
             of a pair, the middle among these plans.
+        measurable: in one class and in two, every pair sends something at each demand, and each of the three links has
+            victims and directly affected flows; otherwise runs of a campaign would measure nothing.
         planned_share: share of each link that plans fill.
         shared: both directions of a link share its capacity in the plan; the links themselves are full duplex.
         whole_links: demands are in parts of a link, not in parts of the capacity that may be planned on it.
@@ -41,6 +43,7 @@ class GscaleReading:
     ten_sites: bool = False
     two_left: bool = False
     three_disjoint: bool = False
+    measurable: bool = False
     tunnels: Tunnels = "edge-disjoint"
     rates: Rates = "spread"
     planned_share: float = PLANNED_SHARE

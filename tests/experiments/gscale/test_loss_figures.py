@@ -53,7 +53,7 @@ def test_a_figure_shows_means_and_spread_over_links_beside_the_published_numbers
 def test_udp_loses_packets_that_were_sent_and_has_figures_of_its_own() -> None:
     case = Case("udp", 1.6, LINKS[0], "rescaling", 1)
     names = {figure.name: figure for figure in exhibits_of([made_up(case, {"direct": 0.9, "victim": 0.7})])}
-    assert names.keys() == {"fig11", "fig13"}
+    assert names.keys() == {"fig11", "fig13", "losses-distance"}
     assert names["fig11"].line("rescaling").at(1.6).value == pytest.approx(10.0)
     assert names["fig13"].line("rescaling").at(1.6).value == pytest.approx(30.0)
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import compute as compute_flow
 from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.packet_grid import PacketModel, compute
-from experiments.gscale.scenario import plan_of
 from experiments.measuring.packet_run import Conditions
 from experiments.registry import Settings
 from experiments.results.backend_comparison import compare

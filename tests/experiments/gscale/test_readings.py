@@ -14,7 +14,8 @@ from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
 from experiments.gscale.readings.interior import EQUAL, INTERIOR
-from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, losses_of_each, pairs_under
+from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, losses_of_each
+from experiments.gscale.readings.plans import pairs_under
 from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, SHARED, GscaleReading
 from experiments.gscale.readings.search import combinations, nearest, search_to_json
 from experiments.gscale.readings.search import exhibits as search_exhibits

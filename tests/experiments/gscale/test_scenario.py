@@ -6,8 +6,9 @@ import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.aggregates import aggregates_of, roles_of
+from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, LOW, TRAFFICS, Case, grid
-from experiments.gscale.scenario import LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of, plan_of
+from experiments.gscale.scenario import LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of
 
 SEED, CAPACITY = 1, 20.0
 
