@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Listening
@@ -18,23 +20,28 @@ def ports_of(options: LabOptions, listening: Listening) -> list[int]:
     return [listening.port + place for place in range(options.controllers)]
 
 
-def controllers_of(plan: Plan, options: LabOptions, folder: Path, listening: Listening) -> LabController:
-    """Return the controllers, which do not run yet; several have a subfolder each."""
+def controllers_of(
+    plan: Plan, options: LabOptions, folder: Path, listening: Listening, pages: Sequence[PageAddress] = ()
+) -> LabController:
+    """Return the controllers, which do not run yet; several have a subfolder each. They serve metrics at `pages`."""
+    page_of = dict(enumerate(pages)).get
     if options.controllers == 1:
-        return _controller(plan, options, folder, listening)
+        return _controller(plan, options, folder, listening, page_of(0))
     ports = ports_of(options, listening)
     addresses = [f"{listening.host}:{port + len(ports)}" for port in ports]
     members = []
     for place, port in enumerate(ports):
         own_folder = folder / f"controller-{place + 1}"
         own_folder.mkdir()
-        member = _controller(plan, options, own_folder, replace(listening, port=port))
+        member = _controller(plan, options, own_folder, replace(listening, port=port), page_of(place))
         member.peers = Peers(addresses[place], tuple(addresses[:place] + addresses[place + 1 :]))
         members.append(member)
     return ControllerSet(members)
 
 
-def _controller(plan: Plan, options: LabOptions, folder: Path, listening: Listening) -> ControllerProcess:
+def _controller(
+    plan: Plan, options: LabOptions, folder: Path, listening: Listening, page: PageAddress | None
+) -> ControllerProcess:
     plan_file = folder / "plan.json"
     save_plan(plan, plan_file)
-    return ControllerProcess(folder, plan_file, options.words, options.framework, listening)
+    return ControllerProcess(folder, plan_file, options.words, options.framework, listening, metrics=page)
