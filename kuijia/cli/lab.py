@@ -36,7 +36,6 @@ from kuijia_base.quantities import rate
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
 from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
 from te_solver.topology import Topology
 from testbed.boxes.inventory import read_inventory
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
@@ -135,7 +134,7 @@ def _up(args: argparse.Namespace) -> int:
     options["controllers"] = args.controllers
     options["metrics"] = "" if args.metrics is None else str(args.metrics)
     options["inventory"] = "" if args.inventory is None else str(args.inventory.absolute())
-    status = start_lab(Order(plan_to_json(plan), options), _say)
+    status = start_lab(Order.of(plan, options), _say)
     if args.json:
         print(json.dumps(status, indent=2))
     else:
@@ -220,6 +219,7 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
         f"tables: {tables}, liveness by {status['liveness']}",
         f"controller: {controller['framework']}, {alive}, {switches} connected",
         *_member_lines(controller),
+        *_metrics_lines(status["metrics"]),
         *down,
         "",
         _link_table(status["links"]),
@@ -243,11 +243,23 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
 
 def _member_lines(controller: Mapping[str, Any]) -> list[str]:
     """Return a line about each of several controllers."""
-    return [
-        f"controller {member['number']}: "
-        + ("dead" if member["pid"] is None else f"process {member['pid']}, {'acts' if member['acts'] else 'stands by'}")
-        for member in controller.get("members", ())
-    ]
+    return [f"controller {member['number']}: {_member_text(member)}" for member in controller.get("members", ())]
+
+
+def _member_text(member: Mapping[str, Any]) -> str:
+    if member["pid"] is None:
+        return "dead"
+    if not member["acts"]:
+        return f"process {member['pid']}, stands by"
+    return f"process {member['pid']}, acts since {time.strftime('%H:%M:%S', time.localtime(member['since']))}"
+
+
+def _metrics_lines(addresses: Sequence[str]) -> list[str]:
+    """Return a line about where metrics are served, if they are."""
+    numbers = range(1, len(addresses))
+    names = ["lab", *("controller" if len(numbers) == 1 else f"controller {number}" for number in numbers)]
+    pages = [f"{name} http://{address}/metrics" for name, address in zip(names, addresses, strict=False)]
+    return [f"metrics: {', '.join(pages)}"] if pages else []
 
 
 def _link_table(links: Sequence[Mapping[str, Any]]) -> TextTable:

@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Protocol
 
 from kuijia_base.errors import KuijiaError
 from kuijia_base.extras import require_installed
@@ -34,8 +34,15 @@ class PortTakenError(KuijiaError):
     """Metrics cannot be served at an address: status 1, as it may be free at the next attempt of a supervisor."""
 
 
+class PageSource(Protocol):
+    """Makes the page for a request."""
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        """Return the page and its content type, for the header Accept of a request."""
+
+
 class MetricsServer:
-    """Listens from construction on, and serves from `start` to `close`.
+    """Listens from construction on, and serves from `start` to `close`: a page of a tally, or of another source.
 
     `sockets`, `threads` and `clock` stand for the modules `socket`, `threading` and `time`.
 
@@ -47,17 +54,21 @@ class MetricsServer:
     def __init__(
         self,
         address: PageAddress,
-        tally: Tally,
+        source: Tally | PageSource,
         *,
         sockets: Any = socket,  # noqa: ANN401  # a module
         threads: Any = threading,  # noqa: ANN401  # a module
         clock: Any = time,  # noqa: ANN401  # a module
     ) -> None:
         require_installed("prometheus_client", "metrics")
-        # Slow to import, and programs without metrics need none of it.
-        from kuijia_base.metrics.exposition import Page  # noqa: PLC0415  # see above
+        self._page: PageSource
+        if isinstance(source, Tally):
+            # Slow to import, and programs without metrics need none of it.
+            from kuijia_base.metrics.exposition import Page  # noqa: PLC0415  # see above
 
-        self._page = Page(tally)
+            self._page = Page(source)
+        else:
+            self._page = source
         self._sockets, self._threads, self._clock = sockets, threads, clock
         self._is_closed = False
         self._thread: Any = None

@@ -356,6 +356,9 @@ class BoxGround:
     def listening(self) -> Listening:
         return self._inventory.controller
 
+    def has_own_loopback(self, options: NetworkOptions) -> bool:  # noqa: ARG002  # whatever they are
+        return False
+
     def require(self, report: Report) -> None:
         """Put back what killed labs left; raise InputError if the controller cannot listen at its address here."""
         try:

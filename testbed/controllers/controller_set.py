@@ -78,11 +78,16 @@ class ControllerSet(ControllerLog):
         return [number for number, member in enumerate(self.members, 1) if not member.is_alive]
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return number, process and role of each as JSON data."""
+        """Return number, process and role of each as JSON data, and since when the one that acts does so."""
         acting = self.acting if self.has_acting else None
         return [
-            {"number": number, "pid": member.pid, "acts": member is acting}
-            for number, member in enumerate(self.members, 1)
+            {
+                "number": place + 1,
+                "pid": member.pid,
+                "acts": member is acting,
+                "since": self._acting_since.get(place) if member is acting else None,
+            }
+            for place, member in enumerate(self.members)
         ]
 
     def start(self) -> None:

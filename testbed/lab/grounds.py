@@ -29,6 +29,9 @@ class Ground(Protocol):
     @property
     def listening(self) -> Listening: ...
 
+    def has_own_loopback(self, options: NetworkOptions) -> bool:
+        """Return True if the lab and its controllers have a network namespace of their own."""
+
     def require(self, report: Report) -> None:
         """Raise InputError if this machine cannot run a lab here; remove what killed labs left behind."""
 
@@ -42,6 +45,9 @@ class Emulation:
     """Ground of emulated networks, in the lab's own network namespace unless it uses the machine's switch."""
 
     listening = HERE
+
+    def has_own_loopback(self, options: NetworkOptions) -> bool:
+        return not options.system_ovs
 
     def require(self, report: Report) -> None:
         require_emulation()

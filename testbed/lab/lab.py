@@ -15,6 +15,7 @@ from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError
+from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, Handover, LabController
 from testbed.lab.grounds import Emulation, Ground
@@ -22,7 +23,8 @@ from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
 from testbed.lab.lab_controllers import controllers_of, ports_of
 from testbed.lab.lab_cuts import Cuts
 from testbed.lab.lab_flows import LabFlows
-from testbed.lab.lab_options import LabOptions, require_possible_controllers
+from testbed.lab.lab_options import LabOptions, metrics_addresses, require_possible_controllers
+from testbed.lab.lab_order import positions_to_json
 from testbed.lab.lab_state import counters, death_of, full_state
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
@@ -53,9 +55,11 @@ class Lab:
         self.plan = plan
         self.plan_number = 1
         self.options = options
+        self.positions = positions_to_json(plan.topology)
         self.wiring = emulated_wiring(plan.topology, options.wiring)
         self._report = report
         self._ground = ground or Emulation()
+        self._own_loopback = self._ground.has_own_loopback(options.network)
         self._running: ExitStack | None = None
         self._run: RunDirectory
         self._network: LabNetwork
@@ -294,7 +298,7 @@ class Lab:
         options, listening = self.options, self._ground.listening
         several = "the controller" if options.controllers == 1 else f"{options.controllers} controllers"
         self._report(f"starting {several} ({options.framework}, {options.scheme})")
-        self._controller = controllers_of(self.plan, options, self._run, listening)
+        self._controller = controllers_of(self.plan, options, self._run, listening, self._pages())
         started.callback(self._controller.stop)
         self._controller.start()
         if options.controllers == 1:
@@ -302,6 +306,11 @@ class Lab:
         else:
             self.emulated_network.connect(*ports_of(options, listening))
         self._controller.wait_until_ready(self.plan.topology.nodes)
+
+    def _pages(self) -> tuple[PageAddress, ...]:
+        """Return where the controllers serve metrics, if they do."""
+        pages = metrics_addresses(self.options)[1:]
+        return tuple(PageAddress(page.port) for page in pages) if self._own_loopback else pages
 
     def _keep_sessions_of(self, plan: Plan) -> None:
         """Remove the BFD sessions that a plan does not have."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Listening
@@ -18,25 +20,29 @@ def ports_of(options: LabOptions, listening: Listening) -> list[int]:
     return [listening.port + place for place in range(options.controllers)]
 
 
-def controllers_of(plan: Plan, options: LabOptions, run: RunDirectory, listening: Listening) -> LabController:
-    """Return the controllers, which do not run yet; several have a subfolder each."""
+def controllers_of(
+    plan: Plan, options: LabOptions, run: RunDirectory, listening: Listening, pages: Sequence[PageAddress] = ()
+) -> LabController:
+    """Return the controllers, which do not run yet; several have a subfolder each. They serve metrics at `pages`."""
+    page_of = dict(enumerate(pages)).get
     if options.controllers == 1:
-        return _controller(plan, options, run, "", listening)
+        return _controller(plan, options, run, "", listening, page_of(0))
     ports = ports_of(options, listening)
     addresses = [f"{listening.host}:{port + len(ports)}" for port in ports]
     members = []
     for place, port in enumerate(ports):
-        member = _controller(plan, options, run, f"controller-{place + 1}", replace(listening, port=port))
+        own = replace(listening, port=port)
+        member = _controller(plan, options, run, f"controller-{place + 1}", own, page_of(place))
         member.peers = Peers(addresses[place], tuple(addresses[:place] + addresses[place + 1 :]))
         members.append(member)
     return ControllerSet(members)
 
 
 def _controller(
-    plan: Plan, options: LabOptions, run: RunDirectory, name: str, listening: Listening
+    plan: Plan, options: LabOptions, run: RunDirectory, name: str, listening: Listening, page: PageAddress | None
 ) -> ControllerProcess:
     folder, plan_file = run.path / name, run.storage / name / "plan.json"
     for each in (folder, plan_file.parent):
         each.mkdir(exist_ok=True)
     save_plan(plan, plan_file)
-    return ControllerProcess(folder, plan_file, options.words, options.framework, listening)
+    return ControllerProcess(folder, plan_file, options.words, options.framework, listening, metrics=page)

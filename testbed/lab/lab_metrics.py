@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
+from http.client import HTTPConnection
 from typing import Any
 
-from kuijia_base.errors import InputError, KuijiaError, quoted
-from kuijia_base.metrics.address import EXPECTED, parse_page_address
-from kuijia_base.metrics.server import MetricsServer
+from kuijia_base.errors import KuijiaError
+from kuijia_base.metrics.address import LOOPBACK
+from kuijia_base.metrics.server import PATH, MetricsServer
 from kuijia_base.metrics.tally import Metric, Tally
+from testbed.lab.lab_options import LabOptions, metrics_addresses
 from testbed.network.network_metrics import network_metrics, note_links, note_queues, note_sessions
 
 PREFIX = "kuijia_lab"
@@ -28,6 +30,8 @@ METRICS = (
 )
 
 Status = Mapping[str, Any]
+
+_RELAY_SECONDS = 2.0
 
 
 class LabMetrics:
@@ -62,22 +66,39 @@ class LabMetrics:
         note_sessions(self.tally, PREFIX, (end["up"] for session in status["sessions"] for end in session["ends"]))
 
 
+class RelayedPage:
+    """The page that another program serves at a port of the loopback address, as the asking thread reaches it."""
+
+    def __init__(self, port: int) -> None:
+        self._port = port
+
+    def text(self, accept: str) -> tuple[bytes, str]:
+        with closing(HTTPConnection(str(LOOPBACK), self._port, timeout=_RELAY_SECONDS)) as connection:
+            connection.request("GET", PATH, headers={"Accept": accept})
+            response = connection.getresponse()
+            return response.read(), response.getheader("Content-Type", "text/plain")
+
+
 @contextmanager
-def metrics_page(address: str, ask: Callable[[], Status]) -> Iterator[MetricsServer | None]:
-    """Listen at an address for a block, which must begin outside of the lab's network namespace; None without one.
+def metrics_pages(
+    options: LabOptions, ask: Callable[[], Status], *, relayed: bool
+) -> Iterator[tuple[MetricsServer, ...]]:
+    """Listen for a block, which must begin outside of the lab's network namespace; the pages are to be started in it.
+
+    Args:
+        options: of the lab; its controllers serve their pages themselves.
+        ask: returns the lab's state.
+        relayed: True if the controllers are in that namespace, so that their pages must be handed on.
 
     Raises:
-        InputError: it is no address.
+        InputError: the option is no address.
         PortTakenError: listening there is not possible.
     """
-    if not address:
-        yield None
-        return
-    found = parse_page_address(address)
-    if found is None:
-        raise InputError("option", "metrics", quoted(address), EXPECTED)
-    server = MetricsServer(found, LabMetrics(ask).tally)
-    try:
-        yield server
-    finally:
-        server.close()
+    with ExitStack() as stack:
+        servers = []
+        for place, address in enumerate(metrics_addresses(options)):
+            if place == 0 or relayed:
+                source = RelayedPage(address.port) if place else LabMetrics(ask).tally
+                servers.append(MetricsServer(address, source))
+                stack.callback(servers[-1].close)
+        yield tuple(servers)

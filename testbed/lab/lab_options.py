@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from kuijia_app.tables.options import Form, OptionWords, Tagging
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, quoted
+from kuijia_base.metrics.address import EXPECTED, LAST_PORT, PageAddress, parse_page_address
 from testbed.controllers.application_process import Framework
 from testbed.network.bfd import DEFAULT_INTERVAL_MS
 from testbed.network.network_options import NetworkOptions
@@ -30,7 +31,8 @@ class LabOptions:
         tunnels_per_pair: in the plan, and in plans solved for other demands.
         demand_factor: factor for rates given by users, as applied to the network's.
         wiring: absolute path of a wiring file, empty for numbers by the topology.
-        metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere.
+        metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere; those of controllers
+            are at the ports that follow.
         inventory: absolute path of an inventory of boxes, empty for an emulated network.
         network: options of the emulation; its queues are those of `layout`, selected by `tagging`.
     """
@@ -56,6 +58,25 @@ class LabOptions:
         """Options of the controller."""
         words = (self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
         return OptionWords(*words, self.wiring)
+
+
+def metrics_addresses(options: LabOptions) -> tuple[PageAddress, ...]:
+    """Return where metrics are served: the lab's, then those of each controller at the ports that follow; or nothing.
+
+    Raises:
+        InputError: the option is no address, or there are not enough ports after it.
+    """
+    if not options.metrics:
+        return ()
+    first = parse_page_address(options.metrics)
+    if first is None:
+        raise InputError("option", "metrics", quoted(options.metrics), EXPECTED)
+    if first.port + options.controllers > LAST_PORT:
+        highest = LAST_PORT - options.controllers
+        raise InputError(
+            "option", "--metrics", f"port {first.port}", f"{highest} at most: controllers use those after it"
+        )
+    return tuple(PageAddress(first.port + place, first.host) for place in range(options.controllers + 1))
 
 
 def require_possible_controllers(number: int) -> None:

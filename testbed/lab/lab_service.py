@@ -33,7 +33,7 @@ from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_client import ask_lab
 from testbed.lab.lab_journal import Journal
-from testbed.lab.lab_metrics import metrics_page
+from testbed.lab.lab_metrics import metrics_pages
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_plan_maker import PlanMaker
@@ -58,10 +58,12 @@ def main() -> int:
     _signal_when_parent_dies(signal.SIGTERM)
     try:
         plan, options = _read_order(sys.stdin)
+        ground = _ground(options)
+        own_loopback = ground.has_own_loopback(options.network)
         with (
-            metrics_page(options.metrics, lambda: ask_lab("status")) as page,
+            metrics_pages(options, lambda: ask_lab("status"), relayed=own_loopback) as pages,
             become_background_lab(),
-            Lab(plan, options, lambda line: _tell(report=line), _ground(options)) as lab,
+            Lab(plan, options, lambda line: _tell(report=line), ground) as lab,
             _listener(lab.directory / SOCKET_NAME) as listener,
             Reception(listener, refused) as reception,
             PlanMaker() as maker,
@@ -69,7 +71,7 @@ def main() -> int:
             Service(lab, reception, journal, maker.make, maker.give_up, spotter.end) as service,
         ):
             status = lab.status()
-            if page is not None:
+            for page in pages:
                 page.start()
             _signal_when_parent_dies(None)
             _tell(ready=status)
@@ -99,13 +101,13 @@ def _ground(options: LabOptions) -> Ground:
 def _read_order(file: TextIO) -> tuple[Plan, LabOptions]:
     try:
         match json.load(file):
-            case {"plan": dict(plan), "options": dict(options), **rest} if not rest:
-                return Order(plan, options).read()
+            case {"plan": dict(plan), "options": dict(options), "positions": dict(positions), **rest} if not rest:
+                return Order(plan, options, positions).read()
     except (RecursionError, ValueError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError("order", "", "it is not JSON", "a plan and options") from error
-    raise InputError("order", "", "it is not an order", "a JSON object with the members plan and options")
+    raise InputError("order", "", "it is not an order", "a JSON object with the members plan, options and positions")
 
 
 def _listener(path: Path) -> socket.socket:

@@ -201,7 +201,8 @@ class Service:
                 return plan_to_json(self._lab.plan)["topology"]
             case Look("plan"):
                 number, plan = self._lab.plan_number, plan_to_json(self._lab.plan)
-                return {"number": number, "plan": plan, "options": self._lab.described_options()}
+                options = self._lab.described_options()
+                return {"number": number, "plan": plan, "options": options, "positions": self._lab.positions}
             case Look("counters"):
                 return {"last_event": self._journal.last, **self._lab.counters()}
         return self._lab.status()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import Tagging
 from testbed.controllers.application_process import SWITCH_STATES, Event
+from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.lab_journal import Journal, Kind
 from testbed.lab.lab_state import observed
 from testbed.lab.lab_workers import Workers
@@ -65,6 +66,7 @@ class Spotter:
         self._ended = threading.Event()
         self._known_events = len(lab.controller.events())
         self._ready = set(lab.controller.programmed_switches())
+        self._acting = _acting(lab.controller)
         self._looks = 0
         self._flows: set[str] = set()
         self._marked = lab.options.tagging == Tagging.MPLS.value
@@ -173,13 +175,20 @@ class Spotter:
             return "controller", f"switch {switch} {_READY if ready else _GONE}"
         if name in _TEXTS:
             kind, text = _TEXTS[name]
-            return kind, text.format_map(event)
+            return kind, text.format_map(event) + self._taken_over(event)
         if name == event_log.UPDATE_REFUSED:
             return "plan", f"the update was given up: {event.get('reason', 'no reason')}"
         if name in _TOLD_BY_OTHERS:
             return None
         said = ", ".join(f"{key} {value}" for key, value in event.items() if key not in ("time", "event"))
         return "fault", f"the controller reports {name}: {said}"
+
+    def _taken_over(self, event: Event) -> str:
+        """Return which controller acted before the one that says it acts now; nothing if none did."""
+        if event["event"] != event_log.ROLE_TAKEN:
+            return ""
+        before, self._acting = self._acting, event["controller"]
+        return f", after controller {before}" if before not in (None, self._acting) else ""
 
     def _tell_of_flows(self, *, changed: bool) -> None:
         for end in self._lab.flows.measure():
@@ -198,6 +207,12 @@ class Spotter:
         except TestbedError as error:
             self._journal.add("fault", f"the tunnels of flows cannot be seen: {error}")
         self._marked = True
+
+
+def _acting(controller: LabController) -> int | None:
+    """Return the number of the controller that acts, None if none does or there is one only."""
+    members = controller.describe() if isinstance(controller, ControllerSet) else []
+    return next((member["number"] for member in members if member["acts"]), None)
 
 
 def _tunnels(named: Sequence[object]) -> str:

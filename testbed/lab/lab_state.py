@@ -12,8 +12,9 @@ from typing import Any
 
 from kuijia_app.tables.bfd import BfdSession
 from te_solver.plan import Plan
-from testbed.controllers.controller_set import ControllerSet
+from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.faults import Faults
+from testbed.lab.lab_options import metrics_addresses
 from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
 from testbed.network.bfd import EndState
@@ -33,7 +34,6 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
     links_up = _links_up(lab, faults)
     stopped, sessions = _switches(lab, faults)
     dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
-    members = {"members": controller.describe()} if isinstance(controller, ControllerSet) else {}
     return {
         "lab": lab.directory.name,
         "topology": topology.name,
@@ -49,8 +49,9 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
             "pid": controller.pid,
             "switches": controller.programmed_switches(),
             "errors": controller.errors(),
-            **members,
+            **_members(controller),
         },
+        "metrics": [str(address) for address in metrics_addresses(options)],
         "nodes_down": list(lab.nodes_down),
         "links": [
             {"a": a, "b": b, "capacity": topology.link(a, b).capacity, "up": links_up[frozenset((a, b))]}
@@ -106,6 +107,7 @@ def counters(lab: LabParts) -> dict[str, Any]:
             "alive": controller.is_alive,
             "switches": controller.programmed_switches(),
             "errors": controller.errors()[-_LISTED_ERRORS:],
+            **_members(controller),
         },
         "faults": list(faults),
     }
@@ -141,6 +143,10 @@ def dead_tunnels(
         up = {session.nodes for session, ends in sessions.items() if all(end.up for end in ends.values())}
         return dead | {tunnel.path_id for tunnel in plan.tunnels if up.isdisjoint({tunnel.nodes, tunnel.nodes[::-1]})}
     return dead | lab.controller.tunnels_told_dead()
+
+
+def _members(controller: LabController) -> dict[str, Any]:
+    return {"members": controller.describe()} if isinstance(controller, ControllerSet) else {}
 
 
 def _links_up(lab: LabParts, faults: Faults) -> dict[frozenset[str], bool]:

@@ -164,12 +164,23 @@ class View:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerMember:
+    """One of a pair of controllers; `since` is when it began to act."""
+
+    number: int
+    alive: bool
+    acts: bool
+    since: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ControllerState:
-    """The controller of a real lab."""
+    """The controller of a real lab, or the pair of them."""
 
     alive: bool
     switches: tuple[str, ...]
     errors: tuple[str, ...] = ()
+    members: tuple[ControllerMember, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

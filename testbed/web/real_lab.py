@@ -19,8 +19,10 @@ from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
 from testbed.lab.lab_client import ask, the_running_lab
 from testbed.lab.lab_options import LabOptions
+from testbed.lab.lab_order import drawn_at
 from testbed.web.backend import (
     Action,
+    ControllerMember,
     ControllerState,
     Description,
     Direction,
@@ -151,7 +153,11 @@ class RealLab:
         view = View(known.options.scheme, links, tuple(now["nodes_down"]), dead, self._flows(known, now))
         told = now["controller"]
         errors = tuple(f"{error['event']}: {error.get('reason', error.get('error', ''))}" for error in told["errors"])
-        controller = ControllerState(told["alive"], tuple(told["switches"]), errors)
+        members = tuple(
+            ControllerMember(each["number"], each["pid"] is not None, each["acts"], each["since"])
+            for each in told.get("members", ())
+        )
+        controller = ControllerState(told["alive"], tuple(told["switches"]), errors, members)
         return State(now["time"], (view,), controller, tuple(now["faults"]))
 
     def act(self, action: Action) -> dict[str, Any]:
@@ -222,7 +228,8 @@ class RealLab:
 
     def _read_plan(self) -> _InForce:
         found = self._ask("plan")
-        return _InForce(found["number"], plan_from_json(found["plan"], "plan"), LabOptions(**found["options"]))
+        plan = drawn_at(plan_from_json(found["plan"], "plan"), found["positions"])
+        return _InForce(found["number"], plan, LabOptions(**found["options"]))
 
     def _in_force(self, number: int | None = None) -> _InForce:
         """Return the plan of now, read again if its number, which may be told, is a new one."""

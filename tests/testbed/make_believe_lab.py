@@ -47,6 +47,7 @@ class MakeBelieveLab(Lab):
         self.plan = motivation_plan()
         self.plan_number = 1
         self.options = LabOptions()
+        self.positions: dict[str, Any] = {}
         self.running = True
         self.fault: BaseException | None = None
         self.changes = 0

@@ -264,11 +264,17 @@ class App {
     if (pill.hidden) return;
     const troubles = [...(controller?.errors ?? []), ...faults];
     const count = controller?.switches.length ?? 0;
-    const alive = `controller alive, ${count} ${count === 1 ? "switch" : "switches"}`;
+    const members = (controller?.members ?? []).map(memberText);
+    const alive = [members.join(", ") || "controller alive", `${count} ${count === 1 ? "switch" : "switches"}`].join(", ");
     const parts = controller ? [controller.alive ? alive : "controller is down"] : [];
     setText(pill, [...parts, ...troubles].join("; "));
     pill.dataset.kind = troubles.length || (controller && !controller.alive) ? "bad" : "good";
   }
+}
+
+function memberText({ number, alive, acts, since }) {
+  if (acts) return `controller ${number} acts since ${since === null ? "the start" : new Date(1000 * since).toLocaleTimeString()}`;
+  return `controller ${number} ${alive ? "stands by" : "is dead"}`;
 }
 
 /** Return a name by which a control is found again when the page was put together anew. */

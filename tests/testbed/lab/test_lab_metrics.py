@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, closing
 from typing import Any
 
 import pytest
 
 from kuijia_base.errors import InputError
-from kuijia_base.metrics.server import PortTakenError
-from kuijia_base.metrics.tally import Distribution, Labels
-from testbed.lab.lab_metrics import LabMetrics, metrics_page
+from kuijia_base.metrics.address import PageAddress
+from kuijia_base.metrics.server import MetricsServer, PortTakenError
+from kuijia_base.metrics.tally import Distribution, Labels, Metric, Tally
+from testbed.lab.lab_metrics import LabMetrics, RelayedPage, metrics_pages
+from testbed.lab.lab_options import LabOptions
 from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import free_port
 
@@ -73,13 +76,49 @@ def test_a_lab_that_tells_nothing_keeps_its_last_values_and_is_not_up() -> None:
     assert (after["up"], after["tunnels"]) == ({(): 0}, {(): 3})
 
 
+def pages_of(metrics: str, controllers: int = 1, *, relayed: bool = True) -> AbstractContextManager[tuple[Any, ...]]:
+    return metrics_pages(LabOptions(metrics=metrics, controllers=controllers), dict, relayed=relayed)
+
+
+def free_ports(number: int) -> int:
+    """Return the first of several free ports that follow each other."""
+    while True:
+        first = free_port()
+        with ExitStack() as stack:
+            try:
+                for port in range(first, first + number):
+                    probe = stack.enter_context(socket.socket())
+                    probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return first
+
+
 def test_nothing_is_served_unless_asked_for_and_bad_addresses_are_refused() -> None:
-    with metrics_page("", dict) as page:
-        assert page is None
-    with pytest.raises(InputError, match="expected PORT or ADDRESS:PORT"), metrics_page("x", dict):
+    with pages_of("") as pages:
+        assert pages == ()
+    with pytest.raises(InputError, match="expected PORT or ADDRESS:PORT"), pages_of("x"):
         pass
-    port = free_port()
+    with pytest.raises(InputError, match=r"--metrics: port 65534, expected 65533 at most"), pages_of("65534", 2):
+        pass
+    first = free_ports(3)
     with ExitStack() as stack:
-        assert stack.enter_context(metrics_page(f"{port}", dict)) is not None
+        pages = stack.enter_context(pages_of(f"{first}", 2))
+        assert [page.port for page in pages] == [first, first + 1, first + 2]
         with pytest.raises(PortTakenError):
-            stack.enter_context(metrics_page(f"{port}", dict))
+            stack.enter_context(pages_of(f"{first}"))
+    with pages_of(f"{first}", 2, relayed=False) as pages:
+        assert [page.port for page in pages] == [first]
+
+
+def test_pages_of_controllers_are_handed_on_and_missing_ones_said_to_be() -> None:
+    tally = Tally((Metric("kuijia_controller_switches", "gauge", "Switches of the network."),))
+    tally.set("kuijia_controller_switches", 4)
+    with closing(MetricsServer(PageAddress(0), tally)) as controller:
+        controller.start()
+        body, kind = RelayedPage(controller.port).text("application/openmetrics-text")
+        assert b"kuijia_controller_switches 4.0\n" in body
+        assert kind.startswith("application/openmetrics-text")
+        port = controller.port
+    with pytest.raises(ConnectionRefusedError):
+        RelayedPage(port).text("")

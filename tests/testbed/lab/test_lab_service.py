@@ -6,6 +6,7 @@ import json
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from testbed.lab.lab_order import Order
 from testbed.lab.lab_reception import Reception
 from testbed.lab.lab_service import _listener
 from testbed.lab.lab_serving import BrokenLabError, Service, refused
+from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
 
@@ -354,3 +356,14 @@ def test_an_order_for_no_lab_is_refused(options: dict[str, Any], error: str) -> 
     with pytest.raises(InputError) as refusal:
         Order({}, options).read()
     assert str(refusal.value).startswith(error)
+
+
+def test_an_order_has_the_coordinates_of_the_topology_which_a_plan_has_not() -> None:
+    plan = motivation_plan()
+    placed = replace(plan, topology=replace(plan.topology, positions={"s1": (10.5, 50.0), "s4": (14.0, 50.0)}))
+    order = Order.of(placed, {"slot_count": 32})
+    read, options = Order(**json.loads(order.to_json())).read()
+    assert (read, options.slot_count) == (plan, 32)
+    assert read.topology.positions == placed.topology.positions
+    with pytest.raises(InputError, match=r"positions\.'s1': found"):
+        replace(order, positions={"s1": [1, "2"]}).read()

@@ -126,6 +126,17 @@ def test_the_controllers_messages_are_told_once_for_each_ingress(scene: Scene, l
     assert {event.time for event in journal.after(0)} == {50.0}
 
 
+def test_a_takeover_is_told_with_the_controller_before(scene: Scene, lab: Any) -> None:  # noqa: ANN401
+    journal = Journal()
+    spotter = Spotter(lab, journal)
+    scene.log(event_log.ROLE_TAKEN, controller=1, generation=1)
+    scene.log(event_log.ROLE_TAKEN, controller=2, generation=2)
+    assert told(spotter, journal) == [
+        ("controller", "controller 1 acts from now on"),
+        ("controller", "controller 2 acts from now on, after controller 1"),
+    ]
+
+
 def test_a_fault_is_told_once_and_again_after_it_was_gone(scene: Scene, lab: Any) -> None:  # noqa: ANN401
     journal = Journal()
     spotter = Spotter(lab, journal)

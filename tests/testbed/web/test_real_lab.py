@@ -41,6 +41,8 @@ class Service:
         self.dead: list[int] = []
         self.down: set[frozenset[str]] = set()
         self.log: list[dict[str, Any]] = []
+        self.positions: dict[str, Any] = {}
+        self.members: list[dict[str, Any]] = []
         self.asked: list[dict[str, Any]] = []
         self.plans_read = 0
 
@@ -50,7 +52,9 @@ class Service:
             case "plan":
                 self.plans_read += 1
                 options = {"scheme": self.scheme, "demand_factor": FACTOR}
-                return {"number": self.number, "plan": plan_to_json(self.plan), "options": options}
+                positions = self.positions
+                plan = plan_to_json(self.plan)
+                return {"number": self.number, "plan": plan, "options": options, "positions": positions}
             case "counters":
                 return self.counters()
             case "log":
@@ -74,7 +78,12 @@ class Service:
             "nodes_down": [],
             "tunnels_dead": self.dead,
             "flows": self.flows,
-            "controller": {"alive": True, "switches": ["s1"], "errors": [{"event": "failure", "reason": "a bug"}]},
+            "controller": {
+                "alive": True,
+                "switches": ["s1"],
+                "errors": [{"event": "failure", "reason": "a bug"}],
+                **({"members": self.members} if self.members else {}),
+            },
             "faults": ["a fault"],
         }
 
@@ -113,6 +122,27 @@ def test_the_network_is_described_from_the_plan_and_the_queues(service: Service)
         (17, "s4", 0.3),
     ]
     assert (described.schemes, described.dropped_unit, described.clock) == (("kuijia",), "packets/s", "real")
+
+
+def test_nodes_stand_where_the_network_s_file_has_them(service: Service) -> None:
+    service.positions = {"s1": [10.0, 50.0], "s2": [12.0, 53.0], "s3": [12.0, 47.0], "s4": [14.0, 50.0]}
+    places = {place.name: (place.x, place.y) for place in backend(service).describe().nodes}
+    assert places["s1"][0] < places["s2"][0] == places["s3"][0] < places["s4"][0]
+    assert places["s2"][1] < places["s1"][1] == places["s4"][1] < places["s3"][1]
+
+
+def test_a_pair_of_controllers_is_told_with_the_one_that_acts_and_since_when(service: Service) -> None:
+    lab = backend(service)
+    alone = lab.state().controller
+    assert alone is not None
+    assert alone.members == ()
+    service.members = [
+        {"number": 1, "pid": None, "acts": False, "since": None},
+        {"number": 2, "pid": 7, "acts": True, "since": 42.0},
+    ]
+    pair = lab.state().controller
+    assert pair is not None
+    assert [(each.alive, each.acts, each.since) for each in pair.members] == [(False, False, None), (True, True, 42.0)]
 
 
 def test_rates_are_those_of_each_queue_and_direction_over_half_a_second(service: Service) -> None:
