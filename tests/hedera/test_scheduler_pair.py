@@ -97,6 +97,17 @@ def test_after_a_handover_the_earlier_one_schedules_nothing(world: SchedulerWorl
     assert world.events[ROUND] == rounds
 
 
+def test_a_peer_that_talks_without_end_does_not_keep_the_scheduler_from_its_work(world: SchedulerWorld) -> None:
+    heard = world.application._heard
+
+    def say_more() -> None:
+        heard.put(say_more)
+
+    say_more()
+    world._tick()
+    assert heard.qsize() == 1
+
+
 TREE = DataCentre(FatTree(4, 1.0))
 ALL_WAYS = {20000 + host: (host, (host + 8) % 16) for host in range(16)}
 
@@ -132,7 +143,11 @@ def acting(members: list[SchedulerProcess]) -> list[SchedulerProcess]:
 
 
 def programmed(fabric: DummyFabric, member: SchedulerProcess) -> bool:
-    return set(member.programmed_switches()) == set(fabric.wiring.topology.nodes)
+    """Return True if all switches have tables since it acts, and since its routes have changed last."""
+    found = member.events()
+    since = [at for at, each in enumerate(found) if each["event"] in (event_log.ROLE_TAKEN, events.ROUTES_CHANGED)]
+    ready = {each["switch"] for each in found[since[-1] :] if each["event"] == event_log.SWITCH_READY}
+    return ready == set(fabric.wiring.topology.nodes)
 
 
 @pytest.mark.ovs
