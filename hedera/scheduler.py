@@ -8,17 +8,14 @@ their tables: ECMP, and the entries of elephants until these end.
 
 from __future__ import annotations
 
-import sys
 import time
 from collections import deque
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from hedera import events
-from hedera.data_centre import DataCentre
 from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import ScheduledEntry
 from hedera.links import Links
@@ -26,10 +23,14 @@ from hedera.messages import SchedulerMessages, readings
 from hedera.metrics import SchedulerMetrics
 from hedera.options import SchedulerOptions, build
 from hedera.polling import LEAST_PATIENCE, Polls
-from hedera.tables import Cable, Routing
+from hedera.route_search import Routes, first_routing, routes_around
+from hedera.tables import Cable
 from kuijia_app.control.openflow_reading import error_name
+from kuijia_app.control.pair import Beat
+from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
+from kuijia_app.control.pair_application import PairApplication
+from kuijia_app.control.peer_messages import decoded_beat, encoded
 from kuijia_app.control.roles import DENIALS
-from kuijia_app.control.switch_application import SwitchApplication
 from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import refuse_to_start
@@ -50,7 +51,6 @@ from kuijia_app.framework.seam import (
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import KuijiaError
-from kuijia_base.progress import Progress
 
 OPTION_GROUP = "hedera"
 _DEFAULTS = SchedulerOptions()
@@ -72,6 +72,7 @@ OPTIONS = [
     cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
+    *PEER_OPTIONS,
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 cfg.CONF.set_default("echo_request_interval", 1.0)
@@ -93,16 +94,6 @@ _OWN_IDS = 1 << 30
 """First transaction id of the scheduler's own messages; those of `SwitchConnection` count from 1."""
 
 
-@dataclass(frozen=True)
-class Routes:
-    """A routing around failed cables, its tables, and the seconds that it took to find them."""
-
-    failed: frozenset[Cable]
-    routing: Routing
-    tables: dict[str, SwitchTables]
-    seconds: float
-
-
 class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
     """Time has passed.
 
@@ -115,7 +106,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
         self.routes = routes
 
 
-class HederaScheduler(SwitchApplication):
+class HederaScheduler(PairApplication):
     """Everything except the clock and the route search runs in the application's thread, one event after another."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
@@ -131,6 +122,7 @@ class HederaScheduler(SwitchApplication):
             self._log = event_log.EventLog(Path(given.events) if given.events else None, self._metrics.heard)
             self._serve_metrics(given.metrics)
             stand_before(self, self._is_known, given.tls_bind)
+            self._join_peers(given)
         except KuijiaError as error:
             refuse_to_start(error, OPTION_GROUP)
         self._wiring = self._centre.wiring
@@ -138,7 +130,7 @@ class HederaScheduler(SwitchApplication):
         self._edges = self._centre.hosts_of.keys()
         self._links = Links(self._wiring)
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
-        self._routing = _first_routing(self._centre)
+        self._routing = first_routing(self._centre)
         self._tables = self._routing.tables()
         self._schedule = ElephantSchedule(self._centre, placement, self._routing)
         self._sought: frozenset[Cable] | None = None
@@ -165,12 +157,13 @@ class HederaScheduler(SwitchApplication):
             self._has_sought.clear()
             failed, self._sought = self._sought, None
             if failed is not None:
-                self.send_event(self.name, Tick(apart(partial(_routes_around, self._routing, failed))))
+                self.send_event(self.name, Tick(apart(partial(routes_around, self._routing, failed))))
 
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
         self._tick_handled()
         now = time.monotonic()
+        self._tend_pair(now)
         for switch, port in self._damping.released(now):
             self._links.port_changed(switch, port, live=True)
         if now - self._started_at > PATIENCE:
@@ -237,6 +230,19 @@ class HederaScheduler(SwitchApplication):
         # The entry came too late for its group: the next round sends the entries wanted then.
         self._schedule.forget(connection.switch)
         self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
+
+    def _decoded(self, line: bytes) -> Callable[[], None]:
+        return partial(self._heard_beat, decoded_beat(line))
+
+    def _send_beat(self, beat: Beat) -> None:
+        self._send_line(lambda _before: (encoded(beat, None), None))
+
+    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+        self._links.ports_described(switch, self._believed_ports(switch, ports))
+        self._route_around()
+
+    def _left_to_peer(self, switch: str) -> None:
+        self._begun(switch)
 
     def _wanted(self, switch: str) -> SwitchTables:
         return self._tables[switch]
@@ -335,7 +341,7 @@ class HederaScheduler(SwitchApplication):
     def _run_round(self) -> None:
         """Place elephants by the present rates, unless a switch still lacks the groups that entries use."""
         self._awaited, self._are_all_read = set(), False
-        if self._is_displaced or not self._settled >= self._connections.keys() - self._refused.keys():
+        if self._is_displaced or not self._acts or not self._settled >= self._connections.keys() - self._refused.keys():
             return
         began = time.perf_counter()
         rates = self._polls.rates()
@@ -375,22 +381,3 @@ class HederaScheduler(SwitchApplication):
             self._last_own_id += 1
             message.set_xid(self._last_own_id)
             connection.datapath.send_msg(message)
-
-
-def _first_routing(centre: DataCentre) -> Routing:
-    """Return the routing of the whole network; if that takes long, show progress on stderr."""
-    progress = Progress(sys.stderr)
-    show = progress.patiently()
-    try:
-        return Routing(
-            centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches", done, total)
-        )
-    finally:
-        progress.close()
-
-
-def _routes_around(before: Routing, failed: frozenset[Cable]) -> Routes:
-    began = time.monotonic()
-    routing = Routing(before.centre, failed, before)
-    tables = routing.tables()
-    return Routes(failed, routing, tables, time.monotonic() - began)

@@ -184,6 +184,8 @@ class KuijiaController(PlanKeeper, PairApplication):
         return made
 
     def _solved_anew(self) -> PlanReading | None:
+        if not self._acts:
+            return None  # the one that acts solves, and hands its plan over
         rollout = self._rollout
         found = self._reoptimisation.look(
             rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled

@@ -9,7 +9,7 @@ from pathlib import Path
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.control.plan_files import require_regular
 from kuijia_app.control.rollout import DEFAULT_DRAIN
-from kuijia_app.framework.addresses import parse_address
+from kuijia_app.framework.addresses import peer_addresses
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
@@ -121,8 +121,7 @@ def peer_options(args: argparse.Namespace) -> dict[str, object]:
         raise InputError("option", missing, "is missing", "--peer and --peer-listen together")
     if not args.peer:
         return {}
-    for address in (*args.peer, args.peer_listen):
-        parse_address(address)
+    peer_addresses(args.peer_listen, args.peer)
     return {"peers": args.peer, "peer_listen": args.peer_listen}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable, Sequence
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from kuijia.cli.printing import show
 from kuijia_app.framework.certificate_names import datapath_name
 from kuijia_app.pki.holders import AUTHORITY_FILE, Holder, Kind, require_address, require_name
 from kuijia_app.tables.wiring_file import DATAPATH_EXPECTED, parse_datapath_id
-from kuijia_base.errors import InputError, UnsoundError, quoted, shown
+from kuijia_base.certificate_expiry import WARNING_DAYS
+from kuijia_base.errors import InputError, KuijiaError, UnsoundError, quoted, shown
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
 
@@ -58,6 +59,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     _action(actions, "list", "show all certificates and when they expire", _list)
 
+    status = _action(actions, "status", "show which expire soon; exit status 1 if any does", _expiring)
+    status.add_argument(
+        "--within", type=_days, default=WARNING_DAYS, metavar="DAYS", help="that is soon (default: %(default)s)"
+    )
+
     renew = _action(actions, "renew", "replace certificates by ones with a new validity", _renew)
     renew.add_argument("names", nargs="*", metavar="NAME", help=f"holders, or `{AUTHORITY_FILE}` for the authority")
     renew.add_argument(
@@ -78,9 +84,11 @@ def run(args: argparse.Namespace) -> int:
         print(json.dumps([_as_json(entry) for entry in entries], indent=1))
     elif entries:
         show([_table(entries)])
+    elif args.act is _expiring:
+        print(f"none expires within {args.within} days")
     else:
         print("nothing to renew")
-    return 0
+    return KuijiaError.exit_status if args.act is _expiring and entries else 0
 
 
 def _authority(folder: Folder, args: argparse.Namespace) -> Sequence[Entry]:
@@ -97,6 +105,11 @@ def _holder(folder: Folder, args: argparse.Namespace) -> Sequence[Entry]:
 
 def _list(folder: Folder, _args: argparse.Namespace) -> Sequence[Entry]:
     return folder.entries()
+
+
+def _expiring(folder: Folder, args: argparse.Namespace) -> Sequence[Entry]:
+    end = datetime.now(timezone.utc) + timedelta(days=args.within)
+    return [entry for entry in folder.entries() if entry.until <= end]
 
 
 def _renew(folder: Folder, args: argparse.Namespace) -> Sequence[Entry]:

@@ -8,7 +8,15 @@ from dataclasses import asdict
 
 from hedera.options import MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
-from kuijia.cli.controller import SUPERVISION, add_listening_options, binding_option, outlet_options, tls_files
+from kuijia.cli.controller import (
+    SUPERVISION,
+    add_listening_options,
+    add_peers,
+    binding_option,
+    outlet_options,
+    peer_options,
+    tls_files,
+)
 from kuijia_app.framework.launcher import run_application
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
 
@@ -60,6 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="time for which switches keep the entry of a flow that sends nothing (default: %(default)s)",
     )
     add_listening_options(parser)
+    add_peers(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,5 +79,5 @@ def run(args: argparse.Namespace) -> int:
     if switches >= _MANY_SWITCHES:
         print(f"preparing the tables of {switches:,} switches", file=sys.stderr, flush=True)
     tls = tls_files(args)
-    given = {**asdict(options), **outlet_options(args), **binding_option(args)}
+    given = {**asdict(options), **outlet_options(args), **binding_option(args), **peer_options(args)}
     run_application(APPLICATION, args.host, args.port, given, tls)

@@ -131,6 +131,11 @@ class Pair:
         missing = sorted(frozenset(reach) - most.reach)
         return f"no peer is connected to switch {', '.join(missing)}" if missing else None
 
+    @property
+    def generations(self) -> list[int]:
+        """The generation ids of peers that act, or did when they were heard last."""
+        return [beat.generation for beat, _ in self._beats.values() if beat.is_acting]
+
     def hand_over(self) -> None:
         """Ask peers to take over, if this controller acts."""
         self.hands_over = self.is_acting

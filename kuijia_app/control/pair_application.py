@@ -12,7 +12,7 @@ from typing import Any
 from kuijia_app.control.pair import Pair
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.switch_application import SwitchApplication
-from kuijia_app.framework.addresses import parse_address
+from kuijia_app.framework.addresses import peer_addresses
 from kuijia_app.framework.handover_request import ANSWER_SECONDS, REQUEST, answer_to_request
 from kuijia_app.framework.peer_links import Message, PeerLinks
 from kuijia_app.framework.seam import cfg, unpatched
@@ -39,7 +39,7 @@ class PairApplication(PairKeeper, SwitchApplication):
     def _join_peers(self, options: Any) -> None:  # noqa: ANN401  # the framework's
         """Be one of several controllers if the options say so; raises InputError if they cannot be used."""
         if options.peers:
-            listen, others = parse_address(options.peer_listen or ""), [parse_address(peer) for peer in options.peers]
+            listen, others = peer_addresses(options.peer_listen or "", options.peers)
             self._peers = PeerLinks(listen, others, _tls_files(), self._line_heard, self._peer_trouble)
             self._join(Pair(self._claims.instance, self._now()))
 
@@ -80,7 +80,7 @@ class PairApplication(PairKeeper, SwitchApplication):
             self.logger.log(logging.WARNING, "connection of peer %s ended (%d times): %s", host, times, error)
 
     def _tend_pair(self, now: float) -> None:
-        while not self._heard.empty():
+        for _ in range(self._heard.qsize()):  # and no more: a peer may be faster than this thread
             self._heard.get()()
         super()._tend_pair(now)
 

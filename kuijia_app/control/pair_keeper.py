@@ -39,6 +39,7 @@ class PairKeeper(SwitchKeeper):
     def _join(self, pair: Pair) -> None:
         """Be one of several controllers from now on."""
         self._pair = pair
+        self._metrics.part_among_peers(is_acting=False, has_successor=False)
 
     @property
     def _acts(self) -> bool:
@@ -103,6 +104,7 @@ class PairKeeper(SwitchKeeper):
         if has_successor != self._has_successor and pair.is_acting:
             self._log.write(event_log.SUCCESSOR_READY if has_successor else event_log.SUCCESSOR_GONE)
         self._has_successor = has_successor
+        self._metrics.part_among_peers(is_acting=pair.is_acting, has_successor=has_successor)
 
     def _take_requests(self, now: float) -> None:
         """Begin or refuse the handovers that were asked for, and give one up that takes too long."""
@@ -134,14 +136,16 @@ class PairKeeper(SwitchKeeper):
         answer(reason)
 
     def _take_over(self) -> None:
-        """Claim all switches above what they have seen, and read them anew."""
+        """Claim all switches above what they have seen and what peers use, and read them anew."""
         self._claims.begun_anew()
-        for connection in self._connections.values():
-            self._claims.raised_above(connection.seen)
+        seen = [connection.seen for connection in self._connections.values()]
+        for generation in (*seen, *(self._pair.generations if self._pair is not None else ())):
+            self._claims.raised_above(generation)
         self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
         self.logger.warning("this controller acts from now on")
         self._taken_over()
         for switch, connection in self._connections.items():
+            self._metrics.began(switch)
             self._begun(switch)
             self._claims.met(switch, None)
             connection.start(self._claims.generation)
@@ -157,6 +161,7 @@ class PairKeeper(SwitchKeeper):
         self._log.write(event_log.ROLE_YIELDED, reason=reason)
         self.logger.warning("this controller stands by from now on: %s", reason)
         for switch, connection in self._connections.items():
+            self._metrics.left_to_peer(switch)
             self._left_to_peer(switch)
             connection.stand_by()
         while self._asking:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from kuijia_app.control.pair import Beat
@@ -31,6 +32,30 @@ def encoded(beat: Beat, stages: Stages | None) -> bytes:
     return json.dumps(message).encode()
 
 
+def decoded_beat(line: bytes) -> Beat:
+    """Return the sign of life in a peer's message; raises ValueError for a message that is none."""
+    with _refusing():
+        return _beat(json.loads(line))
+
+
+@contextmanager
+def _refusing() -> Iterator[None]:
+    try:
+        yield
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"not a message of a controller: {type(error).__name__}") from error
+
+
+def _beat(message: dict[str, Any]) -> Beat:
+    return Beat(
+        int(message["instance"]),
+        bool(message["acting"]),
+        int(message["generation"]),
+        frozenset(map(str, message["reach"])),
+        bool(message["hands_over"]),
+    )
+
+
 class Decoder:
     """Reads messages of peers; versions that were read before are the same objects again."""
 
@@ -42,19 +67,10 @@ class Decoder:
 
     def decoded(self, line: bytes) -> tuple[Beat, Stages | None]:
         """Return a peer's message; raises ValueError for one that is none."""
-        try:
+        with _refusing():
             message = json.loads(line)
-            beat = Beat(
-                int(message["instance"]),
-                bool(message["acting"]),
-                int(message["generation"]),
-                frozenset(map(str, message["reach"])),
-                bool(message["hands_over"]),
-            )
             stages = message.get("stages")
-            return beat, None if stages is None else self._stages(stages)
-        except (KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ValueError(f"not a message of a controller: {type(error).__name__}") from error
+            return _beat(message), None if stages is None else self._stages(stages)
 
     def _stages(self, stages: dict[str, Any]) -> Stages:
         before, self._known = self._known, {}

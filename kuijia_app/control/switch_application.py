@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from kuijia_app.control.openflow_reading import is_live
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_keeper import SwitchKeeper
+from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import GuardedApp
 from kuijia_app.framework.seam import (
     Event,
     EventBase,
     Harm,
+    cfg,
     handler,
     native_threading,
     native_time,
@@ -24,6 +27,7 @@ from kuijia_app.framework.seam import (
     unpatched,
 )
 from kuijia_app.gate.application import Report
+from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.metrics.address import EXPECTED, parse_page_address
 from kuijia_base.metrics.server import MetricsServer
@@ -37,6 +41,7 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
         self._metrics_server: MetricsServer | None = None
         self._tick_period = 0.0
         self._is_tick_waiting = False
+        self._expiry = ExpiryWatch(_certificates(), self._note_expiry)
         self._has_sliced_work = Event()
         self._sliced_work = SlicedWork(time.monotonic, self._has_sliced_work.set)
 
@@ -101,6 +106,7 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
 
     def start(self) -> None:
         """Start, and serve the metrics, if any."""
+        self._look_at_certificates()  # here, as it is slow for the first time
         super().start()
         if self._metrics_server is not None:
             self._metrics_server.start()
@@ -140,6 +146,19 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
         self._is_tick_waiting = False
         self._metrics.ticked(self._tick_period)
         self._sliced_work.work()
+        self._look_at_certificates()
+
+    def _look_at_certificates(self) -> None:
+        """Log when certificates expire, if it is time to look."""
+        news, warnings = self._expiry.look()
+        for line in news:
+            self.logger.info(line)
+        for line in warnings:
+            self._log.write(event_log.CERTIFICATE_EXPIRES, warning=line)
+            self.logger.warning(line)
+
+    def _note_expiry(self, certificate: str, until: float) -> None:
+        self._metrics.certificate_expires(certificate, until)  # subclasses put other metrics into the place
 
     def _changed_port_of(self, event: Any) -> tuple[str, int, bool] | None:
         """Return the switch, the number and the state of a port from its port-status; None if it is none of ours."""
@@ -148,3 +167,12 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
         live = is_there and is_live(ofproto, event.msg.desc)
         switch = self._changed_port(event.msg.datapath, port, live=live, is_there=is_there)
         return None if switch is None else (switch, port, live)
+
+
+def _certificates() -> dict[str, Path]:
+    """Return the files of certificates in use by their names in the metrics; none without TLS."""
+    conf = cfg.CONF
+    if conf.ctl_privkey is None or conf.ctl_cert is None:
+        return {}
+    files = {"own": conf.ctl_cert, "authority": conf.ca_certs}
+    return {name: Path(file) for name, file in files.items() if file is not None}

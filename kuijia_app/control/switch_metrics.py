@@ -20,7 +20,13 @@ COUNTED_EVENTS = (
     event_log.SWITCH_DUPLICATE,
     event_log.SWITCH_UNBOUND,
     event_log.SWITCH_DROPPED,
+    event_log.ROLE_TAKEN,
+    event_log.ROLE_YIELDED,
     event_log.ROLE_LOST,
+    event_log.SUCCESSOR_READY,
+    event_log.SUCCESSOR_GONE,
+    event_log.HANDOVER_REFUSED,
+    event_log.CERTIFICATE_EXPIRES,
     event_log.PORT_STATUS,
     event_log.PORT_DAMPED,
     event_log.FAILURE,
@@ -50,6 +56,18 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
             "Lateness of the application's clock: how long everything else has kept it waiting.",
             buckets=REACTION_BUCKETS,
         ),
+        Metric(f"{prefix}_acts", "gauge", "1 if it programs the switches, 0 if it stands by for a peer that does."),
+        Metric(
+            f"{prefix}_successor_ready",
+            "gauge",
+            "1 if this program acts and a peer could take over; only of those with peers.",
+        ),
+        Metric(
+            f"{prefix}_certificate_expiry_timestamp_seconds",
+            "gauge",
+            "Unix time at which the certificate in use, or the first of its authorities', expires.",
+            ("certificate",),
+        ),
     )
 
 
@@ -74,6 +92,7 @@ class SwitchMetrics:
         self._wanted_since: dict[str, float] = {}
         self._ticked_at: float | None = None
         self._events = frozenset((*COUNTED_EVENTS, *events))
+        self.tally.set(f"{prefix}_acts", 1)
         for event in sorted(self._events):
             self.tally.add(f"{prefix}_events_total", 0, event)
 
@@ -104,6 +123,12 @@ class SwitchMetrics:
         self._wanted_since[switch] = self._clock()
         self._count(switch)
 
+    def left_to_peer(self, switch: str) -> None:
+        """Note that a peer programs the switch from now on."""
+        self._ready.discard(switch)
+        self._wanted_since.pop(switch, None)
+        self._count(switch)
+
     def wants(self, switch: str) -> None:
         """Note that a switch is to get other tables."""
         self._ready.discard(switch)
@@ -117,6 +142,15 @@ class SwitchMetrics:
             self.tally.observe(f"{self._prefix}_install_seconds", self._clock() - since)
         self.tally.set(f"{self._prefix}_flow_entries", len(tables.flows), switch)
         self.tally.set(f"{self._prefix}_groups", len(tables.groups), switch)
+
+    def certificate_expires(self, certificate: str, until: float) -> None:
+        """Note when a certificate expires."""
+        self.tally.set(f"{self._prefix}_certificate_expiry_timestamp_seconds", until, certificate)
+
+    def part_among_peers(self, *, is_acting: bool, has_successor: bool) -> None:
+        """Note this program's part among its peers, and whether one of them could take over."""
+        self.tally.set(f"{self._prefix}_acts", float(is_acting))
+        self.tally.set(f"{self._prefix}_successor_ready", float(has_successor))
 
     def ticked(self, period: float) -> None:
         """Note a tick of the application's clock, which ticks at least once a `period`."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kuijia_base.errors import InputError, quoted
 
 _LAST_PORT = 0xFFFF
@@ -15,3 +17,11 @@ def parse_address(text: str) -> tuple[str, int]:
     if not 0 < int(port) <= _LAST_PORT:
         raise InputError("address of a controller", "", quoted(text), f"a port from 1 to {_LAST_PORT}")
     return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def peer_addresses(listen: str, peers: Iterable[str]) -> tuple[tuple[str, int], list[tuple[str, int]]]:
+    """Return our address and those of peers; raises InputError for other texts, and if a peer has our address."""
+    ours, theirs = parse_address(listen), list(map(parse_address, peers))
+    if ours in theirs:
+        raise InputError("address of a controller", "", f"{quoted(listen)} is our own", "that of another controller")
+    return ours, theirs

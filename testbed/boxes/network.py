@@ -145,11 +145,11 @@ class BoxNetwork:
             self._versions = {name: {key: found[key] for key in kept if key in found} for name, found in facts.items()}
             self._undo = undo.pop_all()
 
-    def connect(self, controller_port: int) -> None:
+    def connect(self, controller_port: int, *others: int) -> None:
         controller = self._target.inventory.controller
         for node, machine in self._machines.items():
             bridge = Bridge(machine.box.bridge, self.wiring.datapath_id(node), ())
-            machine.vsctl(*controller_arguments(bridge, controller_port, controller.host, controller.protocol))
+            machine.vsctl(*controller_arguments(bridge, controller_port, controller.host, controller.protocol, others))
 
     def stop(self) -> None:
         self._undo.close()

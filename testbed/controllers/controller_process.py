@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import signal
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from kuijia_app.control.plan_files import file_name_of_update
@@ -14,18 +14,11 @@ from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
 from testbed.controllers.controller_log import ControllerLog
+from testbed.controllers.peers import Peers
 from testbed.machine.errors import TestbedError
 
 UPDATE_TIMEOUT = 30.0
 _WITHDRAWAL_TIMEOUT = 10.0
-
-
-@dataclass(frozen=True)
-class Peers:
-    """Addresses HOST:PORT of a controller for its peers, and of those for it."""
-
-    listen: str
-    others: tuple[str, ...]
 
 
 class ControllerProcess(ApplicationProcess, ControllerLog):
@@ -114,11 +107,9 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
             options = [f"--{name}={value}" for name, value in words.items()]
             options += ["--reoptimise"] if self._reoptimise else []
             options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
-            if self.peers is not None:
-                options += [f"--peer={peer}" for peer in self.peers.others] + [f"--peer-listen={self.peers.listen}"]
+            options += [] if self.peers is None else self.peers.words
             return self._verb("controller", str(self._plan_file), *options)
         served: dict[str, object] = {} if self._metrics is None else {"metrics": self._metrics}
-        if self.peers is not None:
-            served |= {"peers": ",".join(self.peers.others), "peer_listen": self.peers.listen}
+        served |= {} if self.peers is None else self.peers.options
         options_of_section = {**served, "plan": self._plan_file, "reoptimise": self._reoptimise, **words}
         return self._manager("kuijia_app.controller", "kuijia", options_of_section)

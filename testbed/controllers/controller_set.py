@@ -188,7 +188,7 @@ class ControllerSet(ControllerLog):
             TestbedError: it goes on acting (the message says why), none acts, or it takes too long.
         """
         before = self._require_acting()
-        switches, known, asked_at = before.programmed_switches(), len(self._events), time.time()
+        switches, known, asked_at = before.programmed_switches(), len(self._events), time.monotonic()
         before.hand_over()
         found: list[Event] = []
 
@@ -203,7 +203,7 @@ class ControllerSet(ControllerLog):
         if decision["event"] == event_log.HANDOVER_REFUSED:
             raise TestbedError(f"the controller goes on acting: {decision['reason']}")
         self.wait_for(lambda _: set(self.acting.programmed_switches()).issuperset(switches), _TAKEOVER_TIMEOUT)
-        return Handover(self.members.index(before) + 1, decision["controller"], decision["time"] - asked_at)
+        return Handover(self.members.index(before) + 1, decision["controller"], _happened(decision) - asked_at)
 
     def withdraw_update(self) -> None:
         """Ask for the end of the update under way; has no effect if none acts."""

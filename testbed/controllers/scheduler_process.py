@@ -6,10 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from testbed.controllers.application_process import HERE, ApplicationProcess, Framework, Listening
+from testbed.controllers.peers import Peers
 
 
 class SchedulerProcess(ApplicationProcess):
-    """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default."""
+    """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default.
+
+    Attributes:
+        peers: other schedulers of the same switches, if there are any, set before `start`.
+    """
 
     def __init__(
         self,
@@ -20,11 +25,14 @@ class SchedulerProcess(ApplicationProcess):
     ) -> None:
         super().__init__(directory, framework, listening)
         self._options = {name: value for name, value in options.items() if value is not None}
+        self.peers: Peers | None = None
 
     def _command(self) -> list[str]:
         if self.framework == "ryu":
-            return self._manager("hedera.scheduler", "hedera", self._options)
+            peers = {} if self.peers is None else self.peers.options
+            return self._manager("hedera.scheduler", "hedera", self._options | peers)
         options = dict(self._options)
         topology = options.pop("topology", None)
         words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        words += [] if self.peers is None else self.peers.words
         return self._verb("scheduler", *([] if topology is None else [str(topology)]), *words)

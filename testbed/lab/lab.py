@@ -115,8 +115,6 @@ class Lab:
         """
         tables = pipeline_options(self.options.words)
         require_possible_controllers(self.options.controllers)
-        if self.options.controllers > 1 and not isinstance(self._ground, Emulation):
-            raise InputError("option", "controllers", "boxes have one controller", "1, or an emulated network")
         if self.options.liveness == "bfd":
             require_possible_interval(self.options.bfd_interval_ms)
         self._ground.require(self._report)
@@ -301,10 +299,7 @@ class Lab:
         self._controller = controllers_of(self.plan, options, self._run, listening, self._pages())
         started.callback(self._controller.stop)
         self._controller.start()
-        if options.controllers == 1:
-            self._network.connect(listening.port)
-        else:
-            self.emulated_network.connect(*ports_of(options, listening))
+        self._network.connect(*ports_of(options, listening))
         self._controller.wait_until_ready(self.plan.topology.nodes)
 
     def _pages(self) -> tuple[PageAddress, ...]:

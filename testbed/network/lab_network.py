@@ -97,8 +97,8 @@ class LabNetwork(Protocol):
     def start(self) -> None:
         """Build everything; nothing is left behind on failure."""
 
-    def connect(self, controller_port: int) -> None:
-        """Connect all switches to the controller at this port."""
+    def connect(self, controller_port: int, *others: int) -> None:
+        """Connect all switches to the controllers at these ports."""
 
     def stop(self) -> None:
         """Restore everything to its state before `start`."""

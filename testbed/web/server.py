@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ipaddress
+import logging
 import secrets
 import signal
 import socket
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 
 import uvicorn
 
+from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls
 from testbed.web.access import HostRules
@@ -26,6 +28,7 @@ from testbed.web.tls import TlsPair, follow
 PORT = 8400
 LOOPBACK = "127.0.0.1"
 
+_LOG = logging.getLogger("kuijia.tls")
 _MOST_CONNECTIONS = 512
 _SECONDS_TO_END = 2
 _TOKEN_BYTES = 24
@@ -117,7 +120,8 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             _use(config, followed)
         scheme = "http" if followed is None else "https"
         host = LOOPBACK if ipaddress.ip_address(serving.address).is_unspecified else serving.address
-        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token, scheme)), hub.close)
+        expiry = ExpiryWatch({} if serving.tls is None else {"own": serving.tls.certificate})
+        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token, scheme)), hub.close, expiry)
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -133,16 +137,30 @@ def _use(config: uvicorn.Config, followed: FollowedTls) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready, and for which Ctrl-C is no error."""
+    """A server that says when it is ready and when its certificate expires, and for which Ctrl-C is no error."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], end: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], end: Callable[[], None], expiry: ExpiryWatch
+    ) -> None:
         super().__init__(config)
-        self._ready, self._end_streams = ready, end
+        self._ready, self._end_streams, self._expiry = ready, end, expiry
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._ready()
+            self._look_at_certificate()
+
+    async def on_tick(self, counter: int) -> bool:
+        self._look_at_certificate()
+        return await super().on_tick(counter)
+
+    def _look_at_certificate(self) -> None:
+        news, warnings = self._expiry.look()
+        for line in news:
+            _LOG.info("%s", line)
+        for line in warnings:
+            _LOG.warning("%s", line)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

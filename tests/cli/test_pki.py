@@ -70,6 +70,17 @@ def test_the_list_says_what_each_is_for_and_when_it_expires(made: Path, capsys: 
     assert printed[3].split()[-1] == "19"
 
 
+def test_status_lists_what_expires_soon_and_fails_then(made: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert pki(made, "status") == 1
+    assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["name", "page"]
+    assert pki(made, "status", "--json") == 1
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == ["page"]
+    assert pki(made, "status", "--within", "10") == 0
+    assert capsys.readouterr().out == "none expires within 10 days\n"
+    assert pki(made, "status", "--within", "0") == 2
+    assert pki(made / "none", "status") == 2
+
+
 def test_private_keys_are_for_their_owner_alone_whatever_the_umask(tmp_path: Path) -> None:
     before = os.umask(0)
     try:

@@ -11,7 +11,8 @@ from hypothesis.stateful import precondition, rule
 from hedera import scheduler
 from hedera.flows import TCP, FlowKey
 from hedera.messages import SchedulerMessages
-from hedera.scheduler import HederaScheduler, Tick, _routes_around
+from hedera.route_search import routes_around
+from hedera.scheduler import HederaScheduler, Tick
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
 from tests.kuijia_app.control.fake_switch import PARSER
@@ -47,7 +48,7 @@ class SchedulerWorld(SwitchWorld):
         """The background thread has its turn; what it has found waits in the application's queue."""
         failed, self.application._sought = self.application._sought, None
         assert failed is not None
-        self._ticks.append(Tick(_routes_around(self.application._routing, failed)))
+        self._ticks.append(Tick(routes_around(self.application._routing, failed)))
 
     @precondition(lambda self: self._ticks)
     @rule()

@@ -12,7 +12,7 @@ from queue import Queue
 import pytest
 
 from kuijia_app.framework import peer_links
-from kuijia_app.framework.addresses import parse_address
+from kuijia_app.framework.addresses import parse_address, peer_addresses
 from kuijia_app.framework.handover_request import REQUEST, NoHandoverError, answer_to_request, request_handover
 from kuijia_app.framework.peer_links import PeerLinks
 from kuijia_app.framework.tls import TlsFiles
@@ -247,6 +247,12 @@ def test_an_address_in_use_is_refused() -> None:
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         parse_address(text)
+
+
+def test_no_controller_is_its_own_peer() -> None:
+    with pytest.raises(InputError, match=r"'127.0.0.1:6654' is our own, expected that of another controller$"):
+        peer_addresses("127.0.0.1:6654", ["127.0.0.1:6655", "127.0.0.1:6654"])
+    assert peer_addresses("[::1]:1", ["[::1]:2"]) == (("::1", 1), [("::1", 2)])
 
 
 def test_addresses_may_be_those_of_ipv6() -> None:

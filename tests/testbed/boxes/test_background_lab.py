@@ -81,6 +81,24 @@ def test_boxes_are_shown_cut_and_loaded_as_any_lab_and_put_back(lab: Path, boxes
     assert boxes.records() == ""
 
 
+def test_boxes_follow_the_controller_that_acts(boxes: Rig) -> None:
+    up = kuijia(*up_command(boxes), "--controllers", "2", timeout=120)
+    assert up.returncode == 0, up.stderr
+    try:
+        lab = the_running_lab()
+        first = ask(lab, "status")["controller"]
+        done = ask(lab, "handover")
+        assert {done["before"], done["after"]} == {1, 2}
+        second = ask(lab, "status")["controller"]
+        assert second["pid"] != first["pid"]
+        os.kill(second["pid"], signal.SIGKILL)
+        wait_until(lambda: ask(lab, "status")["controller"]["pid"] == first["pid"], "the first acts again")
+        assert ask(lab, "fail", a="s2", b="s4")["tunnels_told"] == 1
+    finally:
+        kuijia("lab", "down")
+    assert boxes.records() == ""
+
+
 def test_boxes_of_a_lab_that_was_killed_are_put_back_by_down(lab: Path, boxes: Rig) -> None:
     owner = owner_of(lab)
     assert owner is not None

@@ -68,6 +68,12 @@ def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys:
     while_served(keys, act)
 
 
+def test_a_certificate_that_expires_soon_is_told_of(keys: Path, caplog: pytest.LogCaptureFixture) -> None:
+    while_served(keys, lambda _link: None)
+    (line,) = caplog.messages
+    assert line.startswith(f"the certificate {keys / 'page.pem'} expires on 20")
+
+
 def test_a_renewed_certificate_is_shown_without_a_restart(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
 

@@ -1,0 +1,55 @@
+"""The controller as one of several: what it leaves to the one that acts, and what it tells in its metrics."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.control.pair import LEASE, Beat, Pair
+from kuijia_app.control.peer_messages import encoded
+from kuijia_app.control.roles import first_generation
+from kuijia_app.controller import KuijiaController
+from tests.kuijia_app.control.applications import application_of
+from tests.kuijia_app.plans import motivation_plan
+
+
+def refuse(*_arguments: object, **_options: object) -> None:
+    raise AssertionError("it solves")
+
+
+def part(controller: KuijiaController) -> tuple[float, float]:
+    """Return what the metrics say: it acts, and another one could take over."""
+    values = {metric.name: dict(found) for metric, found in controller._metrics.tally.read()}
+    acts, ready = (values[f"kuijia_controller_{name}"][()] for name in ("acts", "successor_ready"))
+    return float(str(acts)), float(str(ready))
+
+
+def test_one_that_stands_by_leaves_it_to_the_other_to_solve_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with application_of(motivation_plan(), tmp_path) as controller:
+        monkeypatch.setattr(controller._reoptimisation, "look", refuse)
+        controller._join(Pair(1, controller._now()))
+        assert controller._solved_anew() is None
+        controller._pair = None
+        with pytest.raises(AssertionError, match="it solves"):
+            controller._solved_anew()
+
+
+def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    with application_of(motivation_plan(), tmp_path) as controller:
+        monkeypatch.setattr(controller, "_now", lambda: now[0])
+        controller._join(Pair(1, now[0]))
+        assert part(controller) == (0, 0)
+        assert controller._pair is not None
+        controller._pair.is_acting = True
+        controller._decoded(encoded(Beat(2, False, first_generation(1, 2), frozenset({"s1"})), None))()
+        controller._tend_pair(now[0])
+        assert part(controller) == (1, 1)
+        now[0] += 2 * LEASE
+        controller._tend_pair(now[0])
+        assert part(controller) == (1, 0)
