@@ -89,8 +89,8 @@ def answer(lab: Lab, listener: socket.socket, reception: Reception, said: bytes)
 
 
 KNOWN = (
-    "expected status, counters, topology, plan, log, watch, fail, heal, update, replace, withdraw, start-flow,"
-    " stop-flow, scheme, enter or down"
+    "expected status, counters, topology, plan, log, watch, fail, heal, update, replace, withdraw, handover,"
+    " start-flow, stop-flow, scheme, enter or down"
 )
 
 
