@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from importlib import import_module
 from types import ModuleType
@@ -45,6 +45,9 @@ _MODULES = (
     "experiments.hermes.detail_commands",
 )
 """Modules with experiments; importing one registers its experiments."""
+
+DEFAULT_CAPACITY, LOWER_CAPACITY, SIMULATED_CAPACITY = 20.0, 5.0, 1000.0
+"""Mbit/s of a link by default, on a machine too slow for that, and, as in the paper, where switches are simulated."""
 
 _MOST_SUGGESTED = 10
 """Names that are shown at most when another one is not known."""
@@ -110,7 +113,9 @@ class Experiment:
         run: measures, writes its files and reports; raises KuijiaError on failure.
         sweeps: True if it is a sweep, whose workers `experiments.sweep.workers.workers_from` selects.
         heeds: options of other families that it also uses.
-        ignores: options common to all experiments that have no effect in it.
+        ignores: options common to all experiments that have no effect in it, and are refused.
+        unused: likewise, but earlier versions accepted them in silence: a note says that they change nothing.
+        own_help: help of options common to all experiments, where theirs is another in it.
         order: place among all experiments in lists and reports, the lowest first.
         reader: makes exhibits of the files that runs leave; None if all of them are exhibits or belong to another.
         caveat: sentence that a reader of deviations from the published numbers should know; empty for none.
@@ -128,6 +133,19 @@ class Experiment:
     order: int = 0
     reader: Reader | None = None
     caveat: str = ""
+    unused: tuple[str, ...] = ()
+    own_help: Mapping[str, str] = field(default_factory=dict)
+
+
+def simulates_switches(experiment: Experiment, backend: str) -> bool:
+    """Return True if the packet simulator stands for switches that the experiment can also measure."""
+    return backend == "packet" and "emulation" in experiment.backends
+
+
+def default_capacity(experiment: Experiment, backend: str) -> float:
+    """Return the paper's capacity if the packet simulator stands for switches whose capacity matters."""
+    simulated = simulates_switches(experiment, backend) and "capacity" not in experiment.ignores
+    return SIMULATED_CAPACITY if simulated else DEFAULT_CAPACITY
 
 
 def no_options(parser: argparse.ArgumentParser) -> None:
@@ -150,6 +168,8 @@ def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the 
     order: int = 1000,
     reader: Reader | None = None,
     caveat: str = "",
+    unused: tuple[str, ...] = (),
+    own_help: Mapping[str, str] | None = None,
 ) -> Callable[[Runner], Runner]:
     """Register the decorated function as the experiment `name`.
 
@@ -161,7 +181,20 @@ def experiment(  # noqa: PLR0913  # all by name, and most experiments leave the 
         if name in _registered:
             raise ValueError(f"two experiments are called {name}")
         _registered[name] = Experiment(
-            name, title, reproduces, backends, configure, run, sweeps, heeds, ignores, order, reader, caveat
+            name=name,
+            title=title,
+            reproduces=reproduces,
+            backends=backends,
+            configure=configure,
+            run=run,
+            sweeps=sweeps,
+            heeds=heeds,
+            ignores=ignores,
+            order=order,
+            reader=reader,
+            caveat=caveat,
+            unused=unused,
+            own_help=own_help or {},
         )
         return run
 

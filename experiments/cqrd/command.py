@@ -28,6 +28,7 @@ _SECONDS, _QUICK_SECONDS = 20.0, 4.0
     reproduces="CQRD, Figure 2",
     backends=("packet",),
     configure=no_options,
+    unused=("capacity", "repetitions", "full"),
     order=500,
 )
 def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -44,6 +45,8 @@ def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder,
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "full"),
+    own_help={"repetitions": "N seeds (default: 20, with --quick 1)"},
     order=510,
 )
 def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -63,6 +66,8 @@ def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "full"),
+    own_help={"repetitions": "N seeds (default: 1)"},
     order=520,
 )
 def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -81,6 +86,7 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "repetitions", "full"),
     order=530,
 )
 def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -99,6 +105,7 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "repetitions", "full"),
     order=540,
 )
 def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -115,6 +122,8 @@ def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "full"),
+    own_help={"repetitions": "N seeds (default: 4, with --quick 1)"},
     order=550,
 )
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -133,6 +142,8 @@ def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder
     reproduces="CQRD, Figure 16",
     backends=("packet",),
     configure=no_options,
+    unused=("capacity", "full"),
+    own_help={"repetitions": "N seeds (default: 1)"},
     order=560,
 )
 def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

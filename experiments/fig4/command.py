@@ -32,6 +32,8 @@ def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     backends=("flow",),
     configure=no_options,
     sweeps=True,
+    unused=("repetitions",),
+    own_help={"full": "10 graphs with 10 draws of pairs each, as in the paper (default: 2 with 2)"},
     order=40,
     reader=_read,
 )

@@ -24,6 +24,7 @@ _MODERATE, _HEAVY = 0.4, 0.8
     reproduces="FlashPass, Figure 4, Tables III and IV",
     backends=("packet",),
     configure=no_options,
+    unused=("capacity", "repetitions", "quick", "full"),
     order=610,
 )
 def flashpass_fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -40,6 +41,7 @@ def flashpass_fig4(settings: Settings, args: argparse.Namespace, output: OutputF
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "full"),
     order=620,
 )
 def flashpass_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -56,6 +58,8 @@ def flashpass_fig10(settings: Settings, args: argparse.Namespace, output: Output
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "3,000 flows in each run (default: 400)"},
     order=615,
 )
 def flashpass_fig5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -71,6 +75,8 @@ def flashpass_fig5(settings: Settings, args: argparse.Namespace, output: OutputF
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "3,000 flows in each run (default: 400)"},
     order=630,
 )
 def flashpass_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -87,6 +93,8 @@ def flashpass_fig11(settings: Settings, args: argparse.Namespace, output: Output
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "3,000 flows in each run (default: 400)"},
     order=640,
 )
 def flashpass_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -103,6 +111,8 @@ def flashpass_fig12(settings: Settings, args: argparse.Namespace, output: Output
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "3,000 flows in each run (default: 400)"},
     order=650,
 )
 def flashpass_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -118,6 +128,8 @@ def flashpass_fig14(settings: Settings, args: argparse.Namespace, output: Output
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "3,000 flows in each run (default: 400)"},
     order=660,
 )
 def flashpass_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -133,6 +145,7 @@ def flashpass_fig15(settings: Settings, args: argparse.Namespace, output: Output
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity", "full"),
     order=605,
 )
 def flashpass_buffers(
@@ -150,6 +163,7 @@ def flashpass_buffers(
     reproduces="ExpressPass, convergence in 3 and 6 round trips",
     backends=("packet",),
     configure=no_options,
+    unused=("capacity", "repetitions", "quick", "full"),
     order=670,
 )
 def expresspass_convergence(
@@ -168,6 +182,8 @@ def expresspass_convergence(
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "100,000 flows in each run (default: 1,000)"},
     order=680,
 )
 def expresspass_queues(
@@ -186,6 +202,8 @@ def expresspass_queues(
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "100,000 flows in each run (default: 1,000)"},
     order=690,
 )
 def expresspass_waste(

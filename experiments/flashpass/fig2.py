@@ -31,6 +31,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     backends=("packet",),
     configure=configure,
     sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "ten sizes of the buffer, as in the paper (default: five)"},
     order=600,
 )
 def flashpass_fig2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

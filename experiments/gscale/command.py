@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from experiments.gscale.cases import EXPERIMENT, Traffic
+from experiments.gscale.cases import EXPERIMENT, REPETITIONS, Traffic
 from experiments.gscale.choice import cases_from, configure
 from experiments.measuring.packet_options import CONDITION_DEFAULTS
 from experiments.registry import Outcome, Runner, Settings, experiment
@@ -34,6 +34,11 @@ _EXPERIMENTS: tuple[tuple[str, int, str, str, tuple[str, ...], tuple[Traffic, ..
 )
 """Name, order, reproduced figure, title, backends, and the traffic of its runs."""
 
+
+_OWN_HELP = {
+    "full": f"all demands, and {REPETITIONS} repetitions, as in the paper (default: a part of the demands, once)",
+    "repetitions": f"measure everything N times (default: 1, with --full {REPETITIONS})",
+}
 
 _READ = ("fig10", "fig11", "fig12", "fig13")
 """Figures whose numbers depend on choices that the paper does not state."""
@@ -89,6 +94,7 @@ for _name, _order, _reproduces, _title, _backends, _traffics in _EXPERIMENTS:
         configure=configure,
         sweeps=True,
         heeds=("schemes", *CONDITION_DEFAULTS),
+        own_help=_OWN_HELP,
         order=_order,
         reader=_read if _name == EXPERIMENT else None,
         caveat=_CAVEAT if _name in _READ else "",

@@ -18,6 +18,7 @@ from kuijia_base.progress import Progress
     configure=no_options,
     sweeps=True,
     ignores=("capacity",),
+    unused=("repetitions", "full"),
     order=136,
 )
 def table4_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -19,6 +19,7 @@ _SEEDS, _QUICK_SEEDS = 20, 2
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    unused=("full",),
     order=402,
     reader=each_file("experiments.hedera.first_fit_run"),
 )

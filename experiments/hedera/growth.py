@@ -19,6 +19,7 @@ _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    unused=("full",),
     order=450,
     reader=each_file("experiments.hedera.growth_run"),
 )

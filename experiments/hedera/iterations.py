@@ -22,6 +22,7 @@ _FULL = Scope((16, 24, 32), seeds=3)
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    own_help={"full": "also 32 ports (default: 16 and 24)"},
     order=405,
     reader=each_file("experiments.hedera.iterations_report"),
 )

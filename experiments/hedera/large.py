@@ -80,6 +80,7 @@ def _ports(text: str) -> int:
     sweeps=True,
     heeds=NAMES,
     ignores=("capacity", "repetitions"),
+    own_help={"full": "with --backend packet: 8,192 hosts (default: 1,024)"},
     order=440,
     reader=each_file("experiments.hedera.large_run"),
 )

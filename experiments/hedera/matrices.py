@@ -19,6 +19,7 @@ _SEEDS, _QUICK_SEEDS = 20, 4
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    unused=("full",),
     order=400,
     reader=each_file("experiments.hedera.matrices_run"),
 )

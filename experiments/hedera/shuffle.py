@@ -74,6 +74,7 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
     sweeps=True,
     heeds=("placements", "nic_rate", "period", "ramp", *NAMES),
     ignores=("capacity", "framework", "slots", "repetitions"),
+    own_help={"full": "the authors' amount of data"},
     order=420,
     reader=each_file("experiments.hedera.shuffle_report"),
 )

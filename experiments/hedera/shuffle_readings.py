@@ -24,6 +24,7 @@ _SCALE, _QUICK_SCALE = 0.1, 0.01
     configure=no_options,
     sweeps=True,
     ignores=("capacity", "repetitions"),
+    own_help={"full": "with --backend packet: the authors' amount of data (default: a tenth)"},
     order=430,
     reader=each_file("experiments.hedera.shuffle_readings_run"),
 )

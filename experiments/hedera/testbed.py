@@ -107,6 +107,7 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
     configure=configure,
     sweeps=True,
     ignores=("capacity", "framework", "slots"),
+    own_help={"full": "the authors' minute for each matrix, with rounds every 5 seconds"},
     order=410,
     reader=each_file("experiments.hedera.testbed_report"),
 )

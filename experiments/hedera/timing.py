@@ -19,6 +19,7 @@ _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
     backends=("flow",),
     configure=no_options,
     ignores=("capacity", "repetitions"),
+    unused=("full",),
     order=460,
     reader=each_file("experiments.hedera.timing_run"),
 )

@@ -84,6 +84,11 @@ def extent_of(
     return Extent(chosen, {workload: flows[workload] for workload in workloads}, args.profile)
 
 
+_WHOLE = "five seeds, and the paper's loads and flows (default: a part of them)"
+IN_SIMULATION = {"full": _WHOLE, "repetitions": "N seeds (default: 1, with --full 5)"}
+_ON_TESTBED = {"full": _WHOLE, "repetitions": "N seeds (default: 2, with --quick 1, with --full 5)"}
+"""Help of common options in these experiments."""
+
 _BOTH = ("web-search", "data-mining")
 _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
 
@@ -95,6 +100,8 @@ _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=_ON_TESTBED,
     order=740,
 )
 def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -111,6 +118,8 @@ def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFold
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=_ON_TESTBED,
     order=742,
 )
 def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -127,6 +136,8 @@ def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=_ON_TESTBED,
     order=744,
 )
 def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -143,6 +154,8 @@ def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=746,
 )
 def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -159,6 +172,8 @@ def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=748,
 )
 def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -175,6 +190,8 @@ def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=750,
 )
 def hermes_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

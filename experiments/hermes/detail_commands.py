@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.hermes.command import extent_of, profile_option, where_of
+from experiments.hermes.command import IN_SIMULATION, extent_of, profile_option, where_of
 from experiments.registry import Outcome, Settings, experiment, no_options
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -28,6 +28,8 @@ _SPARSE = 3
     reproduces="Hermes, section 2",
     backends=("packet",),
     configure=no_options,
+    unused=("capacity",),
+    own_help={"full": "50 seeds (default: 10)", "repetitions": "N seeds (default: 10, with --quick 2, with --full 50)"},
     order=730,
 )
 def hermes_motivation(
@@ -47,6 +49,8 @@ def hermes_motivation(
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=732,
 )
 def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -62,6 +66,7 @@ def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFo
     reproduces="Hermes, Table 6",
     backends=("packet",),
     configure=no_options,
+    unused=("capacity", "repetitions", "quick", "full"),
     order=734,
 )
 def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -78,6 +83,8 @@ def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFo
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=752,
 )
 def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -93,6 +100,8 @@ def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=754,
 )
 def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -110,6 +119,8 @@ def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=profile_option,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=756,
 )
 def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -127,6 +138,8 @@ def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=758,
 )
 def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
@@ -144,6 +157,8 @@ def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFol
     backends=("packet",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
     order=760,
 )
 def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

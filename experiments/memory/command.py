@@ -34,6 +34,12 @@ def _runner(name: str) -> Runner:
 
 
 for _name, _order, _reproduces, _title in _EXPERIMENTS:
-    experiment(_name, title=_title, reproduces=_reproduces, backends=("tables",), configure=no_options, order=_order)(
-        _runner(_name)
-    )
+    experiment(
+        _name,
+        title=_title,
+        reproduces=_reproduces,
+        backends=("tables",),
+        configure=no_options,
+        unused=("capacity", "repetitions", "quick", "full"),
+        order=_order,
+    )(_runner(_name))

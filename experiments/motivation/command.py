@@ -17,7 +17,15 @@ from experiments.motivation.cases import (
     MotivationTable,
 )
 from experiments.motivation.exhibits import exhibits_of_files
-from experiments.registry import Outcome, Settings, defaults_of, experiment
+from experiments.registry import (
+    DEFAULT_CAPACITY,
+    LOWER_CAPACITY,
+    SIMULATED_CAPACITY,
+    Outcome,
+    Settings,
+    defaults_of,
+    experiment,
+)
 from kuijia_app.tables.options import Liveness
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_count, positive_number
@@ -34,6 +42,12 @@ _SECONDS = {
 
 _BUFFER_PACKETS = 50
 """Default length of queues: 30 ms of a link of 20 Mbit/s."""
+
+_OWN_HELP = {
+    "capacity": "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default:"
+    f" {DEFAULT_CAPACITY:g}, or {LOWER_CAPACITY:g} on a machine too slow for that; with --backend packet"
+    f" {SIMULATED_CAPACITY:g}, as in the paper)"
+}
 
 _MODELLED = ("schemes", "cut")
 _UNMODELLED = {
@@ -135,6 +149,8 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     reproduces="Table 2",
     backends=("emulation", "flow", "packet", "boxes"),
     configure=configure,
+    unused=("full",),
+    own_help=_OWN_HELP,
     order=20,
     reader=exhibits_of_files,
 )
@@ -148,6 +164,8 @@ def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     reproduces="Table 3",
     backends=("emulation", "flow", "packet", "boxes"),
     configure=configure,
+    unused=("full",),
+    own_help=_OWN_HELP,
     order=30,
     reader=exhibits_of_files,
 )

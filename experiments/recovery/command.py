@@ -73,6 +73,8 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     backends=("emulation", "packet", "boxes"),
     configure=configure,
     heeds=tuple(NOTICE_DEFAULTS),
+    unused=("full",),
+    own_help={"repetitions": "N times as many cuts (default: 1)"},
     order=300,
     reader=_read,
 )

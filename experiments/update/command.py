@@ -58,6 +58,7 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     backends=("emulation", "packet", "boxes"),
     configure=configure,
     heeds=tuple(NOTICE_DEFAULTS),
+    unused=("repetitions", "full"),
     order=310,
     reader=_read,
 )

@@ -49,6 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     sweeps=True,
     heeds=("schemes", "buffer_packets", "link_delay_seconds"),
     ignores=("capacity", "framework", "slots"),
+    unused=("full",),
     order=320,
 )
 def victim_transports(

@@ -9,11 +9,22 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from experiments.registry import Experiment, Settings, all_experiments, find_experiment, refuse_unheeded
+from experiments.registry import (
+    DEFAULT_CAPACITY,
+    LOWER_CAPACITY,
+    SIMULATED_CAPACITY,
+    Experiment,
+    Settings,
+    all_experiments,
+    default_capacity,
+    find_experiment,
+    refuse_unheeded,
+    simulates_switches,
+)
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
-from kuijia.cli.run_help import Chosen, shorten_help
+from kuijia.cli.run_help import CAPACITY_HELP, Chosen, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed
@@ -22,7 +33,6 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 
-DEFAULT_CAPACITY, LOWER_CAPACITY, SIMULATED_CAPACITY = 20.0, 5.0, 1000.0
 FRAMEWORKS = ("os-ken", "ryu")
 
 _SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
@@ -64,9 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--capacity",
         type=positive_rate,
         metavar="RATE",
-        help="capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it"
-        f" (default: {DEFAULT_CAPACITY:g}, with table2 and table3 {LOWER_CAPACITY:g} on a machine too slow for that;"
-        f" of these and gscale with --backend packet {SIMULATED_CAPACITY:g}, as in the paper)",
+        help=f"{CAPACITY_HELP} (default: {DEFAULT_CAPACITY:g}, where the paper's switches are simulated"
+        f" {SIMULATED_CAPACITY:g})",
     )
     parser.add_argument(
         "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="framework of the controller (default: os-ken)"
@@ -82,16 +91,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--repetitions",
         type=positive_count,
         metavar="N",
-        help="measure everything N times (default: 1; with gscale --full, as in the paper, 3); of gscale-readings and"
-        " gscale-search, N campaigns of 3 draws (default: 10 and 8)",
+        help="measure everything N times (default: 1, or the experiment's own)",
     )
     length = parser.add_mutually_exclusive_group()
     length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, with less precision")
     length.add_argument(
         "--full",
         action="store_true",
-        help="the paper's full extent, for fig4, gscale, gscale-readings, cqrd-exp2 to 5, flashpass-fig2 and hermes "
-        "(default: a part of it)",
+        help="the published extent, where the default is a part of it",
     )
     add_workers(parser)
     for configure_family in dict.fromkeys(each.configure for each in experiments):
@@ -115,9 +122,10 @@ def run(args: argparse.Namespace) -> int:
         )
     refuse_unheeded(experiment, args)
     _refuse_unmeasured(args, experiment, backend)
+    _note_unused(args, experiment)
     settings = Settings(
         backend=backend,
-        capacity=args.capacity or _default_capacity(experiment, backend),
+        capacity=args.capacity or default_capacity(experiment, backend),
         framework=args.framework,
         slots=args.slots,
         repetitions=args.repetitions or 1,
@@ -158,7 +166,7 @@ def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend
             problem = f"changes nothing in {experiment.name}"
             raise InputError("option", f"--{name}", problem, f"{experiment.name} without it")
     for name, default, heeding in _SWITCH_OPTIONS:
-        is_heeded = backend in heeding and (backend != "packet" or _simulates_switches(experiment, backend))
+        is_heeded = backend in heeding and (backend != "packet" or simulates_switches(experiment, backend))
         if is_heeded or getattr(args, name) == default:
             continue
         others = " or ".join(each for each in heeding if each in experiment.backends)
@@ -166,14 +174,9 @@ def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend
         raise InputError("option", f"--{name}", f"changes nothing on {backend}", expected)
 
 
-def _default_capacity(experiment: Experiment, backend: str) -> float:
-    """Return the paper's capacity if the packet simulator stands for switches whose capacity matters."""
-    simulated = _simulates_switches(experiment, backend) and "capacity" not in experiment.ignores
-    return SIMULATED_CAPACITY if simulated else DEFAULT_CAPACITY
-
-
-def _simulates_switches(experiment: Experiment, backend: str) -> bool:
-    return backend == "packet" and "emulation" in experiment.backends
+def _note_unused(args: argparse.Namespace, experiment: Experiment) -> None:
+    given = [f"--{name}" for name in experiment.unused if getattr(args, name)]
+    print_notes(experiment.name, [f"{option} changes nothing in it" for option in given])
 
 
 def _what_is_done(output: OutputFolder) -> str:

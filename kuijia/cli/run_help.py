@@ -7,13 +7,15 @@ from collections.abc import Collection, Iterable
 from copy import copy
 from functools import partial
 
-from experiments.registry import Experiment, defaults_of, find_experiment
+from experiments.registry import Experiment, default_capacity, defaults_of, find_experiment
 from experiments.sweep.workers import add_workers
 
 _OF_ALL = frozenset(
     {"experiment", "backend", "output", "capacity", "repetitions", "quick", "full", "json", "verbose", "seed"}
 )
 """Options that most experiments have, by their places in the parsed arguments."""
+
+CAPACITY_HELP = "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it"
 
 _OF_SWITCHES = frozenset({"framework", "slots", "inventory"})
 _GENERAL_SECTIONS = frozenset({"positional arguments", "options", "optional arguments"})
@@ -36,7 +38,26 @@ def options_of(experiment: Experiment) -> frozenset[str]:
         found |= defaults_of(add_workers).keys()
     if len(experiment.backends) == 1:
         found.discard("backend")
-    return frozenset(found - set(experiment.ignores))
+    return frozenset(found - set(experiment.ignores) - set(experiment.unused))
+
+
+def help_of(experiment: Experiment, option: str) -> str | None:
+    """Return the help of an option common to all experiments in this one; None where it is as in all."""
+    texts = {
+        "backend": f"backend to measure on (default: {experiment.backends[0]})",
+        "output": f"folder for results (default: results/{experiment.name}-TIME)",
+        "capacity": f"{CAPACITY_HELP} (default: {_capacities(experiment)})",
+        "repetitions": "measure everything N times (default: 1)",
+        "full": "the published extent (default: a part of it)",
+    }
+    return experiment.own_help.get(option, texts.get(option))
+
+
+def _capacities(experiment: Experiment) -> str:
+    usual = default_capacity(experiment, experiment.backends[0])
+    others = {each: default_capacity(experiment, each) for each in experiment.backends}
+    different = [f"with --backend {each} {rate:g}" for each, rate in others.items() if rate != usual]
+    return ", ".join([f"{usual:g}", *different])
 
 
 class Chosen(argparse.Action):
@@ -63,7 +84,7 @@ class Chosen(argparse.Action):
 class _Selected(argparse.HelpFormatter):
     """Help with some of the arguments; sections of the others vanish. `about` replaces descriptions.
 
-    Of an experiment, the help names only its own backends and folder.
+    Of an experiment, the help names only its own backends, folder and defaults.
     """
 
     def __init__(
@@ -103,14 +124,13 @@ class _Selected(argparse.HelpFormatter):
 
     def _own(self, action: argparse.Action) -> argparse.Action:
         """Return an argument as the experiment has it."""
-        if self._experiment is None or action.dest not in {"backend", "output"}:
+        text = None if self._experiment is None else help_of(self._experiment, action.dest)
+        if self._experiment is None or text is None:
             return action
         own = copy(action)
+        own.help = text
         if action.dest == "backend":
             own.choices = self._experiment.backends
-            own.help = f"backend to measure on (default: {self._experiment.backends[0]})"
-        else:
-            own.help = f"folder for results (default: results/{self._experiment.name}-TIME)"
         return own
 
     def _has(self, action: argparse.Action) -> bool:

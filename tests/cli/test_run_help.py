@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from experiments.registry import all_experiments, find_experiment
@@ -59,3 +61,45 @@ def test_no_experiment_shows_an_option_that_it_ignores() -> None:
         assert not options_of(experiment) & set(experiment.ignores)
         assert set(experiment.heeds) <= options_of(experiment)
     assert "inventory" not in options_of(find_experiment("hedera-shuffle"))
+
+
+def test_the_help_on_an_experiment_speaks_of_no_other(capsys: pytest.CaptureFixture[str]) -> None:
+    names = {each.name for each in all_experiments()} - {"fields", "update"}  # words that help texts use
+    for experiment in all_experiments():
+        shown = help_of(capsys, experiment.name)
+        words = set(shown.replace(",", " ").replace(";", " ").replace(")", " ").split())
+        others = {each for each in names - {experiment.name} if each in words}
+        sections = {line for line in shown.splitlines() if line.startswith("options")}
+        assert sections <= {"options:", "options of this experiment:"}
+        assert others <= {"recovery", "gscale"}, experiment.name  # values of options of these experiments
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("table2", "(default: 20, or 5 on a machine too slow for that; with --backend packet 1000, as in the paper)"),
+        ("fig10", "(default: 20, with --backend packet 1000)"),
+        ("fig10", "--full all demands, and 3 repetitions, as in the paper"),
+        (
+            "gscale-readings",
+            "--repetitions N N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67)",
+        ),
+        ("hermes-fig9", "--repetitions N N seeds (default: 2, with --quick 1, with --full 5)"),
+        ("fig4", "--full 10 graphs with 10 draws of pairs each"),
+    ],
+)
+def test_common_options_have_the_experiments_own_defaults(
+    name: str, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sentence in " ".join(help_of(capsys, name).split())
+
+
+def test_an_option_that_changes_nothing_is_not_shown_but_noted(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    assert "--full" not in help_of(capsys, "fig6")
+    assert main(["run", "fig6", "--full", "--repetitions", "2", "-o", str(tmp_path / "new")]) == 0
+    err = capsys.readouterr().err
+    assert "note: fig6: --full changes nothing in it\n" in err
+    assert "note: fig6: --repetitions changes nothing in it\n" in err
+    assert "--quick" not in err

@@ -24,6 +24,11 @@ _SEARCHED, _SEARCHED_IN_FULL = 8, 67
     backends=("flow",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={
+        "repetitions": "N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67)",
+        "full": "67 campaigns (default: 10)",
+    },
     order=210,
     reader=each_file("experiments.gscale.readings.show"),
 )
@@ -42,6 +47,11 @@ def gscale_readings(settings: Settings, args: argparse.Namespace, output: Output
     backends=("flow",),
     configure=no_options,
     sweeps=True,
+    unused=("capacity",),
+    own_help={
+        "repetitions": "N campaigns of 3 draws of pairs in each part (default: 8, with --quick 1, with --full 67)",
+        "full": "67 campaigns in each part of the search (default: 8)",
+    },
     order=211,
     reader=each_file("experiments.gscale.readings.search"),
 )

@@ -20,17 +20,24 @@ template <typename T> using Array = py::array_t<T, py::array::c_style | py::arra
 
 inline py::ssize_t at(std::size_t row) { return static_cast<py::ssize_t>(row); }
 
+// Throws TypeError unless there is exactly one value for each of the names.
+inline void require_names(const py::kwargs &given, const std::string &what, const std::vector<const char *> &names) {
+    for (const char *name : names)
+        if (!given.contains(name))
+            throw py::type_error(what + " lacks " + name);
+    for (const auto &[key, value] : given) {
+        const auto name = key.cast<std::string>();
+        if (std::find(names.begin(), names.end(), name) == names.end())
+            throw py::type_error(what + " has no " + name);
+    }
+}
+
 // Throws TypeError unless there is exactly one value for each field.
 template <typename Rules> void require_all(const py::kwargs &given, const std::string &what) {
-    std::vector<std::string_view> names;
-    for_each_field<Rules>([&](const auto &field) {
-        names.push_back(field.name);
-        if (!given.contains(field.name))
-            throw py::type_error(what + " lacks " + field.name);
-    });
-    for (const auto &[name, value] : given)
-        if (std::find(names.begin(), names.end(), name.template cast<std::string>()) == names.end())
-            throw py::type_error(what + " has no " + name.template cast<std::string>());
+    std::vector<const char *> names;
+    names.reserve(std::tuple_size_v<decltype(Rules::fields())>);
+    for_each_field<Rules>([&](const auto &field) { names.push_back(field.name); });
+    require_names(given, what, names);
 }
 
 // Sets a parameter; enumerators come by name, vectors of numbers as arrays.
@@ -54,6 +61,11 @@ template <typename Value> void set(Value &value, const py::handle &given) {
     }
 }
 
+[[noreturn]] inline void refuse_value(const char *rules, const char *name, const py::handle &given) {
+    throw py::type_error(std::string(rules) + ": " + name +
+                         " has a value of another kind: " + py::repr(given).cast<std::string>());
+}
+
 template <typename Rules> Rules made(const py::kwargs &given) {
     require_all<Rules>(given, Rules::name);
     Rules rules;
@@ -61,8 +73,7 @@ template <typename Rules> Rules made(const py::kwargs &given) {
         try {
             set(rules.*field.member, given[field.name]);
         } catch (const py::cast_error &) {
-            throw py::type_error(std::string(Rules::name) + ": " + field.name + " has a value of another kind: " +
-                                 py::repr(given[field.name]).template cast<std::string>());
+            refuse_value(Rules::name, field.name, given[field.name]);
         }
     });
     return rules;
