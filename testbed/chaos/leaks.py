@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from testbed.chaos.sizes import MOST_MORE_DESCRIPTORS, MOST_MORE_THREADS, ProcessSize, size_of
+from testbed.machine.commands import run_command
 from testbed.machine.processes import PROC, processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE, ROOT
 
-_STATUS_MEMORY = "VmRSS:"
+_MOUNTS = Path("/proc/thread-self/mountinfo")
 
-MOST_GROWTH_KB = 32_768
-MOST_MORE_DESCRIPTORS = 8
-MOST_MORE_THREADS = 4
-"""Growth of a process that is still its ordinary coming and going: pools of threads, caches, connections."""
+_LEFT_BY_KILLED = (".ctl",)
+"""Suffixes of files that a program makes for its process and that nobody removes when it is killed."""
 
-
-@dataclass(frozen=True)
-class ProcessSize:
-    """A process: its threads, open descriptors and resident memory in kilobytes."""
-
-    threads: int
-    descriptors: int
-    memory_kb: int
+_KEPT = (".refused", ".pending")
+"""Suffixes of files that a controller keeps (docs/controller.md)."""
 
 
 @dataclass(frozen=True)
@@ -46,19 +41,6 @@ def take_inventory() -> Inventory:
     )
 
 
-def size_of(pid: int) -> ProcessSize | None:
-    """Return the size of a process, None if it has ended."""
-    folder = PROC / str(pid)
-    try:
-        status = (folder / "status").read_text()
-        memory = next(line for line in status.splitlines() if line.startswith(_STATUS_MEMORY))
-        return ProcessSize(
-            len(list((folder / "task").iterdir())), len(list((folder / "fd").iterdir())), int(memory.split()[1])
-        )
-    except (OSError, StopIteration):
-        return None
-
-
 def left_behind(before: Inventory, after: Inventory, lab_id: str, namespaces: Collection[str]) -> tuple[str, ...]:
     """Return in words what a lab has left behind, which is named by its id and had these network namespaces."""
     found = [f"process {pid} holds {name} of the lab" for pid, name in _held().items() if name in namespaces]
@@ -68,32 +50,84 @@ def left_behind(before: Inventory, after: Inventory, lab_id: str, namespaces: Co
     new = after.interfaces - before.interfaces
     if new:
         found.append(f"interfaces {', '.join(sorted(new))} are still there")
-    found += growth("this process", before.own, after.own)
+    if lab_id in _MOUNTS.read_text():
+        found.append("a file system of the lab is still mounted")
+    for what, then, now, more in (
+        ("threads", before.own.threads, after.own.threads, MOST_MORE_THREADS),
+        ("descriptors", before.own.descriptors, after.own.descriptors, MOST_MORE_DESCRIPTORS),
+    ):
+        if now > then + more:
+            found.append(f"this process has {now:,} {what}, {then:,} at the start")
     return tuple(found)
 
 
-def growth(name: str, before: ProcessSize, after: ProcessSize) -> tuple[str, ...]:
-    """Return in words what of a process has grown beyond its ordinary coming and going."""
-    rows = (
-        ("threads", before.threads, after.threads, MOST_MORE_THREADS),
-        ("descriptors", before.descriptors, after.descriptors, MOST_MORE_DESCRIPTORS),
-        ("kB of memory", before.memory_kb, after.memory_kb, MOST_GROWTH_KB),
-    )
-    return tuple(
-        f"{name} has {now:,} {what}, {then:,} at the start" for what, then, now, more in rows if now > then + more
-    )
+@dataclass(frozen=True)
+class LabContents:
+    """What a running lab consists of while nothing is broken and nothing but its controllers and switches runs.
+
+    Attributes:
+        processes: names of programs, and how often each runs.
+        dead: children of this process that have ended and that it has not waited for.
+        interfaces: in the lab's network namespace.
+        queueing: queueing disciplines and classes in it.
+        files: paths in the run directory, without those that a killed program cannot remove.
+    """
+
+    processes: Counter[str]
+    dead: int
+    interfaces: frozenset[str]
+    queueing: int
+    files: frozenset[str]
 
 
-def growth_of_all(
-    before: Mapping[str, tuple[int, ProcessSize]], after: Mapping[str, tuple[int, ProcessSize]]
-) -> tuple[str, ...]:
-    """Return the growth of processes by name; one that was started anew in between has nothing to be compared with."""
-    return tuple(
-        line
-        for name, (pid, size) in after.items()
-        if name in before and before[name][0] == pid
-        for line in growth(name, before[name][1], size)
+def contents_of(directory: Path) -> LabContents:
+    """Return what the lab with this run directory consists of; call it in the lab's network namespace."""
+    pids = processes_with_environment(f"{LAB_VARIABLE}={directory.name}")
+    interfaces = frozenset(_own_interfaces())
+    queueing = run_command(["tc", "qdisc", "show"]).count("\nqdisc") + sum(
+        run_command(["tc", "class", "show", "dev", name]).count("class ") for name in interfaces
     )
+    files = frozenset(
+        str(path.relative_to(directory)) for path in directory.rglob("*") if path.suffix not in _LEFT_BY_KILLED
+    )
+    return LabContents(Counter(map(_name_of, pids)), _dead_children(), interfaces, queueing, files)
+
+
+def surplus(before: LabContents, after: LabContents) -> tuple[str, ...]:
+    """Return in words what a lab has more of than before the faults."""
+    found = [f"{count} more processes {name} run" for name, count in (after.processes - before.processes).items()]
+    if after.dead > before.dead:
+        found.append(f"{after.dead - before.dead} more children have ended and are not waited for")
+    if new := after.interfaces - before.interfaces:
+        found.append(f"the lab has new interfaces {', '.join(sorted(new))}")
+    if after.queueing > before.queueing:
+        found.append(f"the lab has {after.queueing} queueing disciplines and classes, {before.queueing} before")
+    if new := frozenset(name for name in after.files - before.files if not name.endswith(_KEPT)):
+        found.append(f"the run directory has new files {', '.join(sorted(new))}")
+    return tuple(found)
+
+
+def _own_interfaces() -> list[str]:
+    """Return the interfaces of the calling thread's namespace."""
+    rows = run_command(["ip", "-oneline", "link", "show"]).splitlines()
+    return [row.split(": ")[1].partition("@")[0] for row in rows]
+
+
+def _name_of(pid: int) -> str:
+    try:
+        return (PROC / str(pid) / "comm").read_text().strip()
+    except OSError:
+        return "that has ended"
+
+
+def _dead_children() -> int:
+    own, count = os.getpid(), 0
+    for folder in PROC.iterdir():
+        if folder.name.isdigit():
+            with suppress(OSError, ValueError):
+                state, parent = (folder / "stat").read_text().rpartition(") ")[2].split()[:2]
+                count += state == "Z" and int(parent) == own
+    return count
 
 
 def namespaces_of(lab_id: str) -> frozenset[str]:

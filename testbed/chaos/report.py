@@ -57,6 +57,10 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
         "takeovers": [{**asdict(each), "at": _since(result, each.at)} for each in result.takeovers],
         "tables": list(result.tables),
         "leaks": list(result.leaks),
+        "sizes": {
+            name: {"first": asdict(first), "largest": asdict(largest)}
+            for name, (first, largest) in result.sizes.items()
+        },
         "errors": list(result.errors),
         "manifest": manifest,
     }
@@ -79,6 +83,12 @@ def report_text(result: ChaosResult) -> str:
         lines.append(f"in {len(result.timeline.overloaded)} quarters of a second, {OVERLOAD}: not judged")
     lines += _stream_lines(result)
     lines += _machine_lines(result)
+    if result.sizes:
+        grown = (
+            f"{name} {first.memory_kb / 1024:.0f} to {most.memory_kb / 1024:.0f}"
+            for name, (first, most) in result.sizes.items()
+        )
+        lines.append(f"MB of memory at first and at most: {', '.join(grown)}")
     lines += _takeover_lines(result)
     if result.twice:
         lines.append(f"{result.twice:,} probes arrived twice")

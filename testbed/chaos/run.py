@@ -6,20 +6,21 @@ import heapq
 import itertools
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from types import FrameType
 
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
-from testbed.chaos.controllers import ControllerBreaker, channels_of, members_of
+from testbed.chaos.controllers import ControllerBreaker, channels_of
 from testbed.chaos.faults import Fault
 from testbed.chaos.injection import Injector
-from testbed.chaos.leaks import ProcessSize, growth_of_all, left_behind, namespaces_of, size_of, take_inventory
+from testbed.chaos.leaks import contents_of, left_behind, namespaces_of, surplus, take_inventory
 from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows, findings, owed_to_the_machine
 from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes
 from testbed.chaos.relay import Relay
+from testbed.chaos.sizes import ProcessSize
 from testbed.chaos.small_disk import SmallDisk
 from testbed.chaos.stalls import StallWatch
 from testbed.chaos.streams import Stream, StreamRun, streams_of
@@ -35,7 +36,7 @@ INTERRUPTED = "interrupted before the last fault"
 TICK_SECONDS = 0.002
 """Time between two probes of a flow."""
 
-_QUIET_SECONDS = 3.0
+QUIET_SECONDS = 3.0
 """Seconds without a fault at the beginning and at the end."""
 
 _SETTLE_SECONDS = 60.0
@@ -62,6 +63,7 @@ class ChaosResult:
         takeovers: of one controller from another, in a lab with several.
         tables: differences of the switches' tables from the plan's, after the last fault.
         leaks: what was left behind or has grown.
+        sizes: of processes by name, at first and at most.
         errors: what the lab itself could not do.
     """
 
@@ -78,6 +80,7 @@ class ChaosResult:
     takeovers: tuple[Takeover, ...]
     tables: tuple[str, ...]
     leaks: tuple[str, ...]
+    sizes: Mapping[str, tuple[ProcessSize, ProcessSize]]
     errors: tuple[str, ...]
 
     @property
@@ -158,7 +161,7 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
         run.report("looking for flows that are hashed to each tunnel")
         probes = choose_probes(lab.network, plan, lab.network.layout)
         result = _watched(run, lab, Injector(lab, controllers, disk, run.plans[1], run.report), probes)
-    deadline = time.monotonic() + _QUIET_SECONDS
+    deadline = time.monotonic() + QUIET_SECONDS
     while (left := left_behind(before, take_inventory(), lab_id, namespaces)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)  # the kernel may take a moment to end what the lab held
     return replace(result, leaks=(*result.leaks, *left))
@@ -167,7 +170,7 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
 def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe]) -> ChaosResult:
     watch = Watch()
     errors: list[str] = []
-    sizes = _sizes(lab)
+    contents = contents_of(lab.directory)
     streams = streams_of(lab.plan, lab.network.layout) if run.has_streams else ()
     with (
         injector,
@@ -181,7 +184,7 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
         began = time.monotonic()
         try:
             with _stopping(watch):
-                _wait(lab, watch, began + _QUIET_SECONDS)
+                _wait(lab, watch, began + QUIET_SECONDS)
                 _make(run, lab, injector, watch, errors)
         except _StoppedError:
             run.report("interrupted: mending what is broken, and judging what was seen until now")
@@ -189,13 +192,13 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
             errors += injector.mend_all()
             watch.stopped = False
         tables = _settled_tables(lab, injector, watch, errors)
-        _wait(lab, watch, time.monotonic() + _QUIET_SECONDS)
+        _wait(lab, watch, time.monotonic() + QUIET_SECONDS)
         beside.stop()
         result = sent.stop()
         ended = time.monotonic()
         stalled, starved = stalls.stop()
-        leaks = growth_of_all(sizes, _sizes(lab))
         spans, in_force = injector.spans, tuple(injector.plans)
+    leaks = (*watch.sizes.growth(), *surplus(contents, contents_of(lab.directory)))
     reach = away(lab.plan.topology.nodes, spans, watch, ended)
     timeline = Timeline(spans, reach, overloaded(watch.unread, spans, stalled), stalled, starved)
     flows = tuple(probe.flow for probe in probes)
@@ -214,6 +217,7 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
         takeovers=takeovers(timeline, watch.taken) if run.options.controllers > 1 else (),
         tables=tables,
         leaks=leaks,
+        sizes=watch.sizes.largest(),
         errors=tuple(errors),
     )
 
@@ -264,13 +268,3 @@ def _settled_tables(lab: Lab, injector: Injector, watch: Watch, errors: list[str
         if not wrong or time.monotonic() > deadline:
             return wrong
         time.sleep(LOOK_SECONDS)
-
-
-def _sizes(lab: Lab) -> dict[str, tuple[int, ProcessSize]]:
-    network = lab.emulated_network
-    pids: dict[str, int | None] = {
-        **{f"controller {number}": each.pid for number, each in enumerate(members_of(lab.controller), 1)},
-        "ovs-vswitchd": network.ovs.switch_pid(),
-        "ovsdb-server": network.ovs.database_pid(),
-    }
-    return {name: (pid, size) for name, pid in pids.items() if pid is not None and (size := size_of(pid)) is not None}

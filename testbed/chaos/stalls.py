@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import TracebackType
 
@@ -11,7 +12,6 @@ from testbed.machine.programs import Program
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.recorders import end_recorder, start_recorder
 
-_CONTROLLER_NICENESS = 0
 _END_SECONDS = 20.0
 _PROGRAM = "the program that watches this machine"
 
@@ -39,7 +39,7 @@ class StallWatch:
         file = Path(stall_program.__file__)
         self._programs = [
             start_recorder(self._host, file, [str(niceness)], "ticking", _PROGRAM)
-            for niceness in (SWITCH_NICENESS, _CONTROLLER_NICENESS)
+            for niceness in (SWITCH_NICENESS, os.getpriority(os.PRIO_PROCESS, 0))  # controllers inherit ours
         ]
 
     def stop(self) -> tuple[Spans, Spans]:

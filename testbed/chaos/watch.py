@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from kuijia_app.framework import event_log
+from testbed.chaos.controllers import members_of
 from testbed.chaos.faults import (
     CONNECTION_KINDS,
     CONTROLLER_FROZEN,
@@ -15,6 +18,7 @@ from testbed.chaos.faults import (
     SWITCH_WIPED,
     SWITCHES_KILLED,
 )
+from testbed.chaos.sizes import SizeWatch
 from testbed.chaos.timeline import FOREVER, Span, away_spans
 from testbed.lab.lab import Lab
 from testbed.links.unread_frames import count_unread_frames
@@ -58,6 +62,7 @@ class Watch:
         gone: a controller has lost a switch.
         taken: a controller has begun to act.
         unread: spans in which this machine lost frames that its switches did not read.
+        sizes: of the lab's processes and this one.
         stopped: True once a signal has asked for the end.
     """
 
@@ -65,6 +70,7 @@ class Watch:
     gone: list[tuple[float, str]] = field(default_factory=list)
     taken: list[float] = field(default_factory=list)
     unread: list[UnreadFrames] = field(default_factory=list)
+    sizes: SizeWatch = field(default_factory=SizeWatch)
     stopped: bool = False
     _read: int = 0
     _before: _Forwarding | None = None
@@ -82,6 +88,7 @@ class Watch:
                 seen.append((event["monotonic"], event["switch"]))
         self._read = len(events)
         self._look_at_frames(lab)
+        self.sizes.look(lambda: _processes(lab), time.monotonic())
 
     def _look_at_frames(self, lab: Lab) -> None:
         try:
@@ -115,6 +122,17 @@ def _forwarding(lab: Lab) -> _Forwarding | None:
         return None
     used, waited, _ = map(int, (PROC / str(pid) / "schedstat").read_text().split())
     return _Forwarding(pid, time.monotonic(), count_unread_frames(pid), used / 1e9, waited / 1e9)
+
+
+def _processes(lab: Lab) -> dict[str, int | None]:
+    """Return the processes whose sizes are watched, by their names in the report."""
+    found: dict[str, int | None] = {"this process": os.getpid()}
+    found |= {f"controller {number}": each.pid for number, each in enumerate(members_of(lab.controller), 1)}
+    ovs = lab.emulated_network.ovs
+    for name, pid in (("ovs-vswitchd", ovs.switch_pid), ("ovsdb-server", ovs.database_pid)):
+        with suppress(TestbedError):  # it is being killed
+            found[name] = pid()
+    return found
 
 
 def away(

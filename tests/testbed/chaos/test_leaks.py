@@ -1,38 +1,100 @@
-"""What piles up or stays behind is named; ordinary coming and going is not."""
+"""What a lab leaves behind or has more of than before is named."""
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
-from testbed.chaos.leaks import Inventory, ProcessSize, growth, growth_of_all, left_behind, size_of, take_inventory
+import pytest
 
-SMALL, LARGE = ProcessSize(4, 20, 50_000), ProcessSize(40, 20, 500_000)
+from testbed.chaos.leaks import Inventory, LabContents, contents_of, left_behind, surplus, take_inventory
+from testbed.chaos.sizes import ProcessSize, size_of
+from testbed.machine.run_directory import LAB_VARIABLE
 
-
-def test_growth_of_a_process_is_named_with_both_sizes() -> None:
-    assert growth("x", SMALL, LARGE) == (
-        "x has 40 threads, 4 at the start",
-        "x has 500,000 kB of memory, 50,000 at the start",
-    )
-    assert growth("x", SMALL, ProcessSize(5, 24, 60_000)) == ()
+SMALL, LARGE = ProcessSize(4, 20, 50_000), ProcessSize(40, 30, 50_000)
+LAB = "9-abc"
 
 
-def test_a_process_that_was_started_anew_is_not_compared() -> None:
-    assert growth_of_all({"x": (1, SMALL)}, {"x": (2, LARGE)}) == ()
-    assert len(growth_of_all({"x": (1, SMALL)}, {"x": (1, LARGE)})) == 2
+@pytest.fixture
+def stray() -> Iterator[int]:
+    """A process of the lab that nobody ends."""
+    command = [sys.executable, "-c", "print(flush=True); input()"]
+    with subprocess.Popen(
+        command, env=os.environ | {LAB_VARIABLE: LAB}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process.pid
 
 
 def test_what_a_lab_leaves_is_found_by_its_name() -> None:
     before = Inventory(frozenset(), frozenset({"lo"}), SMALL)
-    after = Inventory(frozenset({"9-abc"}), frozenset({"lo", "s1-eth1"}), SMALL)
+    after = Inventory(frozenset({LAB}), frozenset({"lo", "s1-eth1"}), LARGE)
     held = str(Path("/proc/self/ns/net").readlink())
-    found = left_behind(before, after, "9-abc", {held})
+    found = left_behind(before, after, LAB, {held})
     assert "the run directory /run/kuijia/9-abc is still there" in found
     assert "interfaces s1-eth1 are still there" in found
     assert any(line.endswith(f"holds {held} of the lab") for line in found)
+    assert "this process has 40 threads, 4 at the start" in found
+    assert "this process has 30 descriptors, 20 at the start" in found
+
+
+def test_a_process_of_the_lab_that_still_runs_is_found(stray: int) -> None:
+    now = take_inventory()
+    assert left_behind(now, now, LAB, ()) == (f"process {stray} of the lab still runs",)
+
+
+def test_a_file_system_that_is_still_mounted_is_found() -> None:
+    now = take_inventory()
+    # Every machine has something mounted at /proc.
+    assert "a file system of the lab is still mounted" in left_behind(now, now, "/proc", ())
 
 
 def test_a_machine_without_a_lab_has_nothing_left_behind() -> None:
     before = take_inventory()
     assert left_behind(before, take_inventory(), "no-such-lab", ()) == ()
     assert size_of(2**31) is None
+
+
+def test_more_of_anything_in_a_running_lab_is_found() -> None:
+    before = LabContents(Counter(python3=2), 0, frozenset({"s1-eth1"}), 20, frozenset({"plan.json"}))
+    after = LabContents(
+        Counter(python3=3), 1, frozenset({"s1-eth1", "x"}), 21, frozenset({"plan.json", "plan.json.refused", "partial"})
+    )
+    assert surplus(before, after) == (
+        "1 more processes python3 run",
+        "1 more children have ended and are not waited for",
+        "the lab has new interfaces x",
+        "the lab has 21 queueing disciplines and classes, 20 before",
+        "the run directory has new files partial",
+    )
+    assert surplus(after, replace(before, dead=1)) == ()
+
+
+@pytest.mark.usefixtures("stray")
+def test_contents_of_a_lab_are_counted_as_they_are(tmp_path: Path) -> None:
+    folder = tmp_path / LAB
+    folder.mkdir()
+    for name in ("plan.json", "ovs-vswitchd.7.ctl"):
+        (folder / name).touch()
+    before = contents_of(folder)
+    assert before.files == {"plan.json"}
+    assert sum(before.processes.values()) == 1
+    assert "lo" in before.interfaces
+    (folder / "plan.json.partial").touch()
+    ended = subprocess.Popen([sys.executable, "-c", ""], env=os.environ, stdout=subprocess.PIPE)
+    assert ended.stdout is not None
+    with ended.stdout:
+        ended.stdout.read()
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+    found = surplus(before, contents_of(folder))
+    ended.wait()
+    assert found == (
+        "1 more children have ended and are not waited for",
+        "the run directory has new files plan.json.partial",
+    )

@@ -10,6 +10,7 @@ from testbed.chaos.picture import chaos_picture
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import report_json, report_text
 from testbed.chaos.run import ChaosResult
+from testbed.chaos.sizes import ProcessSize
 from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import Takeover
 from testbed.chaos.timeline import Span, Timeline
@@ -39,6 +40,7 @@ def result() -> ChaosResult:
         takeovers=(Takeover("controller-killed", 105.0, 0.9, True), Takeover("controller-killed", 107.0, None, True)),
         tables=(),
         leaks=(),
+        sizes={"controller 1": (ProcessSize(4, 20, 51_200), ProcessSize(5, 22, 71_680))},
         errors=(),
     )
 
@@ -51,6 +53,7 @@ def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResul
     assert line in text
     assert "a process like the switches for 10 ms or more 1 times, at most for 40 ms" in text
     assert "5 lost in 1 gap are excused by nothing but this machine" in text
+    assert "MB of memory at first and at most: controller 1 50 to 70" in text
     assert "2 takeovers: after 0.90 to 0.90 s" in text
     assert "TAKEOVER 7.000 s: controller-killed, nobody took over; expected 1.5 s" in text
     by_tcp = (
