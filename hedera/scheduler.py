@@ -128,6 +128,7 @@ class HederaScheduler(PairApplication):
         self._wiring = self._centre.wiring
         self._metrics.expect(self._wiring.topology.nodes)
         self._edges = self._centre.hosts_of.keys()
+        self._agreed = {"switches": len(self._wiring.topology.nodes), "hosts": len(self._wiring.sites)}
         self._links = Links(self._wiring)
         self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
         self._routing = first_routing(self._centre)
@@ -232,10 +233,10 @@ class HederaScheduler(PairApplication):
         self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
     def _decoded(self, line: bytes) -> Callable[[], None]:
-        return partial(self._heard_beat, decoded_beat(line))
+        return partial(self._heard_beat, decoded_beat(line, self._agreed))
 
     def _send_beat(self, beat: Beat) -> None:
-        self._send_line(lambda _before: (encoded(beat, None), None))
+        self._send_line(lambda _before: (encoded(beat, None, self._agreed), None))
 
     def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
         self._links.ports_described(switch, self._believed_ports(switch, ports))

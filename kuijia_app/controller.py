@@ -76,6 +76,9 @@ UNANSWERED_ECHOES = 10
 cfg.CONF.set_default("echo_request_interval", ECHO_INTERVAL)
 cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
+_AGREED = ("scheme", "slots", "tagging", "pipeline", "liveness")
+"""Options of which peers must have the same; those that name files may differ."""
+
 TICK = 0.05
 """Seconds between two looks at the clock."""
 
@@ -109,6 +112,7 @@ class KuijiaController(PlanKeeper, PairApplication):
         try:
             words = {name: getattr(options, name) for name in vars(_WORDS)}
             self._options = pipeline_options(OptionWords(**words))
+            self._agreed = {name: words[name] for name in _AGREED}
             if options.reoptimise and self._options.liveness is Liveness.BFD:
                 expected = "liveness controller: nothing creates ports for the sessions over new paths"
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
@@ -124,7 +128,7 @@ class KuijiaController(PlanKeeper, PairApplication):
         self._keep(first, self._options, options.drain)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._has_files = Event()
-        self._decoder, self._decoding = Decoder(self._tables_of, first.plan), native_threading.Lock()
+        self._decoder, self._decoding = Decoder(self._tables_of, first.plan, self._agreed), native_threading.Lock()
 
     def start(self) -> None:
         """Register signal handlers and start; either framework calls this in the main thread."""
@@ -143,9 +147,9 @@ class KuijiaController(PlanKeeper, PairApplication):
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         def message(before: Sequence[object] | None) -> tuple[bytes, Sequence[object] | None]:
             if stages is None:
-                return encoded(beat, None), None
+                return encoded(beat, None, self._agreed), None
             is_known = before is not None and are_identical(before, stages.versions)
-            return encoded(beat, None if is_known else stages), stages.versions
+            return encoded(beat, None if is_known else stages, self._agreed), stages.versions
 
         self._send_line(message)
 

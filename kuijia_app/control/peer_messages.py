@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.plan_update import require_same_network
 from kuijia_app.control.rollout import AllTables, Stages, Version
+from kuijia_base.errors import quoted, shown
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
 
+Options = Mapping[str, object]
+"""Options in which peers must agree, as text or numbers."""
 
-def encoded(beat: Beat, stages: Stages | None) -> bytes:
+
+def encoded(beat: Beat, stages: Stages | None, options: Options) -> bytes:
     """Return a message, in one line without its end."""
     message: dict[str, Any] = {
         "instance": beat.instance,
@@ -22,6 +26,7 @@ def encoded(beat: Beat, stages: Stages | None) -> bytes:
         "generation": beat.generation,
         "reach": sorted(beat.reach),
         "hands_over": beat.hands_over,
+        "options": dict(options),
     }
     if stages is not None:
         message["stages"] = {
@@ -32,10 +37,10 @@ def encoded(beat: Beat, stages: Stages | None) -> bytes:
     return json.dumps(message).encode()
 
 
-def decoded_beat(line: bytes) -> Beat:
-    """Return the sign of life in a peer's message; raises ValueError for a message that is none."""
+def decoded_beat(line: bytes, options: Options) -> Beat:
+    """Return the sign of life in a peer's message; raises ValueError for a message of somebody who is no peer."""
     with _refusing():
-        return _beat(json.loads(line))
+        return _beat(json.loads(line), options)
 
 
 @contextmanager
@@ -46,7 +51,12 @@ def _refusing() -> Iterator[None]:
         raise ValueError(f"not a message of a controller: {type(error).__name__}") from error
 
 
-def _beat(message: dict[str, Any]) -> Beat:
+def _beat(message: dict[str, Any], options: Options) -> Beat:
+    theirs = message["options"]
+    for name in sorted({*theirs, *options}):
+        if theirs.get(name) != options.get(name):
+            found, ours = quoted(str(theirs.get(name))), quoted(str(options.get(name)))
+            raise ValueError(f"its option {shown(str(name))} is {found}, ours is {ours}")
     return Beat(
         int(message["instance"]),
         bool(message["acting"]),
@@ -59,18 +69,19 @@ def _beat(message: dict[str, Any]) -> Beat:
 class Decoder:
     """Reads messages of peers; versions that were read before are the same objects again."""
 
-    def __init__(self, build_tables: Callable[[Plan], AllTables], ours: Plan) -> None:
-        """Make a decoder that refuses plans for another network than that of ours."""
+    def __init__(self, build_tables: Callable[[Plan], AllTables], ours: Plan, options: Options) -> None:
+        """Make a decoder that refuses plans for another network than that of ours, and peers with other options."""
         self._build_tables = build_tables
         self._ours = ours
+        self._options = options
         self._known: dict[str, Version] = {}
 
     def decoded(self, line: bytes) -> tuple[Beat, Stages | None]:
         """Return a peer's message; raises ValueError for one that is none."""
         with _refusing():
             message = json.loads(line)
-            stages = message.get("stages")
-            return _beat(message), None if stages is None else self._stages(stages)
+            beat, stages = _beat(message, self._options), message.get("stages")
+            return beat, None if stages is None else self._stages(stages)
 
     def _stages(self, stages: dict[str, Any]) -> Stages:
         before, self._known = self._known, {}

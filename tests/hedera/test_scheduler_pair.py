@@ -46,7 +46,7 @@ def let_pass(
     reach = frozenset(box.name for box in world.boxes)
     for turn in range(round(seconds / BEAT)):
         beat = Beat(OTHER, peer_acts, first_generation(term, OTHER) + turn, reach, hands_over)
-        world.application._decoded(encoded(beat, None))()
+        world.application._decoded(encoded(beat, None, world.application._agreed))()
         world.everyone_answers()
         world.now += BEAT
         world._tick()
@@ -87,7 +87,9 @@ def test_after_a_handover_the_earlier_one_schedules_nothing(world: SchedulerWorl
     rounds = world.events[ROUND]
     assert rounds > 0
     answers: list[str | None] = []
-    world.application._decoded(encoded(Beat(OTHER, False, 1, frozenset(b.name for b in world.boxes)), None))()
+    world.application._decoded(
+        encoded(Beat(OTHER, False, 1, frozenset(b.name for b in world.boxes)), None, world.application._agreed)
+    )()
     world.application.ask_to_hand_over(answers.append)
     let_pass(world, 0.5, peer_acts=True, term=50)
     assert (answers, world.events[event_log.ROLE_YIELDED]) == ([None], 1)

@@ -47,7 +47,9 @@ def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
         assert part(controller) == (0, 0)
         assert controller._pair is not None
         controller._pair.is_acting = True
-        controller._decoded(encoded(Beat(2, False, first_generation(1, 2), frozenset({"s1"})), None))()
+        controller._decoded(
+            encoded(Beat(2, False, first_generation(1, 2), frozenset({"s1"})), None, controller._agreed)
+        )()
         controller._tend_pair(now[0])
         assert part(controller) == (1, 1)
         now[0] += 2 * LEASE

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from kuijia_app.control.pair import Beat
-from kuijia_app.control.peer_messages import Decoder, encoded
+from kuijia_app.control.peer_messages import Decoder, decoded_beat, encoded
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
 from te_solver.networks import shipped_network
@@ -17,6 +17,7 @@ from te_solver.topology_file import load_topology
 from tests.kuijia_app.plans import motivation_plan
 
 BEAT = Beat(7, is_acting=True, generation=1 << 48, reach=frozenset({"s1", "s2"}), hands_over=True)
+OPTIONS = {"scheme": "kuijia", "slots": 64}
 PLAN, OTHER = motivation_plan(), motivation_plan((0.2, 0.3, 0.5))
 
 
@@ -27,7 +28,7 @@ def version(name: str, weights: tuple[float, float, float]) -> Version:
 
 def test_a_message_is_read_as_it_was_written() -> None:
     stages = Stages(version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
-    beat, found = Decoder(build_tables, PLAN).decoded(encoded(BEAT, stages))
+    beat, found = Decoder(build_tables, PLAN, OPTIONS).decoded(encoded(BEAT, stages, OPTIONS))
     assert beat == BEAT
     assert found is not None
     assert (found.in_force.plan, found.in_force.name) == (stages.in_force.plan, "start")
@@ -36,10 +37,10 @@ def test_a_message_is_read_as_it_was_written() -> None:
 
 
 def test_versions_that_were_read_before_are_the_same_objects() -> None:
-    decoder = Decoder(build_tables, PLAN)
+    decoder = Decoder(build_tables, PLAN, OPTIONS)
     first, second = (version("start", (0.5, 0.3, 0.2)), version("new", (0.2, 0.3, 0.5)))
-    _, before = decoder.decoded(encoded(BEAT, Stages(first)))
-    _, after = decoder.decoded(encoded(BEAT, Stages(second, retained=((first, "new"),))))
+    _, before = decoder.decoded(encoded(BEAT, Stages(first), OPTIONS))
+    _, after = decoder.decoded(encoded(BEAT, Stages(second, retained=((first, "new"),)), OPTIONS))
     assert before is not None
     assert after is not None
     assert after.retained[0][0] is before.in_force
@@ -48,14 +49,32 @@ def test_versions_that_were_read_before_are_the_same_objects() -> None:
 @pytest.mark.parametrize("line", [b"", b"[]", b"{}", b'{"instance": []}', b"1", b"[" * 100_000])
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
-        Decoder(build_tables, PLAN).decoded(line)
+        Decoder(build_tables, PLAN, OPTIONS).decoded(line)
 
 
 def test_a_plan_for_another_network_is_refused() -> None:
-    line = encoded(BEAT, Stages(version("start", (0.5, 0.3, 0.2))))
+    line = encoded(BEAT, Stages(version("start", (0.5, 0.3, 0.2))), OPTIONS)
     topology = load_topology(shipped_network("gscale"))
     with pytest.raises(ValueError, match="are not those of the plan in force"):
-        Decoder(build_tables, replace(PLAN, topology=topology, pairs=())).decoded(line)
+        Decoder(build_tables, replace(PLAN, topology=topology, pairs=()), OPTIONS).decoded(line)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        ({"scheme": "kuijia", "slots": 32}, "its option slots is '32', ours is '64'"),
+        ({"scheme": "kuijia"}, "its option slots is 'None', ours is '64'"),
+        ({**OPTIONS, "switches": 20}, "its option switches is '20', ours is 'None'"),
+        ({**OPTIONS, "a\n" * 1000: 1}, "its option 'a"),
+    ],
+)
+def test_who_has_other_options_is_no_peer(theirs: dict[str, object], told: str) -> None:
+    line = encoded(BEAT, None, theirs)
+    for decode in (Decoder(build_tables, PLAN, OPTIONS).decoded, lambda each: decoded_beat(each, OPTIONS)):
+        with pytest.raises(ValueError, match=told) as raised:
+            decode(line)
+        assert len(str(raised.value)) < 500
+        assert "\n" not in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +88,9 @@ def test_a_plan_for_another_network_is_refused() -> None:
     ],
 )
 def test_stages_that_are_none_are_refused(stages: object) -> None:
-    message = json.loads(encoded(BEAT, None)) | {"stages": stages}
+    message = json.loads(encoded(BEAT, None, OPTIONS)) | {"stages": stages}
     with pytest.raises(ValueError, match=r"\w"):
-        Decoder(build_tables, PLAN).decoded(json.dumps(message).encode())
+        Decoder(build_tables, PLAN, OPTIONS).decoded(json.dumps(message).encode())
 
 
 def test_an_update_goes_on_where_another_controller_was() -> None:
