@@ -33,11 +33,23 @@ def test_the_other_controller_takes_over_and_no_packet_is_lost() -> None:
     with Lab(plan, LabOptions(controllers=2), lambda _: None) as lab:
         controllers, network = lab.controller, lab.emulated_network
         assert isinstance(controllers, ControllerSet)
-        first = controllers.acting
-        roles = {member["acts"]: member["number"] for member in lab.status()["controller"]["members"]}
         probes = choose_probes(network, plan, network.layout)
         assert {probe.flow.tunnel for probe in probes} == {tunnel.nodes for tunnel in plan.tunnels}
 
+        def is_complete(events: list[dict[str, Any]]) -> bool:
+            return any(event["event"] == event_log.SUCCESSOR_READY for event in events)
+
+        assert controllers.wait_for(is_complete, PROMPT)
+        with ProbeRun(network, probes, INTERVAL) as run:
+            run.start()
+            handovers = [lab.hand_over() for _ in range(3)]
+            result = run.stop()
+        assert [each.before for each in handovers[1:]] == [each.after for each in handovers[:-1]]
+        assert all(each.after == 3 - each.before for each in handovers)
+        assert result.losses == ()
+
+        first = controllers.acting
+        roles = {member["acts"]: member["number"] for member in lab.status()["controller"]["members"]}
         with ProbeRun(network, probes, INTERVAL) as run:
             run.start()
             killed_at = time.time()
