@@ -31,6 +31,7 @@ class Beat:
         generation: the generation id that it claims switches by.
         reach: the switches that it is connected to.
         hands_over: it asks a peer to take over.
+        process: tells it from all other processes, also from those with the same number.
     """
 
     instance: int
@@ -38,6 +39,7 @@ class Beat:
     generation: int
     reach: frozenset[str]
     hands_over: bool = False
+    process: str = ""
 
 
 class Decision(Enum):

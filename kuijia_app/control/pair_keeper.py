@@ -5,6 +5,7 @@ The base of the controller and the scheduler. Without `_join` there is one contr
 
 from __future__ import annotations
 
+import secrets
 from collections import deque
 from collections.abc import Callable
 
@@ -29,6 +30,7 @@ class PairKeeper(SwitchKeeper):
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
+        self._process = secrets.token_hex(8)
         self._pair: Pair | None = None
         self._next_beat = 0.0
         self._has_successor = False
@@ -67,8 +69,8 @@ class PairKeeper(SwitchKeeper):
     def _heard_beat(self, beat: Beat) -> None:
         """Take in a peer's sign of life."""
         pair = self._pair
-        if pair is None:
-            return
+        if pair is None or beat.process == self._process:
+            return  # among the addresses of peers is one of ours
         if beat.instance == pair.instance and not pair.is_acting:
             # Both have drawn the same number, which must tell generation ids apart.
             self._claims = Claims()
@@ -96,7 +98,8 @@ class PairKeeper(SwitchKeeper):
                 connection.claim_again(generation)
         self._look_for_successor(self._pair, now)
         pair, reach = self._pair, frozenset(self._connections)
-        self._send_beat(Beat(pair.instance, pair.is_acting, self._claims.generation, reach, pair.hands_over))
+        generation = self._claims.generation
+        self._send_beat(Beat(pair.instance, pair.is_acting, generation, reach, pair.hands_over, self._process))
 
     def _look_for_successor(self, pair: Pair, now: float) -> None:
         """Log when another controller could take over, and when none could any more."""

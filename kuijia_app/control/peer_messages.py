@@ -26,6 +26,7 @@ def encoded(beat: Beat, stages: Stages | None, options: Options) -> bytes:
         "generation": beat.generation,
         "reach": sorted(beat.reach),
         "hands_over": beat.hands_over,
+        "process": beat.process,
         "options": dict(options),
     }
     if stages is not None:
@@ -63,6 +64,7 @@ def _beat(message: dict[str, Any], options: Options) -> Beat:
         int(message["generation"]),
         frozenset(map(str, message["reach"])),
         bool(message["hands_over"]),
+        str(message["process"]),
     )
 
 

@@ -37,6 +37,16 @@ def test_one_that_stands_by_leaves_it_to_the_other_to_solve_after_a_failure(
             controller._solved_anew()
 
 
+def test_its_own_word_is_no_sign_of_a_peer(tmp_path: Path) -> None:
+    with application_of(motivation_plan(), tmp_path) as controller:
+        controller._join(Pair(1, controller._now()))
+        beat = Beat(1, False, first_generation(1, 1), frozenset(), process=controller._process)
+        controller._decoded(encoded(beat, None, controller._agreed))()
+        assert controller._pair is not None
+        assert controller._pair.instance == 1
+        assert controller._pair.obstacle(frozenset(), controller._now()) == "no peer has shown a sign of life for 0.8 s"
+
+
 def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
