@@ -196,14 +196,8 @@ class _Pair:
 
     def _wait_for_successor(self) -> None:
         """Wait until the one that stands by could take over from the one that acts."""
-        if not self.controllers.wait_for(_has_successor, _SUCCESSOR_SECONDS):
+        if not self.controllers.wait_for_successor(_SUCCESSOR_SECONDS):
             raise TestbedError(f"no controller is ready to take over after {_SUCCESSOR_SECONDS:g} s")
-
-
-def _has_successor(events: Sequence[dict[str, object]]) -> bool:
-    """Return True if the last that was said is that another controller could take over."""
-    kinds = (event_log.ROLE_TAKEN, event_log.SUCCESSOR_READY, event_log.SUCCESSOR_GONE)
-    return next((each["event"] for each in reversed(events) if each["event"] in kinds), "") == kinds[1]
 
 
 def _phase(

@@ -125,6 +125,14 @@ class ControllerSet(ControllerLog):
             missing = sorted(wanted.difference(self.programmed_switches()))
             raise TestbedError(f"no controller has programmed {', '.join(missing)} within {timeout:g} s")
 
+    def wait_for_successor(self, timeout: float = START_TIMEOUT) -> bool:
+        """Return True once another controller could take over from the one that acts, False after `timeout` seconds.
+
+        Raises:
+            TestbedError: all controllers died first.
+        """
+        return self.wait_for(_has_successor, timeout)
+
     def wait_for(
         self, condition: Callable[[list[Event]], bool], timeout: float, interval: float = _POLL_INTERVAL
     ) -> bool:
@@ -223,6 +231,12 @@ class ControllerSet(ControllerLog):
         """Terminate all of them, by force if necessary."""
         for member in self.members:
             member.stop()
+
+
+def _has_successor(events: Sequence[Event]) -> bool:
+    """Return True if what was said last is that another controller could take over."""
+    kinds = (event_log.ROLE_TAKEN, event_log.SUCCESSOR_GONE, event_log.SUCCESSOR_READY)
+    return next((each["event"] for each in reversed(events) if each["event"] in kinds), "") == kinds[-1]
 
 
 def _happened(event: Event) -> float:

@@ -301,6 +301,8 @@ class Lab:
         self._controller.start()
         self._network.connect(*ports_of(options, listening))
         self._controller.wait_until_ready(self.plan.topology.nodes)
+        if isinstance(self._controller, ControllerSet) and not self._controller.wait_for_successor():
+            self._report("no other controller is ready to take over")
 
     def _pages(self) -> tuple[PageAddress, ...]:
         """Return where the controllers serve metrics, if they do."""

@@ -11,7 +11,7 @@ from experiments.results.exhibit_table import exhibit_text
 from experiments.takeover.cases import CUT_REMOTE, FROZEN, HANDOVER, KILLED, LOCAL_LINK, REMOTE_LINK, TakeoverOptions
 from experiments.takeover.command import configure, options_from
 from experiments.takeover.report import PhaseResult, exhibits
-from experiments.takeover.run import _has_successor, takeover_plan
+from experiments.takeover.run import takeover_plan
 
 
 def result(name: str, took: float, *, lost: int = 0, without: int = 0, told: tuple[float, ...] = ()) -> PhaseResult:
@@ -51,20 +51,6 @@ def test_links_that_are_cut_are_those_of_tunnels() -> None:
     paths = {tunnel.nodes for tunnel in takeover_plan(20.0).tunnels}
     assert ("s1", *REMOTE_LINK) in paths
     assert any(path[:2] == LOCAL_LINK and path[-1] == "s4" for path in paths)
-
-
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        ([], False),
-        (["role-taken"], False),
-        (["role-taken", "successor-ready", "switch-ready"], True),
-        (["successor-ready", "successor-gone"], False),
-        (["successor-ready", "role-taken"], False),
-    ],
-)
-def test_a_successor_is_ready_until_it_acts_or_is_gone(said: list[str], *, expected: bool) -> None:
-    assert _has_successor([{"event": each} for each in said]) is expected
 
 
 @pytest.mark.parametrize(

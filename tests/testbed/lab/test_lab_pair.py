@@ -36,10 +36,6 @@ def test_the_other_controller_takes_over_and_no_packet_is_lost() -> None:
         probes = choose_probes(network, plan, network.layout)
         assert {probe.flow.tunnel for probe in probes} == {tunnel.nodes for tunnel in plan.tunnels}
 
-        def is_complete(events: list[dict[str, Any]]) -> bool:
-            return any(event["event"] == event_log.SUCCESSOR_READY for event in events)
-
-        assert controllers.wait_for(is_complete, PROMPT)
         with ProbeRun(network, probes, INTERVAL) as run:
             run.start()
             handovers = [lab.hand_over() for _ in range(3)]
@@ -217,6 +213,24 @@ def test_a_handover_is_done_when_another_one_acts_or_says_why_not(
     assert (done.before, done.after, acting(controllers)) == (1, 2, second)
     with pytest.raises(TestbedError, match=r"^the controller goes on acting: nobody is there$"):
         controllers.hand_over()
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ([], False),
+        (["role-taken"], False),
+        (["role-taken", "successor-ready", "switch-ready"], True),
+        (["successor-ready", "successor-gone"], False),
+        (["successor-ready", "role-taken"], False),
+    ],
+)
+def test_a_successor_is_ready_until_it_acts_or_is_gone(
+    members: list[Member], controllers: ControllerSet, said: list[str], *, expected: bool
+) -> None:
+    for at, event in enumerate(said):
+        members[0].say(float(at), event, generation=1, switch="s1")
+    assert controllers.wait_for_successor(0.0) is expected
 
 
 def test_a_lab_with_one_controller_refuses_a_handover() -> None:
