@@ -34,16 +34,20 @@ def request_handover(address: Address, tls: TlsFiles | None) -> None:
         NoHandoverError: there is no handover; the message says why.
     """
     settings = None if tls is None else client_settings(tls)
+    place = f"{address[0]}:{address[1]}"
     try:
         with LineConnection(connected(address, PATIENCE)) as connection:
             if settings is not None:
                 connection.secure(settings(), PATIENCE, server_side=False)
             connection.send(REQUEST, PATIENCE)
             line = connection.receive(_LONGEST_ANSWER, ANSWER_SECONDS + PATIENCE)
+    except (BrokenPipeError, ConnectionResetError):
+        line = None
     except OSError as error:
-        raise NoHandoverError(f"{address[0]}:{address[1]}: {error.strerror or error}") from error
+        raise NoHandoverError(f"{place}: {error.strerror or error}") from error
     if not line:
-        raise NoHandoverError(f"{address[0]}:{address[1]}: the connection ended without an answer")
+        hint = " (without TLS it hears only its own machine and those of its peers)" if tls is None else ""
+        raise NoHandoverError(f"{place}: the controller has ended the connection without an answer{hint}")
     _require_done(line)
 
 

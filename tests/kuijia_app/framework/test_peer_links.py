@@ -236,6 +236,16 @@ def test_nobody_who_could_be_asked_for_a_handover_is_told() -> None:
         request_handover(address, None)
 
 
+def test_who_asks_for_a_handover_from_elsewhere_learns_who_is_heard() -> None:
+    address = ("127.0.0.2", free_port())
+    links = PeerLinks(address, [], None, _nothing, _quiet).start()
+    links._hosts.clear()
+    with pytest.raises(
+        NoHandoverError, match=r"without an answer \(without TLS it hears only"
+    ):
+        request_handover(address, None)
+
+
 def test_an_address_in_use_is_refused() -> None:
     with socket.create_server(("127.0.0.1", 0)) as other:
         address = ("127.0.0.1", other.getsockname()[1])
