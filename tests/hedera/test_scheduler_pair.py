@@ -114,8 +114,8 @@ TREE = DataCentre(FatTree(4, 1.0))
 ALL_WAYS = {20000 + host: (host, (host + 8) % 16) for host in range(16)}
 
 
-@pytest.fixture(params=["os-ken", "ryu"])
-def pair(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[DummyFabric, list[SchedulerProcess]]]:
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[tuple[DummyFabric, list[SchedulerProcess]]]:
     """Run two schedulers of the same switches."""
     ports = [free_port() for _ in range(4)]
     addresses = [f"127.0.0.1:{port}" for port in ports[2:]]
@@ -124,7 +124,7 @@ def pair(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[Dummy
         for number, port in enumerate(ports[:2]):
             folder = tmp_path / f"scheduler{number}"
             folder.mkdir()
-            member = SchedulerProcess(folder, {"period": 0.5}, request.param, Listening(port))
+            member = SchedulerProcess(folder, {"period": 0.5}, "os-ken", Listening(port))
             member.peers = Peers(addresses[number], (addresses[1 - number],))
             members.append(member)
         try:

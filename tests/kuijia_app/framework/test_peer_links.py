@@ -240,9 +240,7 @@ def test_who_asks_for_a_handover_from_elsewhere_learns_who_is_heard() -> None:
     address = ("127.0.0.2", free_port())
     links = PeerLinks(address, [], None, _nothing, _quiet).start()
     links._hosts.clear()
-    with pytest.raises(
-        NoHandoverError, match=r"without an answer \(without TLS it hears only"
-    ):
+    with pytest.raises(NoHandoverError, match=r"without an answer \(without TLS it hears only"):
         request_handover(address, None)
 
 
