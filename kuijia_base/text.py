@@ -194,3 +194,13 @@ def require_number(text: str, source: str | Path, place: str | int, what: str, e
     if number is None:
         raise InputError(source, place, f"{what} {quoted(text)} is not a number", expected)
     return number
+
+
+def link_id(a: str, b: str) -> str:
+    """Return the names of a link's nodes joined by `~`; in the names `%` and `~` become `%25` and `%7E`."""
+    return "~".join(name.replace("%", "%25").replace("~", "%7E") for name in (a, b))
+
+
+def link_words(identity: str) -> str:
+    """Return a link, given by its id, as people write it."""
+    return identity.replace("~", "-").replace("%7E", "~").replace("%25", "%")

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from kuijia_base.errors import InputError, quoted
+from kuijia_base.text import link_id
 from te_solver.plan import Plan
 from testbed.lab.lab_flows import FlowWish
 from testbed.lab.lab_journal import Journal
@@ -58,14 +59,14 @@ def prepared(lab: Lab, journal: Journal, make_plan: MakePlan, request: Change) -
             return lambda: {"scheme": scheme}
 
 
-def link_id(lab: Lab, a: str, b: str) -> str:
-    """Return the id of a link: both names in the topology's order."""
-    return f"{a}~{b}" if (a, b) in lab.plan.topology.edges else f"{b}~{a}"
+def _id_of(lab: Lab, a: str, b: str) -> str:
+    """Return the id of a link, which has its names in the topology's order."""
+    return link_id(a, b) if (a, b) in lab.plan.topology.edges else link_id(b, a)
 
 
 def _switch_link(lab: Lab, journal: Journal, a: str, b: str, *, up: bool) -> dict[str, Any]:
     event = asdict((lab.heal if up else lab.fail)(a, b))
-    subject = {"link": link_id(lab, a, b)}
+    subject = {"link": _id_of(lab, a, b)}
     journal.add("heal" if up else "cut", link_text(event), subject, event, at=event["requested_at"])
     _add_reaction(journal, event, subject)
     return event
@@ -73,7 +74,7 @@ def _switch_link(lab: Lab, journal: Journal, a: str, b: str, *, up: bool) -> dic
 
 def _switch_node(lab: Lab, journal: Journal, node: str, *, up: bool) -> dict[str, Any]:
     event = asdict((lab.heal_node if up else lab.fail_node)(node))
-    subject = {"node": node, "links": [link_id(lab, *link) for link in event["links"]]}
+    subject = {"node": node, "links": [_id_of(lab, *link) for link in event["links"]]}
     journal.add("node-up" if up else "node-down", node_text(event), subject, event, at=event["requested_at"])
     _add_reaction(journal, event, subject)
     return event

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import Tagging
+from kuijia_base.text import link_id
 from testbed.controllers.application_process import SWITCH_STATES, Event
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.lab_journal import Journal, Kind
@@ -133,7 +134,7 @@ class Spotter:
             up = seen.links_up[frozenset((a, b))]
             if up != self._last.links_up[frozenset((a, b))]:
                 text = f"link {a}-{b} is {'up' if up else 'down'}, which nobody asked the lab for"
-                self._journal.add("heal" if up else "cut", text, {"link": f"{a}~{b}"})
+                self._journal.add("heal" if up else "cut", text, {"link": link_id(a, b)})
 
     def _tell_of_tunnels(self, seen: _Seen) -> None:
         nodes_of = {tunnel.path_id: tunnel.nodes for tunnel in self._lab.plan.tunnels}

@@ -32,11 +32,6 @@ Rate = Annotated[float, Limits(least=0, most=1e9)]
 Priority = Annotated[int, Limits(least=0, most=255)]
 
 
-def link_id(a: str, b: str) -> str:
-    """Return the id of the link between two nodes, given in the topology's order."""
-    return f"{a}~{b}"
-
-
 @dataclass(frozen=True, slots=True)
 class NodePlace:
     """A node and its place in the picture, from 0 to 1; y grows downwards. A site has traffic of its own."""

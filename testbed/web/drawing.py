@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from kuijia_base.text import link_id
 from te_solver.layout import mapped
 from te_solver.plan import Plan
 from te_solver.topology import Topology
-from testbed.web.backend import Cable, NodePlace, TunnelInfo, link_id
+from testbed.web.backend import Cable, NodePlace, TunnelInfo
 
 
 def node_places(topology: Topology, sites: Collection[str], seed: int = 1) -> tuple[NodePlace, ...]:

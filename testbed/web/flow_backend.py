@@ -16,6 +16,7 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path, quoted
 from kuijia_base.quantities import rate
 from kuijia_base.suggestion import meant
+from kuijia_base.text import link_id, link_words
 from te_solver.demands import Demand
 from te_solver.failure_schemes.registry import failure_scheme, scheme_names
 from te_solver.failures import Failure
@@ -42,7 +43,6 @@ from testbed.web.backend import (
     StopFlow,
     View,
     WithdrawPlan,
-    link_id,
 )
 from testbed.web.clock import SimulatedClock
 from testbed.web.drawing import cables, node_places, tunnel_infos
@@ -197,7 +197,7 @@ class FlowBackend:
             now = self._now
             known = [link_id(*edge) for edge in now.topology.edges]
             self._become(replace(now, down=_switched(now.down, "link", name, known, up=up)))
-            words = f"link {name.replace('~', '-')} is {'up again' if up else 'down'}"
+            words = f"link {link_words(name)} is {'up again' if up else 'down'}"
             self._note("heal" if up else "cut", words, link=name)
             self._tell_effects()
         return {"link": name, "up": up}

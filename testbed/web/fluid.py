@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from kuijia_base.text import link_id
 from simulator.flow.failure_impact import FailureModel, paths_of
 from simulator.flow.model import Flags, Flows, Vector, share
 from te_solver.failure_schemes.failure_scheme import VICTIM
@@ -18,7 +19,7 @@ from te_solver.schemes.interface import Scheme
 from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.topology import Topology
-from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, View, link_id
+from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, View
 
 MOST_FLOWS = 300
 """Flows that a view shows; of more, the largest."""

@@ -14,6 +14,7 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import InputError, UnsoundError, key_path
+from kuijia_base.text import link_id
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import ConstantRate, Tcp
 from simulator.planned.events import Cut, CutNode, Event, Heal, HealNode, Timing
@@ -23,7 +24,7 @@ from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.plan import Plan
-from testbed.web.backend import Action, Direction, LinkState, QueueInfo, QueueLoad, SetLink, SetNode, View, link_id
+from testbed.web.backend import Action, Direction, LinkState, QueueInfo, QueueLoad, SetLink, SetNode, View
 
 FRAME, PAYLOAD = 1518, 1448
 """Bytes on the wire of a full frame with a label, and of its payload."""

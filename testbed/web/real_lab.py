@@ -15,11 +15,13 @@ from typing import Any
 
 from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError, quoted
+from kuijia_base.text import link_id
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
-from testbed.lab.lab_client import ask, the_running_lab
+from testbed.lab.lab_client import ask, running_lab, the_running_lab
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_order import drawn_at
+from testbed.machine.errors import TestbedError
 from testbed.web.backend import (
     Action,
     ControllerMember,
@@ -44,7 +46,6 @@ from testbed.web.backend import (
     StopFlow,
     View,
     WithdrawPlan,
-    link_id,
 )
 from testbed.web.drawing import cables, node_places, tunnel_infos
 from testbed.web.verifying import findings, sound_plan
@@ -106,16 +107,24 @@ class RealLab:
     """A running lab, emulated or on boxes.
 
     Args:
-        lab: run directory; by default that of this machine's lab.
+        lab: run directory; by default that of this machine's lab, and of the next one when it is down.
         ask_lab: asks it, as `testbed.lab.lab_client.ask`.
         sleep: waits some seconds.
+        find: returns the run directory of this machine's lab, None if there is none.
     """
 
     def __init__(
-        self, lab: Path | None = None, ask_lab: Ask = ask, sleep: Callable[[float], None] = time.sleep
+        self,
+        lab: Path | None = None,
+        ask_lab: Ask = ask,
+        sleep: Callable[[float], None] = time.sleep,
+        find: Callable[[], Path | None] = running_lab,
     ) -> None:
-        self._lab = lab or the_running_lab()
+        self._find = find if lab is None else lambda: None
+        self._lab = lab or find() or the_running_lab()
         self._ask_lab, self._sleep = ask_lab, sleep
+        self._adopting = threading.Lock()
+        self._earlier, self._told = 0, 0
         self._looking = threading.Lock()
         self._looks: deque[dict[str, Any]] = deque()
         self._home: dict[str, int] = {}
@@ -126,7 +135,7 @@ class RealLab:
 
     def state(self) -> State:
         with self._looking:
-            now = self._ask("counters")
+            now = self._look("counters")
             if not self._looks or now["time"] - self._looks[-1]["time"] > STALE_SECONDS:
                 # Nobody has looked for a while: a rate needs two looks.
                 self._looks.clear()
@@ -161,7 +170,8 @@ class RealLab:
         return State(now["time"], (view,), controller, tuple(now["faults"]))
 
     def act(self, action: Action) -> dict[str, Any]:
-        known = self._in_force()
+        # What was asked for on the page of one lab is not done in the next.
+        known = self._in_force(self._ask("counters")["plan"])
         match action:
             case SetLink(identity, up):
                 a, b = self._ends(known, identity)
@@ -198,11 +208,14 @@ class RealLab:
                 return self._done("withdraw")
 
     def events(self, after: int) -> list[LogEntry]:
-        scheme = self._known.options.scheme
-        return [
-            LogEntry(each["seq"], each["time"], scheme, each["kind"], each["text"], each["subject"])
-            for each in self._ask("log", after=after)
+        found = self._look("log", after=max(0, after - self._earlier))
+        scheme, earlier = self._known.options.scheme, self._earlier
+        entries = [
+            LogEntry(earlier + each["seq"], each["time"], scheme, each["kind"], each["text"], each["subject"])
+            for each in found
         ]
+        self._told = max(self._told, *(entry.seq for entry in entries), 0)
+        return [entry for entry in entries if entry.seq > after]
 
     def plan(self) -> dict[str, Any] | None:
         plan = self._in_force().plan
@@ -222,6 +235,23 @@ class RealLab:
     def _ask(self, do: str, **details: object) -> Any:  # noqa: ANN401  # JSON
         return self._ask_lab(self._lab, do, **details)
 
+    def _look(self, do: str, **details: object) -> Any:  # noqa: ANN401  # JSON
+        """Ask for something; if the lab is down and another one is up, ask and show that one from now on."""
+        asked = self._lab
+        try:
+            return self._ask(do, **details)
+        except TestbedError:
+            another = self._find()
+            if another is None or another == asked:
+                raise
+        with self._adopting:
+            if self._lab == asked:
+                self._lab, self._earlier = another, self._told
+                self._looks.clear()
+                self._home.clear()
+                self._known = self._read_plan()
+        return self._ask(do, **({"after": 0} if "after" in details else details))
+
     def _done(self, do: str, **details: object) -> dict[str, Any]:
         done: dict[str, Any] = self._ask(do, **details)
         return done
@@ -233,7 +263,7 @@ class RealLab:
 
     def _in_force(self, number: int | None = None) -> _InForce:
         """Return the plan of now, read again if its number, which may be told, is a new one."""
-        wanted = self._ask("counters")["plan"] if number is None else number
+        wanted = self._look("counters")["plan"] if number is None else number
         if wanted != self._known.number:
             self._known = self._read_plan()
         return self._known

@@ -2,7 +2,7 @@
 
 import uPlot from "./vendor/uplot/uPlot.esm.js";
 import { MARKING } from "./model.js";
-import { moment, rate } from "./quantities.js";
+import { linkWords, moment, rate } from "./quantities.js";
 
 const SECONDS = 60;
 const LEAST_SECONDS = 10;
@@ -118,7 +118,7 @@ export class Chart {
 }
 
 function markText(mark) {
-  const what = mark.subject?.link?.replace("~", "-") ?? mark.subject?.node ?? "";
+  const what = (mark.subject?.link ? linkWords(mark.subject.link) : mark.subject?.node) ?? "";
   return `${{ cut: "cut", heal: "heal", "node-down": "down", "node-up": "up" }[mark.kind]} ${what}`.slice(0, 40);
 }
 

@@ -1,21 +1,23 @@
-// The network on a canvas: each direction of each link is a gauge, filled from its source by the queues it sends.
+// The network: nodes, links that are down and tunnels by Cytoscape.js, which also finds what is pointed at, and below
+// them for each direction of each link a gauge, filled from its source by the queues it sends.
 
 import cytoscape from "./vendor/cytoscape/cytoscape.esm.min.mjs";
 import { queueColour } from "./colours.js";
 import { draw } from "./frames.js";
+import { Gauges } from "./gauges.js";
 import { beside, places, sizes } from "./geometry.js";
 import { unitFor } from "./quantities.js";
 import { styleSheet } from "./drawing_style.js";
 
 const TUNNEL_GAP = 4;
-const SEEN_PIXELS = 2;
 
 export class Drawing {
   #cy;
   #drawn = new Map();
   #tunnels = [];
   #view = null;
-  #steps = new Map();
+  #gauges;
+  #hasChanged = false;
   #watch;
 
   /** `on` has `link(id)` and `node(name)` for clicks, and `over({link} or {node} or null)`. */
@@ -24,6 +26,7 @@ export class Drawing {
     this.lab = lab;
     this.palette = palette;
     this.unit = unitFor(Math.max(0, ...lab.links.map((each) => each.capacity)));
+    this.#gauges = new Gauges(box);
     this.#cy = cytoscape({
       container: box,
       elements: this.#elements(),
@@ -67,23 +70,31 @@ export class Drawing {
     const cy = this.#cy;
     cy.resize();
     this.sizes = sizes(this.lab.nodes.length, this.lab.links.length, width, height);
+    this.#gauges.resize(width, height);
     const at = places(this.lab.nodes, width, height);
     cy.batch(() => {
-      cy.style(styleSheet(this.palette, this.sizes, this.#gaugeColours()));
+      cy.style(styleSheet(this.palette, this.sizes));
       this.lab.nodes.forEach((node, number) => this.#node(node.name).position(at[number]));
-      cy.edges(".direction").forEach((edge) => this.#place(edge, this.sizes.line / 2 + this.sizes.gap));
+      cy.edges(".direction").forEach((edge) => this.#placeGauge(edge));
     });
     cy.zoom(1);
     cy.pan({ x: 0, y: 0 });
     this.#placeTunnels();
     this.#drawn.clear();
+    draw();
     if (this.#view) this.update(this.#view);
   }
 
-  /** Return two colours for each queue, and two for free capacity: what changes are only the places between them. */
+  /** Return a colour for each queue, and one for free capacity. */
   #gaugeColours() {
-    const queues = this.lab.queues.map((queue) => queueColour(queue, this.palette));
-    return [...queues, this.palette.free].flatMap((colour) => [colour, colour]);
+    return [...this.lab.queues.map((queue) => queueColour(queue, this.palette)), this.palette.free];
+  }
+
+  #placeGauge(edge) {
+    const ends = this.#place(edge, this.sizes.line / 2 + this.sizes.gap);
+    const [from, to] = [edge.source().position(), edge.target().position()];
+    const moved = (point, by) => ({ x: point.x + by.x, y: point.y + by.y });
+    this.#gauges.place(edge.id(), moved(from, ends.source), moved(to, ends.target));
   }
 
   recolour(palette) {
@@ -98,24 +109,20 @@ export class Drawing {
   #place(edge, offset) {
     const ends = beside(edge.source().position(), edge.target().position(), this.sizes.radius + 2, offset);
     const point = ({ x, y }) => `${x.toFixed(1)}px ${y.toFixed(1)}px`;
-    const length = Math.hypot(
-      edge.target().position("x") - edge.source().position("x"),
-      edge.target().position("y") - edge.source().position("y"),
-    );
-    // Smaller changes of a load than this share of the capacity cannot be seen: they are not worth drawing.
-    this.#steps.set(edge.id(), Math.max(1, Math.min(10, Math.round((100 * SEEN_PIXELS) / (length || 1)))));
     edge.style({
       "source-endpoint": point(ends.source),
       "target-endpoint": point(ends.target),
       "text-margin-x": ends.right.x * (this.sizes.font * 1.1 + this.sizes.line),
       "text-margin-y": ends.right.y * (this.sizes.font * 0.8 + this.sizes.line),
     });
+    return ends;
   }
 
   /** Show a view of the state; only what looks different from before is touched. */
   update(view) {
     this.#view = view;
     const down = new Set(view.nodes_down);
+    this.#hasChanged = false;
     this.#cy.batch(() => {
       for (const node of this.lab.nodes) {
         this.#once(`node ${node.name}`, down.has(node.name), (is, each) => each.toggleClass("down", is));
@@ -128,28 +135,21 @@ export class Drawing {
         this.#once(id, dead.has(path), (is, each) => each.toggleClass("dead", is));
       }
     });
-    draw();
+    if (this.sizes) this.#gauges.draw(this.#gaugeColours(), this.sizes.line);
+    if (this.#hasChanged) draw();
   }
 
   #gauge(link, direction) {
     const id = `${link.id} from ${direction.from}`;
     const capacity = this.#capacity(link.id);
-    const step = this.#steps.get(id) ?? 1;
     const rates = new Map(direction.queues.map((load) => [load.queue, load.rate]));
-    const stops = [];
-    let filled = 0;
     let total = 0;
-    for (const queue of this.lab.queues) {
-      const load = rates.get(queue.queue) ?? 0;
-      const until = Math.min(100, filled + step * Math.round((100 * load) / capacity / step));
-      stops.push(`${filled}%`, `${until}%`);
-      filled = until;
-      total += load;
-    }
-    stops.push(`${filled}%`, "100%");
-    const gauge = stops.join(" ");
+    const shares = this.lab.queues.map(({ queue }) => {
+      total += rates.get(queue) ?? 0;
+      return total / capacity;
+    });
+    this.#gauges.show(id, link.up ? shares : null);
     this.#once(`up ${id}`, link.up, (up) => this.#cy.getElementById(id).toggleClass("down", !up));
-    this.#once(id, gauge, (_, edge) => edge.style("line-gradient-stop-positions", gauge));
     if (!this.sizes?.rates) return;
     const cutLabel = direction.from === this.#ends(link.id).a ? "✕" : "";
     const loadLabel = total > 0 ? this.unit.show(total) : "";
@@ -161,6 +161,7 @@ export class Drawing {
   #once(key, value, change) {
     if (this.#drawn.get(key) === value) return;
     this.#drawn.set(key, value);
+    this.#hasChanged = true;
     change(value, this.#cy.getElementById(key));
   }
 
@@ -198,6 +199,7 @@ export class Drawing {
     this.#cy.add(added.filter((each) => this.#known(each.data)));
     this.#placeTunnels();
     for (const { id } of this.#tunnels) this.#drawn.delete(id);
+    draw();
     if (this.#view) this.update(this.#view);
   }
 

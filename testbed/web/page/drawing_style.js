@@ -1,8 +1,7 @@
 // Style of the drawing, in the style sheets of Cytoscape.js.
 
-/** Return the style sheet for these colours and sizes; `gauge` has the colours of the stops of all gauges. */
-export function styleSheet(palette, size, gauge) {
-  const empty = gauge.map((_, place) => (place < gauge.length - 1 ? "0%" : "100%"));
+/** Return the style sheet for these colours and sizes. Links that are up are to be pointed at; gauges show them. */
+export function styleSheet(palette, size) {
   return [
     {
       selector: "node",
@@ -38,9 +37,7 @@ export function styleSheet(palette, size, gauge) {
       selector: "edge.direction",
       style: {
         width: size.line,
-        "line-fill": "linear-gradient",
-        "line-gradient-stop-colors": gauge.join(" "),
-        "line-gradient-stop-positions": empty.join(" "),
+        "line-opacity": 0,
         "font-size": size.font - 1,
         "font-family": "system-ui, sans-serif",
         color: palette.muted,
@@ -53,7 +50,7 @@ export function styleSheet(palette, size, gauge) {
     {
       selector: "edge.direction.down",
       style: {
-        "line-fill": "solid",
+        "line-opacity": 1,
         "line-color": palette.down,
         "line-style": "dashed",
         "line-dash-pattern": [4, 5],

@@ -41,6 +41,9 @@ export function moment(time, clock) {
 
 export const percent = (share) => `${Math.round(100 * share)} %`;
 
+/** Return a link, given by its id, as people write it. */
+export const linkWords = (id) => id.replace("~", "-").replaceAll("%7E", "~").replaceAll("%25", "%");
+
 export const linkName = (link) => `${link.a}-${link.b}`;
 
 export const pairOf = (each) => JSON.stringify([each.source, each.target]);

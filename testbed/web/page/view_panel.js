@@ -3,7 +3,7 @@
 import { Chart } from "./chart.js";
 import { Drawing } from "./drawing.js";
 import { element, setText } from "./dom.js";
-import { rate, rateOf } from "./quantities.js";
+import { linkWords, rate, rateOf } from "./quantities.js";
 
 export const ROLES = ["untouched", "direct", "indirect", "victim"];
 const OPTIONAL = "indirect";
@@ -78,7 +78,7 @@ export class ViewPanel {
   }
 
   #describe() {
-    const down = this.view.links.filter((link) => !link.up).map((link) => link.id.replace("~", "-"));
+    const down = this.view.links.filter((link) => !link.up).map((link) => linkWords(link.id));
     const nodes = this.view.nodes_down;
     const label =
       `Network under ${this.scheme}: ${this.lab.nodes.length} nodes, ${this.lab.links.length} links. ` +

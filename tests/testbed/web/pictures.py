@@ -1,4 +1,8 @@
-"""Takes the pictures of the page that the documentation shows: `python -m tests.testbed.web.pictures`."""
+"""Takes the pictures of the page that the documentation shows.
+
+`python -m tests.testbed.web.pictures` takes those of the model; with the argument `switches` that of the emulated lab,
+which needs root and Open vSwitch.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +20,9 @@ from te_solver.plan import Plan
 from te_solver.topology import Topology
 from testbed.web.backend import SetClock
 from testbed.web.flow_backend import FlowBackend
-from tests.testbed.web.browsing import browsing, serving, visiting
+from testbed.web.real_lab import RealLab
+from tests.testbed.web.browsing import Visit, browsing, serving, visiting
+from tests.testbed.web.test_page_lab import lab_of_figure_1, one_flow_on_each_tunnel
 
 IMAGES = Path(__file__).parents[3] / "docs" / "images"
 SPEED = 2
@@ -26,6 +32,10 @@ BEFORE, AFTER = 10.0, 25.0
 NETWORK, LINK, FLOW = "gscale", "1~4", "f22"
 WIDE: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 800}
+LARGE: ViewportSize = {"width": 1400, "height": 900}
+BEFORE_CUT, AFTER_CUT = 8000.0, 9000.0
+"""Milliseconds of the lab's flows before its cut, and from there to the picture."""
+
 Colours = Literal["light", "dark"]
 
 _BOX = "(top, bottom) => ({ x: 0, y: top + scrollY, width: innerWidth, height: bottom - top })"
@@ -33,6 +43,7 @@ _RECTANGLE = "document.querySelector('%s').getBoundingClientRect()"
 PARTS = {
     "whole": f"({_BOX})(0, {_RECTANGLE % '.panels'}.bottom + 12)",
     "below": f"({_BOX})({_RECTANGLE % '.pair'}.top - 12, {_RECTANGLE % '.below'}.bottom + 12)",
+    "to the log": f"({_BOX})(0, {_RECTANGLE % '.below'}.bottom + 12)",
     "window": f"({_BOX})(0, innerHeight)",
 }
 """JavaScript for the rectangle of each part of the page."""
@@ -44,6 +55,9 @@ def main() -> int:
         sys.stderr.write("error: Chromium is not installed (Debian package chromium)\n")
         return 1
     with browsing(chromium) as browser:
+        if sys.argv[1:] == ["switches"]:
+            take_switches(browser, "live-lab-switches.png")
+            return 0
         take(browser, "live-lab.png", WIDE, "light", "whole")
         take(browser, "live-lab-tables.png", WIDE, "dark", "below")
         take(browser, "live-lab-phone.png", PHONE, "light", "window")
@@ -62,9 +76,28 @@ def take(browser: Browser, name: str, size: ViewportSize, colours: Colours, part
             visit.row("flow", FLOW).locator("button.plain").click()
         visit.wait(until, AFTER)
         visit.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
-        clip = visit.page.evaluate(PARTS[part])
-        visit.page.screenshot(path=IMAGES / name, clip=clip, full_page=True)
-        sys.stdout.write(f"{IMAGES / name}\n")
+        save(visit, name, part)
+
+
+def take_switches(browser: Browser, name: str) -> None:
+    """Cut a link of Open vSwitch that one of three flows crosses, and take a picture some seconds later."""
+    with (
+        lab_of_figure_1() as lab,
+        serving(RealLab(lab)) as server,
+        visiting(browser, server.url, viewport=LARGE, color_scheme="light") as visit,
+    ):
+        one_flow_on_each_tunnel(lab, visit)
+        visit.page.wait_for_timeout(BEFORE_CUT)
+        visit.click_on_drawing("s2~s4 from s2")
+        visit.wait_for_state("link", "s2~s4", "down")
+        visit.page.wait_for_timeout(AFTER_CUT)
+        save(visit, name, "to the log")
+
+
+def save(visit: Visit, name: str, part: str) -> None:
+    clip = visit.page.evaluate(PARTS[part])
+    visit.page.screenshot(path=IMAGES / name, clip=clip, full_page=True)
+    sys.stdout.write(f"{IMAGES / name}\n")
 
 
 def _unsolved(_topology: Topology, _demands: Sequence[Demand]) -> Plan:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,7 @@ import pytest
 for module in ("httpx", "playwright", "starlette", "uvicorn"):
     pytest.importorskip(module, reason=f"no {module}, which ./run test installs")
 
-from te_solver.plan_file import plan_to_json  # noqa: E402  # after the packages that may be missing
-from testbed.lab.lab_client import ask, running_lab, start_lab  # noqa: E402
+from testbed.lab.lab_client import ask, running_lab, start_lab, the_running_lab  # noqa: E402  # after the packages that may be missing
 from testbed.lab.lab_order import Order  # noqa: E402
 from testbed.web.real_lab import RealLab  # noqa: E402
 from tests.kuijia_app.plans import motivation_plan  # noqa: E402
@@ -35,17 +35,25 @@ MOST_STARTS = 40
 LOOKS, BETWEEN_LOOKS = 100, 200.0
 
 
+@contextmanager
+def lab_of_figure_1() -> Iterator[Path]:
+    """Keep a lab up, with three tunnels of equal weight, for a block."""
+    plan = motivation_plan((1 / 3, 1 / 3, 1 / 3))
+    plan = replace(plan, topology=plan.topology.with_capacity(CAPACITY))
+    start_lab(Order.of(plan, {}), lambda _: None)
+    up = the_running_lab()
+    try:
+        yield up
+    finally:
+        ask(up, "down")
+
+
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Path]:
     if running_lab() is not None:
         pytest.skip("a lab is up on this machine")
-    plan = motivation_plan((1 / 3, 1 / 3, 1 / 3))
-    plan = replace(plan, topology=plan.topology.with_capacity(CAPACITY))
-    start_lab(Order(plan_to_json(plan), {}), lambda _: None)
-    up = running_lab()
-    assert up is not None
-    yield up
-    ask(up, "down")
+    with lab_of_figure_1() as up:
+        yield up
 
 
 def wait(visit: Visit, condition: Callable[[], bool], what: str) -> None:

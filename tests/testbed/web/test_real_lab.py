@@ -10,6 +10,7 @@ import pytest
 from kuijia_base.errors import InputError, KuijiaError
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
+from testbed.machine.errors import TestbedError
 from testbed.web.backend import (
     Action,
     SetClock,
@@ -129,6 +130,31 @@ def test_nodes_stand_where_the_network_s_file_has_them(service: Service) -> None
     places = {place.name: (place.x, place.y) for place in backend(service).describe().nodes}
     assert places["s1"][0] < places["s2"][0] == places["s3"][0] < places["s4"][0]
     assert places["s2"][1] < places["s1"][1] == places["s4"][1] < places["s3"][1]
+
+
+def test_the_next_lab_is_shown_when_the_first_is_down(service: Service) -> None:
+    labs = {Path("1-lab"): service}
+    event = {"time": 1.0, "kind": "flow", "text": "", "subject": {}}
+    service.log = [{"seq": seq, **event} for seq in (1, 2, 3)]
+
+    def ask(lab: Path, do: str, **details: Any) -> Any:  # noqa: ANN401  # JSON
+        if lab not in labs:
+            raise TestbedError(f"lab {lab} does not answer")
+        return labs[lab](Path("1-lab"), do, **details)
+
+    shown = RealLab(None, ask, lambda _: None, lambda: next(iter(labs), None))
+    assert [entry.seq for entry in shown.events(0)] == [1, 2, 3]
+    del labs[Path("1-lab")]
+    with pytest.raises(TestbedError, match="1-lab does not answer"):
+        shown.state()
+    second = labs[Path("2-lab")] = Service(motivation_plan((0.4, 0.3, 0.3)), "rescaling")
+    second.log = [{"seq": 1, **event}]
+    with pytest.raises(TestbedError):
+        shown.act(SetLink("s1~s2", up=False))  # nobody has seen the other lab yet
+    assert view(shown).scheme == "rescaling"
+    assert [entry.seq for entry in shown.events(3)] == [4]
+    shown.act(SetLink("s1~s2", up=False))
+    assert second.asked == [{"do": "fail", "a": "s1", "b": "s2"}]
 
 
 def test_a_pair_of_controllers_is_told_with_the_one_that_acts_and_since_when(service: Service) -> None:
