@@ -89,6 +89,9 @@ COMPUTING = (
     "tests/testbed/crosscheck/test_crosscheck.py::test_tables",
 )
 """Tests, files and folders that only compute: they disturb no measurement while every other process goes first."""
+CHAOS = "tests/testbed/chaos/test_ten_minutes.py"
+"""File of the tests that run for minutes beside all others, in a process of their own: most of that time is waiting."""
+
 TIMED = (
     "tests/kuijia_app/control/test_many_failures.py",
     "tests/kuijia_app/control/test_reoptimisation.py",
@@ -104,10 +107,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("kuijia")
     group.addoption(
         "--part",
-        choices=("all", "beside", "alone", "spare"),
+        choices=("all", "beside", "alone", "spare", "chaos"),
         default="all",
         help="choose tests that measure real packets and need the machine for themselves (alone), tests that compute"
-        " only, in what these leave of it (spare), or the others (beside)",
+        " only, in what these leave of it (spare), minutes of faults (chaos), or the others (beside)",
     )
     group.addoption("--quick", action="store_true", help="leave out tests that are slow or send real packets")
 
@@ -139,6 +142,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     file = collection_path.relative_to(config.rootpath).as_posix()
     if any(each.startswith(f"{file}::") for each in COMPUTING):
         return None  # it has tests of several parts
+    if file == CHAOS or part == "chaos":
+        return None if file == CHAOS and part == "chaos" else True
     return True if _only_computes(file) != (part == "spare") else None
 
 
@@ -178,6 +183,8 @@ def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
 
 
 def _part_of(item: pytest.Item, *, sends_packets: bool) -> str:
+    if item.nodeid.startswith(CHAOS):
+        return "chaos"
     if sends_packets and item.get_closest_marker("beside") is None:
         return "alone"
     return "spare" if _only_computes(item.nodeid) else "beside"

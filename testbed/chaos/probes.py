@@ -68,6 +68,17 @@ def choose_probes(network: LabNetwork, plan: Plan, layout: QueueLayout) -> tuple
     return tuple(_chosen(network, plan, layout))
 
 
+def without_probe(plan: Plan, probes: Sequence[Probe]) -> tuple[str, ...]:
+    """Return the tunnels of a plan, in words, that no flow is hashed to."""
+    probed = {(flow.source, flow.target, flow.priority, flow.tunnel) for flow in (probe.flow for probe in probes)}
+    return tuple(
+        f"{'-'.join(tunnel.nodes)} of class {pair.priority}"
+        for pair in plan.pairs
+        for tunnel in pair.tunnels
+        if (pair.source, pair.target, pair.priority, tunnel.nodes) not in probed
+    )
+
+
 def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout) -> Iterator[Probe]:
     number = 0
     for place, pair in enumerate(plan.pairs):

@@ -18,7 +18,7 @@ from testbed.chaos.faults import Fault
 from testbed.chaos.injection import Injector
 from testbed.chaos.leaks import contents_of, left_behind, namespaces_of, surplus, take_inventory
 from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows, findings, owed_to_the_machine
-from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes
+from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
 from testbed.chaos.sizes import ProcessSize
 from testbed.chaos.small_disk import SmallDisk
@@ -160,6 +160,8 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
         controllers.take_over()
         run.report("looking for flows that are hashed to each tunnel")
         probes = choose_probes(lab.network, plan, lab.network.layout)
+        for title in without_probe(plan, probes):
+            run.report(f"no flow was found for the tunnel {title}: it has no probes")
         result = _watched(run, lab, Injector(lab, controllers, disk, run.plans[1], run.report), probes)
     deadline = time.monotonic() + QUIET_SECONDS
     while (left := left_behind(before, take_inventory(), lab_id, namespaces)) and time.monotonic() < deadline:

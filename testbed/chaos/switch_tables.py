@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import re
+from functools import partial
+from pathlib import Path
+from typing import Protocol
 
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import pipeline_options
@@ -17,30 +20,41 @@ _SILENT = re.compile(r"bucket_id:\d+,|weight:1,")
 _GROUP_ID = re.compile(r"group_id=(\d+)")
 
 
+class Ofctl(Protocol):
+    """Runs `ovs-ofctl COMMAND SWITCH ARGUMENTS`; raises TestbedError if that ends with another status than 0."""
+
+    def __call__(self, command: str, *arguments: str) -> str: ...
+
+
 def faults_of_tables(lab: Lab) -> tuple[str, ...]:
     """Return in words what differs between a lab's switches and the tables of its plan; nothing may be broken."""
     wanted = build_tables(lab.plan, pipeline_options(lab.options.words))
-    found: list[str] = []
-    for switch in lab.plan.topology.nodes:
-        try:
-            found += _faults_of(lab, switch, wanted[switch])
-        except TestbedError as error:
-            found.append(f"{switch}: its tables cannot be read, or differ: {error}")
-    return tuple(found)
+    return tuple(
+        line
+        for switch in lab.plan.topology.nodes
+        for line in faults_of_switch(switch, partial(lab.network.ofctl, switch), wanted[switch], lab.directory)
+    )
 
 
-def _faults_of(lab: Lab, switch: str, tables: SwitchTables) -> list[str]:
-    network = lab.network
-    planned_entries = lab.directory / "planned.flows"
+def faults_of_switch(switch: str, ofctl: Ofctl, tables: SwitchTables, folder: Path) -> list[str]:
+    """Return in words what differs between a switch and its tables; a file is made in `folder` meanwhile."""
+    planned_entries = folder / "planned.flows"
     planned_entries.write_text(flows_text(tables))
+    found = []
     try:
         # Ends with a status of 2 where entries differ, and lists them.
-        network.ofctl(switch, "diff-flows", str(planned_entries))
+        ofctl("diff-flows", str(planned_entries))
+    except TestbedError as error:
+        found.append(f"{switch}: its entries cannot be read, or differ: {error}")
     finally:
         planned_entries.unlink()
-    present, planned = _groups(network.ofctl(switch, "dump-groups")), _groups(groups_text(tables))
+    try:
+        shown = ofctl("dump-groups")
+    except TestbedError as error:
+        return [*found, f"{switch}: its groups cannot be read: {error}"]
+    present, planned = _groups(shown), _groups(groups_text(tables))
     surplus = sorted(present.keys() - planned.keys())
-    found = [f"{switch} has group {number}, which its plan has not" for number in surplus]
+    found += [f"{switch} has group {number}, which its plan has not" for number in surplus]
     found += [f"{switch} lacks group {number} of its plan" for number in sorted(planned.keys() - present.keys())]
     found += [
         f"{switch} has group {number} as {present[number]}, its plan as {planned[number]}"

@@ -184,6 +184,7 @@ TESTS_BY_PART = """#!/bin/sh
 echo "tests: $*"
 case "$*" in
     *'--part beside -k some') exit "$BESIDE" ;;
+    *'--part chaos --capture=no -k some') exit "$CHAOS" ;;
     *'--part alone -k some') exit "$ALONE" ;;
     *'--part spare -k some') chrt --pid $$; exit "$SPARE" ;;
 esac
@@ -192,27 +193,28 @@ exit 9
 
 
 @pytest.mark.parametrize(
-    ("beside", "alone", "spare", "status", "parts"),
+    ("beside", "chaos", "alone", "spare", "status", "parts"),
     [
-        (0, 0, 0, 0, 3),
-        (5, 5, 5, 5, 3),
-        (5, 0, 5, 0, 3),
-        (1, 0, 0, 1, 3),
-        (0, 1, 0, 1, 3),
-        (0, 0, 1, 1, 3),
-        (5, 5, 4, 4, 3),
-        (2, 0, 0, 2, 1),
+        (0, 0, 0, 0, 0, 4),
+        (5, 5, 5, 5, 5, 4),
+        (5, 5, 0, 5, 0, 4),
+        (1, 0, 0, 0, 1, 4),
+        (0, 1, 0, 0, 1, 4),
+        (0, 0, 1, 0, 1, 4),
+        (0, 0, 0, 1, 1, 4),
+        (5, 5, 5, 4, 4, 4),
+        (2, 0, 0, 0, 2, 1),
     ],
 )
 def test_test_runs_all_parts_and_fails_with_any(
-    clone: Clone, beside: int, alone: int, spare: int, status: int, parts: int
+    clone: Clone, beside: int, chaos: int, alone: int, spare: int, status: int, parts: int
 ) -> None:
     assert clone.run("kuijia").returncode == 7
     clone.write_program(".venv/bin/python", TESTS_BY_PART)
-    outcome = clone.run("test", "-k", "some", BESIDE=str(beside), ALONE=str(alone), SPARE=str(spare))
+    outcome = clone.run("test", "-k", "some", BESIDE=str(beside), CHAOS=str(chaos), ALONE=str(alone), SPARE=str(spare))
     assert outcome.returncode == status
     assert outcome.stdout.count("tests: -m pytest ") == parts
-    assert ("SCHED_IDLE" in outcome.stdout) == (parts == 3)
+    assert ("SCHED_IDLE" in outcome.stdout) == (parts == 4)
 
 
 def test_the_first_run_sets_up_and_the_second_has_nothing_to_do(clone: Clone) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from testbed.chaos.oracle import Loss
+from testbed.chaos.oracle import Loss, ProbeFlow
 from testbed.chaos.probe_program import FlowRecord
-from testbed.chaos.probes import ProbeCount, probe_result
+from testbed.chaos.probes import Probe, ProbeCount, probe_result, without_probe
+from tests.kuijia_app.plans import motivation_plan
 
 arrivals = st.lists(st.integers(0, 30), min_size=1, max_size=60)
 
@@ -38,3 +39,13 @@ def test_losses_have_the_times_at_which_they_were_sent() -> None:
     assert [(loss.flow, loss.packets) for loss in found.losses] == [(4, 2), (4, 2), (4, 2), (5, 3)]
     assert found.losses[1] == Loss(4, 4e-6, 5e-6, 2)
     assert found.losses[2] == Loss(4, 7e-6, 8e-6, 2)
+
+
+def test_tunnels_that_no_flow_is_hashed_to_are_told() -> None:
+    plan = motivation_plan()
+    probes = [
+        Probe(ProbeFlow(number, "s1", "s4", 0, tunnel.nodes), "10.0.1.2", 30000, 0)
+        for number, tunnel in enumerate(plan.tunnels)
+    ]
+    assert without_probe(plan, probes) == ()
+    assert without_probe(plan, probes[1:]) == ("s1-s2-s4 of class 0",)
