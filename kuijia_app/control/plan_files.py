@@ -38,6 +38,12 @@ class PlanFiles(Protocol):
     def put_pending(self, plan: Plan) -> None:
         """Write the plan of an update that has begun."""
 
+    def load_pending(self) -> Plan | None:
+        """Return the plan of an update that has not ended, None without one."""
+
+    def is_pending_outdated(self) -> bool:
+        """Return True if the plan file has been replaced since that plan was written."""
+
     def drop_pending(self) -> None:
         """Remove the plan of an update, which is in force."""
 
@@ -72,6 +78,13 @@ class PlanPath:
 
     def put_pending(self, plan: Plan) -> None:
         save_plan(plan, self._beside("pending"))
+
+    def load_pending(self) -> Plan | None:
+        pending = self._beside("pending")
+        return load_plan(pending) if pending.is_file() else None
+
+    def is_pending_outdated(self) -> bool:
+        return self._path.stat().st_mtime_ns > self._beside("pending").stat().st_mtime_ns
 
     def drop_pending(self) -> None:
         self._beside("pending").unlink(missing_ok=True)

@@ -9,6 +9,7 @@ from abc import abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.flap_damping import Lasting
@@ -79,6 +80,13 @@ class PlanKeeper(PairKeeper):
         self._second_chances = SecondChances()
         self._adopted: Stages | None = None
         self._unfit: set[str] = set()
+        unfinished = self._source.unfinished(self._rollout)
+        if unfinished is not None:
+            self._rollout.resume(Stages(first, unfinished))
+            self._tracker.follow(self._rollout.plans)
+            self._log.write(event_log.UPDATE_STARTED, update=unfinished.name)
+        while self._source.problems:
+            self.logger.warning("%s", self._source.problems.pop(0))
 
     @abstractmethod
     def _ask_for_plan(self, name: str) -> None:
@@ -137,8 +145,8 @@ class PlanKeeper(PairKeeper):
         self._rollout.resume(stages)
         self._rollout.take_changed()
         self._tracker.follow(self._rollout.plans)
-        if is_new:
-            self._after_files(partial(self._source.live, stages.in_force), lambda: None)
+        if is_new or stages.next is None:
+            self._after_files(partial(self._source.adopted, stages.in_force), lambda: None)
 
     def _send_beat(self, beat: Beat) -> None:
         self._send_to_peers(beat, self._rollout.stages if beat.is_acting else None)
@@ -158,6 +166,20 @@ class PlanKeeper(PairKeeper):
             self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
             self.logger.warning("port %d of switch %s flaps: treated as down until it calms down", port, switch)
         self._port_changed(switch, port, live=believed)
+
+    def _changed_port(
+        self,
+        datapath: Any,  # noqa: ANN401  # inherited
+        port: int,
+        *,
+        live: bool,
+        is_there: bool,
+    ) -> str | None:
+        switch = super()._changed_port(datapath, port, live=live, is_there=is_there)
+        if switch in self._unfit and is_there:
+            self._unfit.discard(switch)  # perhaps it has all its ports now
+            self._connections[switch].read_again()
+        return switch
 
     def _wanted(self, switch: str) -> SwitchTables:
         return self._rollout.wanted(switch)

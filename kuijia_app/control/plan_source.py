@@ -17,6 +17,9 @@ from te_solver.plan import Plan
 
 WITHDRAWN = "it was withdrawn"
 
+RESUMED = "resumed"
+"""Name of an update that an earlier process of the controller has begun."""
+
 BuildTables = Callable[[Plan], AllTables]
 
 
@@ -78,6 +81,30 @@ class PlanSource:
             self._own, plan = self._read()
             version = Version("start", plan, self._build_tables(plan))
             version.index()
+        return version
+
+    def unfinished(self, rollout: Rollout) -> Version | None:
+        """Return the plan of an update that an earlier process has begun, ready to be resumed; None if there is none.
+
+        Without it, switches that follow the new plan already would lose packets: others would delete its paths first.
+        """
+        try:
+            plan = self._files.load_pending()
+            if plan is None:
+                return None
+            if plan == rollout.in_force.plan:
+                self._files.drop_pending()
+                return None
+            if self._files.is_pending_outdated():
+                self._files.refuse_pending()
+                return None
+            require_same_network(plan, rollout.in_force.plan)
+            with self._kept():
+                version = rollout.prepared(Version(RESUMED, plan, self._build_tables(plan)))
+        except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
+            self.problems.append(f"the update that had begun is not resumed: {self._refusal(error)}")
+            return None
+        self._pending = RESUMED
         return version
 
     def ask(self) -> None:
@@ -150,9 +177,9 @@ class PlanSource:
         A file that cannot be written stays unchanged; so does a plan file that was replaced since it was read.
         """
         self._pending = version.name
-        with self._warning():
-            self._files.put_pending(version.plan)
         self._put(in_force, version.name)
+        with self._warning():
+            self._files.put_pending(version.plan)  # after the plan file, so that it is not the older one
 
     def live(self, version: Version) -> None:
         """Write the version to the plan file, as all ingresses follow it."""
@@ -161,6 +188,13 @@ class PlanSource:
             self._pending = None
             with self._warning():
                 self._files.drop_pending()
+
+    def adopted(self, version: Version) -> None:
+        """Write the version to the plan file, as another controller follows it, and end an update of our own."""
+        self._put(version.plan, version.name)
+        self._pending = None
+        with self._warning():
+            self._files.drop_pending()
 
     def refused(self, name: str, in_force: Plan) -> None:
         """Move the plan of an update that is given up to a file with `.refused` added to the name."""

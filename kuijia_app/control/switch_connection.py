@@ -125,6 +125,7 @@ class SwitchConnection:
         self._bundle_probe: int | None = None
         self._is_displaced = False
         self._was_done = False
+        self._stands_by = self._is_to_be_slave = False
 
     def hears(self, datapath: Any) -> bool:
         """Return True if this is the framework's connection, and it is not given up."""
@@ -158,13 +159,15 @@ class SwitchConnection:
         """Take in the answer to `ask_for_role`; ignore other role replies."""
         if 0 < xid <= self._last_id:
             self.seen = None if generation == UNDEFINED else generation
+            self._become_slave()
         if xid == self._role_query:
             self._generation = self.seen
 
     def start(self, generation: int) -> None:
         """Become the switch's master, find out whether it has bundles, and read its tables."""
         self._generation = generation
-        self._is_displaced = self._was_done = False
+        self._role_query = None
+        self._is_displaced = self._was_done = self._stands_by = self._is_to_be_slave = False
         self._waiting.clear()
         self._send([self._messages.claim_role(generation)])
         probe = self._messages.open_bundle(self._next_id())
@@ -178,8 +181,8 @@ class SwitchConnection:
         self.yield_to_other()
         self._waiting.clear()
         self._role_query = None
-        if self.seen is not None:
-            self._send([self._messages.claim_slave(self.seen)])
+        self._stands_by = self._is_to_be_slave = True
+        self._become_slave()
         self._send([self._messages.reports_of_ports()])
         under_way = self._reading = _Reading()
 
@@ -189,6 +192,12 @@ class SwitchConnection:
                 self._reports.ports_told(under_way.found.ports)
 
         self._send([self._messages.port_descriptions()], then=whole)
+
+    def _become_slave(self) -> None:
+        """Claim the role of slave if that is due; a switch that no controller has claimed yet has no id for it."""
+        if self._is_to_be_slave and self.seen is not None:
+            self._is_to_be_slave = False
+            self._send([self._messages.claim_slave(self.seen)])
 
     def poll_role(self) -> None:
         """Ask for the generation id again; `seen` will be the answer."""
@@ -278,6 +287,7 @@ class SwitchConnection:
         if message.xid == self._bundle_probe:
             self._bundles = False
         elif name in DENIALS:
+            self._is_to_be_slave = self._stands_by  # the switch has met a greater id since it told us its last one
             if not self._is_displaced:
                 self.yield_to_other()
                 self._reports.displaced(name)
@@ -286,6 +296,12 @@ class SwitchConnection:
             headed_for = self._sender.wanted
             self._sender = self._next_wanted = None
             self._reports.refused(headed_for, name)
+            self._read()
+
+    def read_again(self) -> None:
+        """Read the tables anew if the switch is ours; `want` is without effect until then."""
+        if self._sender is not None:
+            self._sender = self._next_wanted = None
             self._read()
 
     def _read(self) -> None:

@@ -1,17 +1,23 @@
-"""Small networks with several plans each, their tables, and plan files in memory."""
+"""Small networks with several plans each, their tables with several options, and plan files in memory."""
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Collection
-from functools import cache
 
-from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.topology import Link, Topology
 
-OPTIONS = PipelineOptions(slot_count=16)
+_SLOTS = 16
+OPTIONS = (
+    PipelineOptions(slot_count=_SLOTS),
+    PipelineOptions(slot_count=_SLOTS, form=Form.DECOMPOSED),
+    PipelineOptions(slot_count=_SLOTS, tagging=Tagging.DSCP_ECN),
+    PipelineOptions(slot_count=_SLOTS, liveness=Liveness.BFD),
+)
 _FIRST_PATH_ID = 16
 
 
@@ -31,6 +37,7 @@ def _plan(name: str, nodes: str, edges: str, *pairs: str) -> Plan:
 
 _SQUARE = ("square", "a b c d", "a-b b-c c-d d-a a-c")
 _RING = ("ring", "a b c d e", "a-b b-c c-d d-e e-a b-e")
+_LADDER = ("ladder", "a b c d e f g", "a-b b-c d-e e-f a-d b-e c-f c-g f-g")
 NETWORKS = (
     (
         _plan(*_SQUARE, "a-b-c a-c", "d-c-b d-a-b"),
@@ -42,15 +49,30 @@ NETWORKS = (
         _plan(*_RING, "a-b-c a-e-b-c", "e-b-c-d e-d"),
         _plan(*_RING, "a-e-d-c a-b-c a-b-e-d-c", "e-d"),
     ),
+    (
+        _plan(*_LADDER, "a-b-c-g a-d-e-f-g a-b-e-f-g", "d-e-b-c d-e-f-c", "g-f-e g-c-b-e"),
+        _plan(*_LADDER, "a-d-e-f-g a-b-c-g", "d-a-b-c d-e-f-c d-e-b-c", "g-f-e"),
+        _plan(*_LADDER, "a-b-e-f-c-g a-d-e-b-c-f-g", "d-e-f-g-c d-a-b-c", "g-c-b-e g-f-e"),
+    ),
 )
 """The plans of each network have the same pairs."""
 
 
 class PlanStore:
-    """Plan files of one controller, in memory: they outlive its process."""
+    """Plan files of one controller, in memory: they outlive its process.
+
+    Attributes:
+        plan, pending, refused: contents of the files.
+        is_full: nothing can be written.
+        was_full: something could not be written.
+        was_replaced: somebody has replaced the plan since the pending one was written.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._names: dict[int, tuple[Plan, str]] = {}
+        self.is_full = False
+        self.was_full = False
+        self.was_replaced = False
         self.plan = plan
         self.pending: Plan | None = None
         self.refused: Plan | None = None
@@ -70,19 +92,35 @@ class PlanStore:
     def replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool) -> str | None:
         if self.name() not in names:
             return None
+        self._require_room()
         if keeps_old:
             self.refused = self.plan
         self.plan = plan
         return self.name()
 
     def put_pending(self, plan: Plan) -> None:
-        self.pending = plan
+        self._require_room()
+        self.pending, self.was_replaced = plan, False
+
+    def load_pending(self) -> Plan | None:
+        return self.pending
+
+    def is_pending_outdated(self) -> bool:
+        return self.was_replaced
 
     def drop_pending(self) -> None:
         self.pending = None
 
     def refuse_pending(self) -> None:
         self.refused, self.pending = self.pending, None
+
+    def replace_by_hand(self, plan: Plan) -> None:
+        self.plan, self.was_replaced = plan, True
+
+    def _require_room(self) -> None:
+        if self.is_full:
+            self.was_full = True
+            raise OSError(errno.ENOSPC, "No space left on device")
 
     def _name_of(self, plan: Plan) -> str:
         for other, name in self._names.values():
@@ -93,17 +131,13 @@ class PlanStore:
         return name
 
 
-@cache
-def _tables(signature: tuple[object, ...]) -> dict[str, SwitchTables]:
-    return build_tables(_PLANS.pop(signature), OPTIONS)
+_MADE: dict[tuple[object, ...], dict[str, SwitchTables]] = {}
 
 
-_PLANS: dict[tuple[object, ...], Plan] = {}
-
-
-def tables_of(plan: Plan) -> dict[str, SwitchTables]:
+def tables_of(plan: Plan, options: PipelineOptions) -> dict[str, SwitchTables]:
     """Return the tables of a plan, made once for all equal plans."""
     tunnels = ((tunnel.path_id, tunnel.nodes, tunnel.weight) for pair in plan.pairs for tunnel in pair.tunnels)
-    signature = (plan.topology.name, *tunnels)
-    _PLANS[signature] = plan
-    return _tables(signature)
+    signature = (OPTIONS.index(options), plan.topology.name, *tunnels)
+    if signature not in _MADE:
+        _MADE[signature] = build_tables(plan, options)
+    return _MADE[signature]

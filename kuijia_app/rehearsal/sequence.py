@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import traceback
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from kuijia_app.control.reconciliation import IndexedTables
+from kuijia_app.rehearsal.calm import require_calm
+from kuijia_app.rehearsal.effects import hit
 from kuijia_app.rehearsal.faults import Fault, faults_of
-from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
+from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
-from kuijia_app.tables.identifiers import path_id_of_liveness_group
-
-Key = TypeVar("Key", bound=Hashable)
+from kuijia_app.tables.options import Liveness
 
 
 @dataclass(frozen=True)
@@ -47,59 +45,17 @@ def shortest(finding: Finding, controllers: int = 1) -> Finding:
         if found is None:
             position += 1
         else:
-            faults, finding = left, found
+            faults, finding, position = left, found, 0
     return finding
 
 
 def _run(world: World, faults: Sequence[Fault]) -> None:
-    world.rest(quiet=1.0)
+    world.rest(quiet=1.0 if world.options.liveness is Liveness.CONTROLLER else 4.0)
     world.traffic.require_all(world.plans[0])
     for fault in faults:
         world.time.run_until(world.time.now + fault.gap)
-        world.hit(fault)
+        hit(world, fault)
     world.time.run_until(world.time.now + 1.0)
     world.end_faults()
     world.rest()
     require_calm(world)
-
-
-def require_calm(world: World) -> None:
-    """Check the promises for the time after faults; raises ViolationError."""
-    acting = [each for each in world.controllers if each.is_acting]
-    if len(acting) != 1:
-        raise ViolationError(f"{len(acting)} controllers act")
-    controller = acting[0]
-    down = {
-        frozenset((name, neighbour))
-        for name, switch in world.switches.items()
-        for port, live in switch.ports.items()
-        if not live and (neighbour := world.wiring.neighbour_at(name, port)) is not None
-    }
-    if controller.failed_edges != down:
-        raise ViolationError(f"the controller takes {set(controller.failed_edges)} for dead, but {down} are")
-    if not controller.is_settled:
-        raise ViolationError("an update never ends")
-    for name, switch in world.switches.items():
-        differs = _difference(switch, controller.in_force.of(name), controller.told_dead(name))
-        if differs:
-            raise ViolationError(f"{name} {differs}")
-    world.traffic.require_all(controller.in_force.plan)
-
-
-def _difference(switch: SimulatedSwitch, wanted: IndexedTables, dead: frozenset[int]) -> str:
-    groups = {
-        group_id: replace(group, buckets=()) if path_id_of_liveness_group(group_id) in dead else group
-        for group_id, group in wanted.group_of.items()
-    }
-    entries = _differences("entries", switch.flows, wanted.entry_of)
-    return "; ".join((*_differences("groups", switch.groups, groups), *entries))
-
-
-def _differences(kind: str, has: Mapping[Key, object], wanted: Mapping[Key, object]) -> Iterator[str]:
-    for words, which in (
-        ("lacks", [key for key in wanted if key not in has]),
-        ("has besides", [key for key in has if key not in wanted]),
-        ("has another of", [key for key in wanted if key in has and has[key] != wanted[key]]),
-    ):
-        if which:
-            yield f"{words} {kind} {', '.join(map(str, which))}"

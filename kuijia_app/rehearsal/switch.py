@@ -1,9 +1,14 @@
-"""A simulated switch: tables, bundles and roles of OpenFlow 1.3 as Open vSwitch has them."""
+"""A simulated switch: tables, bundles and roles of OpenFlow 1.3 as Open vSwitch has them, or a lazier switch.
+
+It takes a message in a wrong order for a violation, where a real switch refuses it or loses packets.
+"""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from random import Random
 from typing import Protocol
 
 from kuijia_app.control.reconciliation import (
@@ -25,9 +30,14 @@ NO_BUNDLES = "OFPET_BAD_REQUEST/OFPBRC_BAD_EXPERIMENTER"
 _NO_BUNDLE = "OFPET_EXPERIMENTER/ONFERR_ET_BAD_ID"
 _FAILED = "OFPET_EXPERIMENTER/ONFERR_ET_MSG_FAILED"
 FULL = "OFPET_GROUP_MOD_FAILED/OFPGMFC_OUT_OF_GROUPS"
+TABLE_FULL = "OFPET_FLOW_MOD_FAILED/OFPFMFC_TABLE_FULL"
+_WHIM = "OFPET_BAD_REQUEST/OFPBRC_EPERM"
 _EXISTS = "OFPET_GROUP_MOD_FAILED/OFPGMFC_GROUP_EXISTS"
 _UNKNOWN = "OFPET_GROUP_MOD_FAILED/OFPGMFC_UNKNOWN_GROUP"
 _NO_GROUP = "OFPET_BAD_ACTION/OFPBAC_BAD_OUT_GROUP"
+_IN_USE = "it is still in use"
+_WRONG = frozenset({_NO_BUNDLE, _EXISTS, _UNKNOWN, _NO_GROUP, _IN_USE})
+"""Problems of messages in a wrong order, unless others were refused before them."""
 
 
 class ViolationError(Exception):
@@ -47,33 +57,54 @@ class SimulatedSwitch:
     Attributes:
         changed: called with the switch's name after its tables have changed.
         ports: number to True for a live port.
+        missing: ports that have been deleted.
         has_bundles: it takes bundles (ONF EXT-230).
-        is_full: it refuses new groups.
+        lazy: chance by which it changes groups and entries, each kind in order, only when a barrier or another request
+            comes; None for a switch that does everything at once.
+        is_full, is_table_full: it refuses new groups, or new entries.
+        refuses_after: changes after which it refuses one, for no reason; None for never.
         generation: the greatest generation id that it has seen.
+        excused: connections that may have messages in a wrong order, as others were refused or undone before.
+        is_strange: a controller that is not modelled otherwise has left groups that refer to missing ones.
+        masters: owner of the connection that was master by each generation id.
     """
 
     name: str
     ports: dict[int, bool]
     changed: Callable[[str], None]
     has_bundles: bool = True
+    lazy: Random | None = None
     is_full: bool = False
+    is_table_full: bool = False
+    refuses_after: int | None = None
+    is_strange: bool = False
     generation: int | None = None
+    missing: set[int] = field(default_factory=set)
     groups: dict[int, Group] = field(default_factory=dict)
     flows: dict[FlowKey, FlowEntry] = field(default_factory=dict)
     roles: dict[Owner, Role] = field(default_factory=dict)
     masters: dict[int, str] = field(default_factory=dict)
-    _bundles: dict[tuple[int, int], list[Message]] = field(default_factory=dict)
+    excused: set[Owner] = field(default_factory=set)
+    _held: dict[Owner, list[Message]] = field(default_factory=dict)
+    _bundles: dict[tuple[Owner, int], list[Message]] = field(default_factory=dict)
 
     @property
     def tables(self) -> SwitchTables:
         return SwitchTables(tuple(self.groups.values()), tuple(self.flows.values()))
 
-    def restart(self) -> None:
-        """Lose everything but the ports."""
-        self.groups.clear()
-        self.flows.clear()
+    @property
+    def open_bundles(self) -> int:
+        return len(self._bundles)
+
+    def restart(self, *, keeps_tables: bool = False) -> None:
+        """Lose everything but the ports, and perhaps the tables."""
+        if not keeps_tables:
+            self.groups.clear()
+            self.flows.clear()
         self.roles.clear()
         self.masters.clear()
+        self.excused.clear()
+        self._held.clear()
         self._bundles.clear()
         self.generation = None
         self.changed(self.name)
@@ -82,12 +113,47 @@ class SimulatedSwitch:
         self.roles[owner] = Role.EQUAL
 
     def left(self, owner: Owner) -> None:
+        list(self._caught_up(owner))  # nobody is left to hear of refusals
         self.roles.pop(owner, None)
-        for name in [name for name in self._bundles if name[0] == id(owner)]:
+        self.excused.discard(owner)
+        for name in [name for name in self._bundles if name[0] is owner]:
             del self._bundles[name]
+
+    def displaced_by(self, other: str, generation: int) -> None:
+        """Be claimed by a controller that is not modelled otherwise."""
+        self.generation = generation
+        self.masters[generation] = other
+        self.roles = {owner: Role.SLAVE if role is Role.MASTER else role for owner, role in self.roles.items()}
+
+    def overwrite(self, changes: Iterable[Change]) -> None:
+        """Apply changes of a controller that is not modelled otherwise; those that know nothing of it are excused."""
+        self.excused.update(self.roles)
+        self.is_strange = True
+        for change in changes:
+            self._apply(change)
+        self.changed(self.name)
 
     def handle(self, owner: Owner, message: Message) -> Iterator[tuple[Kind, int, object] | Refusal]:
         """Do what a message says; yield the answers, as kind, transaction id and content."""
+        if message.kind is Kind.CHANGE and self.lazy is not None and self.roles[owner] is not Role.SLAVE:
+            self._held.setdefault(owner, []).append(message)
+            return
+        yield from self._caught_up(owner)
+        yield from self._handle_now(owner, message)
+
+    def _caught_up(self, owner: Owner) -> Iterator[Refusal]:
+        """Make the changes that it has put off: those of groups and those of entries, each in their order."""
+        held = self._held.pop(owner, [])
+        kinds = [deque(each for each in held if _is_of_group(each) is of_group) for of_group in (True, False)]
+        while any(kinds):
+            assert self.lazy is not None
+            kind = self.lazy.choice(kinds)
+            if kind:
+                for refusal in self._handle_now(owner, kind.popleft()):
+                    assert isinstance(refusal, Refusal)
+                    yield refusal
+
+    def _handle_now(self, owner: Owner, message: Message) -> Iterator[tuple[Kind, int, object] | Refusal]:
         match message.kind:
             case Kind.BARRIER:
                 yield Kind.BARRIER, message.xid, None
@@ -96,13 +162,14 @@ class SimulatedSwitch:
             case Kind.ASYNC:
                 pass  # reports of ports always come
             case Kind.PORTS | Kind.GROUPS | Kind.FLOWS:
+                self.excused.discard(owner)
                 yield message.kind, message.xid, self._described(message.kind)
             case _ if self.roles[owner] is Role.SLAVE:
                 yield Refusal(message.xid, IS_SLAVE)
             case Kind.CHANGE:
-                problem = self._problem(message.content)
+                problem = self._problem(owner, message.content)
                 if problem is not None:
-                    yield Refusal(message.xid, problem)
+                    yield self._refused(owner, message, problem)
                 else:
                     self._apply(message.content)
                     self.changed(self.name)
@@ -111,9 +178,16 @@ class SimulatedSwitch:
             case _:
                 yield from self._handle_bundle(owner, message)
 
+    def _refused(self, owner: Owner, message: Message, problem: str) -> Refusal:
+        """Refuse a message; raises ViolationError if its order is wrong."""
+        if problem in _WRONG and owner not in self.excused:
+            raise ViolationError(f"{self.name} gets a message in a wrong order: {message}: {problem}")
+        self.excused.add(owner)
+        return Refusal(message.xid, problem)
+
     def _described(self, kind: Kind) -> list[object]:
         if kind is Kind.PORTS:
-            return list(self.ports.items())
+            return [(port, live) for port, live in self.ports.items() if port not in self.missing]
         return list(self.groups.values()) if kind is Kind.GROUPS else list(self.flows.items())
 
     def _take_role(self, owner: Owner, message: Message) -> tuple[Kind, int, object] | Refusal:
@@ -136,45 +210,67 @@ class SimulatedSwitch:
             raise ViolationError(f"{self.name} has two masters with generation {generation:#x}")
 
     def _handle_bundle(self, owner: Owner, message: Message) -> Iterator[Refusal]:
-        name = id(owner), message.bundle_id
+        name = owner, message.bundle_id
         if message.kind is Kind.OPEN:
             self._bundles[name] = []
         elif name not in self._bundles:
-            yield Refusal(message.xid, _NO_BUNDLE)
+            yield self._refused(owner, message, _NO_BUNDLE)
         elif message.kind is Kind.ADD:
             self._bundles[name].append(message)
         elif message.kind is Kind.DISCARD:
             del self._bundles[name]
         else:
-            yield from self._commit(self._bundles.pop(name), message)
+            yield from self._commit(owner, self._bundles.pop(name), message)
 
-    def _commit(self, added: Iterable[Message], commit: Message) -> Iterator[Refusal]:
+    def _commit(self, owner: Owner, added: Iterable[Message], commit: Message) -> Iterator[Refusal]:
         """Apply all messages of a bundle, or none."""
         groups, flows = dict(self.groups), dict(self.flows)
         for each in added:
-            problem = self._problem(each.content)
+            problem = self._problem(owner, each.content)
             if problem is not None:
                 self.groups, self.flows = groups, flows
-                yield Refusal(each.xid, problem)
+                yield self._refused(owner, each, problem)
                 yield Refusal(commit.xid, _FAILED)
                 return
             self._apply(each.content)
         self.changed(self.name)
 
-    def _problem(self, change: Change) -> str | None:
+    def _problem(self, owner: Owner, change: Change) -> str | None:
+        if self.refuses_after is not None:
+            self.refuses_after -= 1
+            if self.refuses_after < 0:
+                self.refuses_after = None
+                return _WHIM
+        if isinstance(change, AddGroup | ModifyGroup):
+            return self._problem_of_group(change)
         match change:
-            case AddGroup(group):
-                if group.group_id in self.groups:
-                    return _EXISTS
-                return FULL if self.is_full else self._missing(group)
-            case ModifyGroup(group):
-                return self._missing(group) if group.group_id in self.groups else _UNKNOWN
             case PutFlow(entry) if not self.groups.keys() >= set(_groups_of((*entry.actions, *entry.written))):
                 return _NO_GROUP
+            case PutFlow(entry) if self.is_table_full and FlowKey.of(entry) not in self.flows:
+                return TABLE_FULL
+            case DeleteGroup(group_id) if not self.is_strange and owner not in self.excused and self._is_used(group_id):
+                return _IN_USE
         return None
+
+    def _problem_of_group(self, change: AddGroup | ModifyGroup) -> str | None:
+        is_new = isinstance(change, AddGroup)
+        if is_new == (change.group.group_id in self.groups):
+            return _EXISTS if is_new else _UNKNOWN
+        return FULL if is_new and self.is_full else self._missing(change.group)
+
+    def _is_used(self, group_id: int) -> bool:
+        entries = ((*entry.actions, *entry.written) for entry in self.flows.values())
+        return any(group_id in _groups_of(actions) for actions in entries) or any(
+            bucket.watch_group == group_id or group_id in _groups_of(bucket.actions)
+            for group in self.groups.values()
+            if group.group_id != group_id
+            for bucket in group.buckets
+        )
 
     def _missing(self, group: Group) -> str | None:
         used = {each for bucket in group.buckets for each in _groups_of(bucket.actions)}
+        if not self.is_strange:
+            used.update(bucket.watch_group for bucket in group.buckets if bucket.watch_group is not None)
         return None if self.groups.keys() >= used else _NO_GROUP
 
     def _apply(self, change: Change) -> None:
@@ -192,6 +288,10 @@ class SimulatedSwitch:
                 self.flows[FlowKey.of(entry)] = entry
             case DeleteFlow(key):
                 self.flows.pop(key, None)
+
+
+def _is_of_group(message: Message) -> bool:
+    return isinstance(message.content, AddGroup | ModifyGroup | DeleteGroup)
 
 
 def _groups_of(actions: Iterable[object]) -> list[int]:

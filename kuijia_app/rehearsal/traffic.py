@@ -1,21 +1,28 @@
-"""Promise to pairs that no fault touches: whatever else happens, their packets arrive."""
+"""Promise to pairs that no fault touches: whatever else happens, their packets arrive, also those on their way."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.proof.model.switch import ModelSwitch
-from kuijia_app.rehearsal.plans import OPTIONS
+from kuijia_app.proof.model.switch import Forwarding, ModelSwitch
 from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
+from kuijia_app.rehearsal.timeline import Timeline
+from kuijia_app.tables.identifiers import FIRST_BFD_PORT
+from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import GroupType
 from te_solver.plan import Plan
 
 Ends = tuple[str, str]
+Underway = tuple[str, Packet]
+"""The second switch of a packet's way, and the packet as it comes there."""
+
+_IN_FLIGHT = 1.0
+"""Seconds for which packets of an earlier plan may be on their way: queues hold them, and ingresses change late."""
 
 
 class Traffic:
@@ -25,13 +32,25 @@ class Traffic:
         affected: the ends of pairs that a fault has touched: they may lose packets until all is calm again.
     """
 
-    def __init__(self, plans: Iterable[Plan], switches: Mapping[str, SimulatedSwitch]) -> None:
+    def __init__(
+        self,
+        plans: Iterable[Plan],
+        options: PipelineOptions,
+        switches: Mapping[str, SimulatedSwitch],
+        is_session_up: Callable[[str, int], bool],
+        time: Timeline,
+    ) -> None:
         plans = tuple(plans)
-        self._wiring = OPTIONS.wired(plans[0].topology)
+        self._wiring = options.wired(plans[0].topology)
         self._switches = switches
+        self._is_session_up = is_session_up
+        self._time = time
         self._models: dict[str, ModelSwitch] = {}
+        self._done: dict[str, dict[Packet, Forwarding]] = {}
         self._crossing: dict[Ends, frozenset[str]] = {}
         self._links: dict[Ends, frozenset[tuple[str, int]]] = {}
+        self._current: dict[Ends, set[Underway]] = {}
+        self._in_flight: dict[Ends, dict[Underway, float]] = {}
         self.affected: set[Ends] = set()
         for plan in plans:
             for direction in directions(plan):
@@ -44,9 +63,13 @@ class Traffic:
     def changed(self, switch: str) -> None:
         """Take in that the tables of a switch have changed; check the pairs over it that no fault has touched."""
         self._models.pop(switch, None)
+        self._done.pop(switch, None)
         for ends, nodes in self._crossing.items():
             if switch in nodes and ends not in self.affected:
+                in_flight = self._in_flight.setdefault(ends, {})
+                in_flight.update(dict.fromkeys(self._current.get(ends, ()), self._time.now))
                 self.require(ends)
+                self._require_arrival(ends, in_flight)
 
     def switch_hit(self, switch: str) -> None:
         """Exempt the pairs over a switch that has lost its tables, or refuses some."""
@@ -54,7 +77,12 @@ class Traffic:
 
     def port_hit(self, switch: str, port: int) -> None:
         """Exempt the pairs over a port that goes down or comes up."""
+        self.ports_changed()
         self.affected.update(ends for ends, ports in self._links.items() if (switch, port) in ports)
+
+    def ports_changed(self) -> None:
+        """Take in that the liveness of a port, or of a session, has changed."""
+        self._done.clear()
 
     def all_hit(self) -> None:
         self.affected.update(self._crossing)
@@ -67,6 +95,7 @@ class Traffic:
             if any(self._is_up(route.nodes) for route in direction.routes)
         }
         self.affected = set(self._crossing) - alive
+        self._in_flight.clear()
         for ends in sorted(alive):
             self.require(ends)
 
@@ -75,41 +104,75 @@ class Traffic:
         ingress, egress = ends
         wiring = self._wiring
         entering = Packet(wiring.host_port(ingress), wiring.host_address(ingress), wiring.host_address(egress))
+        current = self._current[ends] = set()
         for slot in self._slots(ingress, entering):
-            where, packet = ingress, replace(entering, slot=slot)
-            for _ in wiring.topology.nodes:
-                done = self._model(where).process(packet)
-                if len(done.sent) != 1:
-                    words = done.problem or f"sends {len(done.sent)} packets"
-                    raise ViolationError(f"a packet from {ingress} to {egress} is lost: {where}: {words}")
-                ((port, packet),) = done.sent
-                neighbour = wiring.neighbour_at(where, port)
-                if neighbour is None:
-                    break
-                if not self._is_up((where, neighbour)):
-                    raise ViolationError(f"a packet from {ingress} to {egress} is sent into a dead link at {where}")
-                where, packet = neighbour, replace(packet, in_port=wiring.port(neighbour, where), queue=None)
-            if where != egress:
-                raise ViolationError(f"a packet from {ingress} to {egress} leaves at {where}")
+            underway = self._step(ends, ingress, replace(entering, slot=slot))
+            if underway is not None:
+                current.add(underway)
+                self._follow(ends, underway)
+            elif ingress != egress:
+                raise ViolationError(f"a packet from {ingress} to {egress} leaves at {ingress}")
+
+    def _require_arrival(self, ends: Ends, in_flight: dict[Underway, float]) -> None:
+        """Check that packets that were sent before the last changes still arrive."""
+        for underway, at in list(in_flight.items()):
+            if self._time.now - at > _IN_FLIGHT:
+                del in_flight[underway]
+            elif underway not in self._current[ends]:
+                self._follow(ends, underway)
+
+    def _follow(self, ends: Ends, underway: Underway) -> None:
+        found: Underway | None = underway
+        where = underway[0]
+        for _ in self._wiring.topology.nodes:
+            if found is None:
+                break
+            where = found[0]
+            found = self._step(ends, *found)
+        if found is not None or where != ends[1]:
+            raise ViolationError(f"a packet from {ends[0]} to {ends[1]} leaves at {where}")
+
+    def _step(self, ends: Ends, where: str, packet: Packet) -> Underway | None:
+        """Return the next switch and the packet as it comes there, None if it leaves the network."""
+        done = self._process(where, packet)
+        if len(done.sent) != 1:
+            words = done.problem or f"sends {len(done.sent)} packets"
+            raise ViolationError(f"a packet from {ends[0]} to {ends[1]} is lost: {where}: {words}")
+        ((port, sent),) = done.sent
+        neighbour = self._wiring.neighbour_at(where, port)
+        if neighbour is None:
+            return None
+        if not self._is_up((where, neighbour)):
+            raise ViolationError(f"a packet from {ends[0]} to {ends[1]} is sent into a dead link at {where}")
+        return neighbour, replace(sent, in_port=self._wiring.port(neighbour, where), queue=None)
 
     def _slots(self, ingress: str, packet: Packet) -> list[int]:
         """Return one slot for each different bucket of the pair's SELECT group."""
-        choices = self._model(ingress).process(packet).choices
+        choices = self._process(ingress, packet).choices
         if not choices:
             return [0]
         group = choices[0].group
         assert group.group_type is GroupType.SELECT
         return list({bucket: slot for slot, bucket in enumerate(group.buckets)}.values())
 
-    def _model(self, name: str) -> ModelSwitch:
-        if name not in self._models:
-            switch = self._switches[name]
-            self._models[name] = ModelSwitch(name, switch.tables, partial(self._is_live, switch))
-        return self._models[name]
+    def sent(self, where: str, packet: Packet) -> list[tuple[int, Packet]]:
+        """Return what a switch sends for a packet, with the ports."""
+        return self._process(where, packet).sent
 
-    @staticmethod
-    def _is_live(switch: SimulatedSwitch, port: int) -> bool:
-        return switch.ports.get(port, False)
+    def _process(self, where: str, packet: Packet) -> Forwarding:
+        """Return what a switch does with a packet, looked up once as long as nothing changes."""
+        done = self._done.setdefault(where, {})
+        found = done.get(packet)
+        if found is None:
+            model = self._models.get(where)
+            if model is None:
+                switch = self._switches[where]
+                model = self._models[where] = ModelSwitch(where, switch.tables, partial(self._is_live, switch))
+            found = done[packet] = model.process(packet)
+        return found
+
+    def _is_live(self, switch: SimulatedSwitch, port: int) -> bool:
+        return self._is_session_up(switch.name, port) if port >= FIRST_BFD_PORT else switch.ports.get(port, False)
 
     def _is_up(self, nodes: tuple[str, ...]) -> bool:
         """Return True if all links of a way are up at both ends."""

@@ -1,19 +1,19 @@
-"""Simulated switches, links and controllers together, and what faults do to them."""
+"""Simulated switches, links and controllers together: how they connect, and the end of all faults."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
 
 from kuijia_app.control.pair import Beat
+from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.control.rollout import Stages
 from kuijia_app.rehearsal.connections import Connection, Pipe
 from kuijia_app.rehearsal.controller import SimulatedController
-from kuijia_app.rehearsal.faults import Fault, FaultKind
 from kuijia_app.rehearsal.messages import Kind
 from kuijia_app.rehearsal.plans import NETWORKS, OPTIONS, PlanStore
+from kuijia_app.rehearsal.sessions import Sessions
 from kuijia_app.rehearsal.switch import SimulatedSwitch
 from kuijia_app.rehearsal.timeline import Timeline
 from kuijia_app.rehearsal.traffic import Traffic
@@ -28,41 +28,73 @@ _KEEPALIVE = 10.0
 """Seconds of silence after which either end gives a connection up."""
 
 _USUAL_DELAY = 0.002
-_SLOW_DELAY = 0.3
+
+_START = 1.0
+"""Least seconds from the end of a process to the start of the next."""
+
+_OPTION_WEIGHTS = (5, 1, 1, 2)
 
 Line = tuple[str, int]
 """A switch and the number of a controller."""
 
 
 class World:
-    """One network with its controllers, from the start to the end of a sequence."""
+    """One network with its controllers, from the start to the end of a sequence.
+
+    Attributes:
+        random: source of all chance.
+        time, plans, options, wiring, switches, traffic, sessions: its parts.
+        controllers: the latest process of each.
+        stores: plan files of each controller.
+        connections: those that the switch knows to be up.
+        delays: greatest seconds of messages on slow lines.
+        tampered: switches that a foreign controller has written into.
+        peer_cuts: ends of the times in which one controller does not hear another, by the numbers of both.
+    """
 
     def __init__(self, seed: int, controllers: int = 1) -> None:
-        self._random = Random(seed)
-        self.time = Timeline(self._random)
-        self.plans = NETWORKS[self._random.randrange(len(NETWORKS))]
-        self.wiring = OPTIONS.wired(self.plans[0].topology)
-        self._is_slow = self._random.random() < 0.5
-        has_bundles = self._random.random() < 0.7
+        self.random = Random(seed)
+        self.time = Timeline(self.random)
+        self.plans = NETWORKS[self.random.randrange(len(NETWORKS))]
+        (self.options,) = self.random.choices(OPTIONS, _OPTION_WEIGHTS)
+        self.wiring = self.options.wired(self.plans[0].topology)
+        self._is_slow = self.random.random() < 0.5
+        has_bundles = self.random.random() < 0.7
+        lazy = self.random if self.random.random() < 0.3 else None
         self.switches = {
-            name: SimulatedSwitch(name, dict.fromkeys(self.wiring.ports(name), True), self._tables_changed, has_bundles)
+            name: SimulatedSwitch(
+                name, dict.fromkeys(self.wiring.ports(name), True), self._tables_changed, has_bundles, lazy
+            )
             for name in self.wiring.topology.nodes
         }
-        self.traffic = Traffic(self.plans, self.switches)
+        self._give_generations()
+        self.traffic = Traffic(self.plans, self.options, self.switches, self._is_session_up, self.time)
         self.traffic.all_hit()
+        self.sessions = Sessions(self.time, self.wiring, self.switches, self.traffic)
         self.connections: dict[Line, Connection] = {}
+        self.delays: dict[Line, float] = {}
+        self.tampered: set[str] = set()
+        self.peer_cuts: dict[tuple[int, int], float] = {}
         self._cuts: dict[tuple[Line, str], int] = {}
-        self._delays: dict[Line, float] = {}
         self._frozen: dict[str, int] = {}
-        self._peer_cuts: dict[tuple[int, int], float] = {}
         self._acted: Stages | None = None
         self._actor = ""
-        self._stores = [PlanStore(self.plans[0]) for _ in range(controllers)]
+        self.stores = [PlanStore(self.plans[0]) for _ in range(controllers)]
         self._processes = 0
         self.controllers = [self._process(number) for number in range(controllers)]
         for name in self.switches:
             for number in range(controllers):
                 self._retry((name, number))
+
+    def _give_generations(self) -> None:
+        """Let switches remember masters of earlier days, perhaps just before the ids begin again at 0."""
+        if self.random.random() < 0.5:
+            first = self.random.choice((0, 1 << 48, (1 << 64) - (1 << 50), self.random.getrandbits(64)))
+            for switch in self.switches.values():
+                switch.generation = (first + self.random.getrandbits(50)) % UNDEFINED
+
+    def _is_session_up(self, switch: str, port: int) -> bool:
+        return (switch, port) in self.sessions.up
 
     @property
     def acting(self) -> SimulatedController:
@@ -70,10 +102,11 @@ class World:
         acting = [each for each in self.controllers if each.is_acting]
         return (acting or self.controllers)[0]
 
-    def rest(self, longest: float = 120.0, quiet: float = 8.0) -> None:
+    def rest(self, longest: float = 120.0, quiet: float = 6.0) -> None:
         """Let time pass until nothing has happened for a while; raises AssertionError if that never comes."""
         end, quiet_since, before = self.time.now + longest, self.time.now, self._activity()
         while self.time.now < end:
+            self._start_displaced()
             self.time.run_until(self.time.now + 0.5)
             after = self._activity()
             if after != before:
@@ -85,93 +118,79 @@ class World:
     def end_faults(self) -> None:
         """Undo all faults but failed links."""
         self._cuts.clear()
-        self._delays.clear()
+        self.delays.clear()
         self._frozen.clear()
-        self._peer_cuts.clear()
+        self.peer_cuts.clear()
+        self.sessions.end_faults()
+        for store in self.stores:
+            store.is_full = False
         for number, controller in enumerate(self.controllers):
             if not controller.is_alive:
                 self.controllers[number] = self._process(number)
             controller.freeze(is_frozen=False)
+        for name in sorted(self.tampered):
+            self.leave_alone(name)
         for line, connection in list(self.connections.items()):
-            self._set_delays(line, connection)
+            self.set_delays(line, connection)
             connection.up.pump()
             connection.down.pump()
         for switch in self.switches.values():
-            switch.is_full = False
+            switch.is_full = switch.is_table_full = False
+            switch.refuses_after = None
+            for port in sorted(switch.missing):
+                self.port_goes(switch.name, port, live=True, is_there=True)
+
+    def leave_alone(self, name: str) -> None:
+        """Let a foreign controller end; a switch that stays connected would not be read again."""
+        if name in self.tampered:
+            self.tampered.discard(name)
+            self.lose_all(name)
+
+    def lose_all(self, name: str) -> None:
+        """Lose all connections of a switch."""
+        for number in range(len(self.controllers)):
+            self.lose((name, number))
+
+    def _start_displaced(self) -> None:
+        """Start controllers again that stay quiet, as their manual says."""
+        for number, controller in enumerate(self.controllers):
+            if controller.is_displaced and controller.is_alive:
+                self.kill(number)
+                self._start(number)
 
     def _activity(self) -> object:
         written = sum(len(each.events) for each in self.controllers)
-        return written, self._changes, len(self.connections)
+        return written, self._changes, len(self.connections), self.sessions.changes
 
     _changes = 0
 
     def _tables_changed(self, name: str) -> None:
         self._changes += 1
         self.traffic.changed(name)
+        self.sessions.changed()
 
-    def hit(self, fault: Fault) -> None:
-        """Begin a fault, and schedule its end."""
-        self._effects()[fault.kind](fault)
-
-    def _effects(self) -> dict[FaultKind, Callable[[Fault], None]]:
-        return {
-            FaultKind.LINK: self._hit_link,
-            FaultKind.PORT: self._hit_port,
-            FaultKind.FLAP: self._flap,
-            FaultKind.RESTART: self._restart,
-            FaultKind.SWITCH_FREEZE: self._freeze_switch,
-            FaultKind.FULL: self._fill,
-            FaultKind.KILL: self._kill,
-            FaultKind.FREEZE: self._freeze,
-            FaultKind.LOSS: lambda fault: self._lose(self._line(fault)),
-            FaultKind.DELAY: self._slow_down,
-            FaultKind.CUT_UP: lambda fault: self._cut(fault, ("up",)),
-            FaultKind.CUT_DOWN: lambda fault: self._cut(fault, ("down",)),
-            FaultKind.CUT: lambda fault: self._cut(fault, ("up", "down")),
-            FaultKind.HANDOVER: lambda fault: self._controller(fault).hand_over(),
-            FaultKind.PEERS: self._cut_peers,
-            FaultKind.PLAN: self._replace_plan,
-            FaultKind.WITHDRAW: lambda fault: self._controller(fault).withdraw(),
-        }
-
-    def _hit_link(self, fault: Fault) -> None:
-        edges = sorted(self.wiring.topology.edges)
-        a, b = edges[fault.pick % len(edges)]
-        port = self.wiring.port(a, b)
-        live = not self.switches[a].ports[port]
-        self._port_goes(a, port, live=live)
-        self._port_goes(b, self.wiring.port(b, a), live=live)
-
-    def _hit_port(self, fault: Fault) -> None:
-        name, port = self._port(fault)
-        self._port_goes(name, port, live=not self.switches[name].ports[port])
-
-    def _flap(self, fault: Fault) -> None:
-        name, port = self._port(fault)
-        for turn in range(2 * (1 + fault.pick % 6)):
-            live = bool(turn % 2)
-            self.time.after(turn * fault.span / 40, partial(self._port_goes, name, port, live=live))
-
-    def _port_goes(self, name: str, port: int, *, live: bool) -> None:
-        if self.switches[name].ports[port] == live:
-            return
-        self.switches[name].ports[port] = live
+    def port_goes(self, name: str, port: int, *, live: bool, is_there: bool | None = None) -> None:
+        """Change a port, and perhaps delete it or bring it back; the switch reports that."""
+        switch = self.switches[name]
+        if is_there is None:
+            if port in switch.missing or switch.ports[port] == live:
+                return
+        else:
+            (switch.missing.discard if is_there else switch.missing.add)(port)
+        switch.ports[port] = live
         self.traffic.port_hit(name, port)
+        self.sessions.changed()
+        self.report(name, (port, live, is_there is not False))
+
+    def report(self, name: str, change: tuple[int, bool, bool]) -> None:
+        """Tell all controllers of a change of a port."""
         for (switch, _), connection in list(self.connections.items()):
             if switch == name:
-                connection.up.send((Kind.CHANGE, 0, (port, live)))
+                connection.up.send((Kind.CHANGE, 0, change))
 
-    def _restart(self, fault: Fault) -> None:
-        name = self._switch(fault)
-        self.traffic.switch_hit(name)
-        for number in range(len(self.controllers)):
-            self._lose((name, number))
-        self.switches[name].restart()
-
-    def _freeze_switch(self, fault: Fault) -> None:
-        name = self._switch(fault)
+    def freeze_switch(self, name: str, seconds: float) -> None:
         self._frozen[name] = self._frozen.get(name, 0) + 1
-        self.time.after(fault.span, partial(self._thaw_switch, name))
+        self.time.after(seconds, partial(self._thaw_switch, name))
 
     def _thaw_switch(self, name: str) -> None:
         if name in self._frozen:
@@ -180,47 +199,28 @@ class World:
                 del self._frozen[name]
         self._pump(name)
 
-    def _fill(self, fault: Fault) -> None:
-        switch = self.switches[self._switch(fault)]
-        switch.is_full = not switch.is_full
-        self.traffic.switch_hit(switch.name)
-
-    def _kill(self, fault: Fault) -> None:
-        number = fault.pick % len(self.controllers)
+    def kill(self, number: int) -> None:
+        """End a controller's process; its switches learn of it soon after."""
         controller = self.controllers[number]
-        if not controller.is_alive:
-            return
         controller.is_alive = False
         for line, connection in list(self.connections.items()):
             if line[1] == number and connection.owner == controller.name:
-                connection.down.lose(self._random.choice((0, 1, 3, 1000)))
-                self.time.after(self._random.uniform(0.0, 0.01), partial(self._end_at_switch, line, connection))
-        self.time.after(fault.span, partial(self._start_again, number))
+                connection.down.lose(self.random.choice((0, 1, 3, 1000)))
+                self.time.after(self.random.uniform(0.0, 0.01), partial(self._end_at_switch, line, connection))
 
-    def _start_again(self, number: int) -> None:
+    def start_again(self, number: int, seconds: float) -> None:
+        """Start a new process of a controller after some time."""
+        self.time.after(_START + seconds, partial(self._start, number))
+
+    def _start(self, number: int) -> None:
         if not self.controllers[number].is_alive:
             self.controllers[number] = self._process(number)
 
-    def _freeze(self, fault: Fault) -> None:
-        controller = self._controller(fault)
-        controller.freeze(is_frozen=True)
-        self.time.after(fault.span, partial(controller.freeze, is_frozen=False))
-
-    def _slow_down(self, fault: Fault) -> None:
-        line = self._line(fault)
-        self._delays[line] = _SLOW_DELAY
-        self.time.after(fault.span, partial(self._speed_up, line))
-        if line in self.connections:
-            self._set_delays(line, self.connections[line])
-
-    def _speed_up(self, line: Line) -> None:
-        self._delays.pop(line, None)
-
-    def _cut(self, fault: Fault, ways: tuple[str, ...]) -> None:
-        line = self._line(fault)
+    def cut(self, line: Line, ways: tuple[str, ...], seconds: float) -> None:
+        """Let one or both directions of a line carry nothing for some time."""
         for way in ways:
             self._cuts[line, way] = self._cuts.get((line, way), 0) + 1
-        self.time.after(fault.span, partial(self._mend, line, ways))
+        self.time.after(seconds, partial(self._mend, line, ways))
         connection = self.connections.get(line)
         if connection is not None:
             self.time.after(_KEEPALIVE, partial(self._keep_alive, line, connection))
@@ -239,11 +239,6 @@ class World:
             self._end_at_switch(line, connection)
             self._end_at_controller(line, connection)
 
-    def _cut_peers(self, fault: Fault) -> None:
-        """Cut one or both ways between the first two controllers."""
-        for way in ((0, 1), (1, 0))[: 1 + fault.other % 2] if fault.pick % 2 else ((1, 0),):
-            self._peer_cuts[way] = max(self._peer_cuts.get(way, 0.0), self.time.now + fault.span)
-
     def _tell_peers(self, number: int, beat: Beat, stages: Stages | None) -> None:
         if stages is not None:
             before = stages if self._acted is None or self._goes_on(number) else self._acted
@@ -251,50 +246,32 @@ class World:
                 self.traffic.all_hit()  # peers cut off from it had another plan: each switch changes on its own
             self._acted, self._actor = stages, self.controllers[number].name
         for other, controller in enumerate(self.controllers):
-            if other != number and self._peer_cuts.get((number, other), 0.0) <= self.time.now:
-                delay = self._random.uniform(0.0001, 0.01)
+            if other != number and self.peer_cuts.get((number, other), 0.0) <= self.time.now:
+                delay = self.random.uniform(0.0001, 0.01)
                 self.time.after(delay, partial(controller.hear, beat, stages))
 
     def _goes_on(self, number: int) -> bool:
         """Return True if the controller that acts has acted before."""
         return self._actor == self.controllers[number].name
 
-    def _replace_plan(self, fault: Fault) -> None:
-        number = fault.pick % len(self.controllers)
-        self._stores[number].plan = self.plans[fault.other % len(self.plans)]
-        controller = self.controllers[number]
-        if controller.is_alive:
-            controller.ask_for_plan()
-
-    def _switch(self, fault: Fault) -> str:
-        names = list(self.switches)
-        return names[fault.pick % len(names)]
-
-    def _port(self, fault: Fault) -> tuple[str, int]:
-        name = self._switch(fault)
-        ports = sorted(self.wiring.link_ports(name))
-        return name, ports[fault.other % len(ports)]
-
-    def _line(self, fault: Fault) -> Line:
-        return self._switch(fault), fault.other % len(self.controllers)
-
-    def _controller(self, fault: Fault) -> SimulatedController:
-        return self.controllers[fault.pick % len(self.controllers)]
-
     def _process(self, number: int) -> SimulatedController:
         self._processes += 1
-        store, name = self._stores[number], f"process {self._processes}"
-        if self._processes > len(self._stores) and store.plan != self.controllers[number].in_force.plan:
-            self.traffic.all_hit()  # a plan that was never rolled out: each switch changes on its own
-        is_paired = len(self._stores) > 1
-        instance = self._random.randrange(1 << 16)
-        controller = SimulatedController(name, self.time, store, instance, is_slow=self._is_slow, is_paired=is_paired)
+        store, name = self.stores[number], f"process {self._processes}"
+        if self._processes > len(self.stores):
+            followed = self.controllers[number].in_force.plan
+            if followed not in (store.plan, None if store.was_replaced else store.pending):
+                self.traffic.all_hit()  # somebody has replaced the file: each switch changes on its own
+        is_paired = len(self.stores) > 1
+        instance = self.random.randrange(1 << 16)
+        controller = SimulatedController(
+            name, self.time, store, self.options, instance, is_slow=self._is_slow, is_paired=is_paired
+        )
         controller.tell_peers = partial(self._tell_peers, number)
         controller.close = self._closed_by_controller  # type: ignore[method-assign]
         return controller
 
     def _retry(self, line: Line) -> None:
-        self.time.after(self._random.uniform(0.01, _RETRY), partial(self._try, line))
+        self.time.after(self.random.uniform(0.01, _RETRY), partial(self._try, line))
 
     def _try(self, line: Line) -> None:
         name, number = line
@@ -312,13 +289,13 @@ class World:
         connection.down = Pipe(
             self.time, partial(self._arrived_at_switch, line, connection), lambda: self._goes_down(line)
         )
-        self._set_delays(line, connection)
+        self.set_delays(line, connection)
         self.connections[line] = connection
         self.switches[name].joined(connection)
         connection.up.send(None)
 
-    def _set_delays(self, line: Line, connection: Connection) -> None:
-        connection.up.delay = connection.down.delay = self._delays.get(line, _USUAL_DELAY)
+    def set_delays(self, line: Line, connection: Connection) -> None:
+        connection.up.delay = connection.down.delay = self.delays.get(line, _USUAL_DELAY)
 
     def _goes_up(self, line: Line) -> bool:
         return not self._is_cut(line, "up") and not self.controllers[line[1]].is_frozen
@@ -355,7 +332,7 @@ class World:
         if before is not None:
             self._end_at_controller(line, before)
         controller.waiting[line[0]] = connection
-        self.time.after(self._random.uniform(0.0, _SILENCE), partial(self._end_at_controller, line, holder))
+        self.time.after(self.random.uniform(0.0, _SILENCE), partial(self._end_at_controller, line, holder))
 
     def _arrived_at_switch(self, line: Line, connection: Connection, message: Any) -> None:  # noqa: ANN401  # any message
         switch = self.switches[line[0]]
@@ -363,16 +340,16 @@ class World:
             for answer in switch.handle(connection, message):
                 connection.up.send(answer)
 
-    def _lose(self, line: Line) -> None:
+    def lose(self, line: Line) -> None:
         """Lose a connection with some of what is on its way; the ends learn of it at different times."""
         connection = self.connections.get(line)
         if connection is None:
             return
         for pipe in (connection.up, connection.down):
-            pipe.lose(self._random.choice((0, 1, 3, 10)))
+            pipe.lose(self.random.choice((0, 1, 3, 10)))
         self._end_at_switch(line, connection)
-        late = self._random.choice((0.001, 0.05, 1.0, _KEEPALIVE))
-        self.time.after(self._random.uniform(0.0, late), partial(self._end_at_controller, line, connection))
+        late = self.random.choice((0.001, 0.05, 1.0, _KEEPALIVE))
+        self.time.after(self.random.uniform(0.0, late), partial(self._end_at_controller, line, connection))
 
     def _end_at_switch(self, line: Line, connection: Connection) -> None:
         if connection.is_up_at_switch:

@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from kuijia_app.control.pair import Pair
 from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.controller import KuijiaController, Tick
@@ -202,6 +203,80 @@ def test_a_switch_without_the_ports_of_the_plan_is_told_of_and_left_alone(
         "has no port 3: the plan expects ports 1 to 4, to s2, s3, s4 and the site's host",
     )
     assert switch.changes() == []
+
+
+def test_a_switch_whose_missing_port_appears_is_programmed(application: KuijiaController, tmp_path: Path) -> None:
+    switch = FakeSwitch(application, S1)
+    del switch.ports[3]
+    switch.connect()
+    switch.answer()
+    switch.ports[3] = True
+    switch.port_goes(3, live=True)
+    switch.answer()
+    assert switch.changes() != []
+    assert [event["switch"] for event in events(tmp_path, event_log.SWITCH_READY)] == ["s1"]
+
+
+def test_a_switch_that_still_lacks_a_port_is_left_alone_when_another_changes(application: KuijiaController) -> None:
+    switch = FakeSwitch(application, S1)
+    del switch.ports[3]
+    switch.connect()
+    switch.answer()
+    switch.port_goes(2, live=False)
+    switch.answer()
+    assert switch.changes() == []
+
+
+def paired(application: KuijiaController) -> Pair:
+    pair = Pair(1, application._now())
+    application._join(pair)
+    return pair
+
+
+def roles_of(switch: FakeSwitch) -> list[int]:
+    asked = (message for message in switch.sent if isinstance(message, PARSER.OFPRoleRequest))
+    return [message.role for message in asked if message.role != ofproto.OFPCR_ROLE_NOCHANGE]
+
+
+def test_a_controller_that_stands_by_is_a_slave_once_the_switch_has_an_id(application: KuijiaController) -> None:
+    paired(application)
+    switch = connected(application, S1)
+    assert roles_of(switch) == []
+    switch.generation = first_generation(3, 9)
+    application._connections["s1"].poll_role()
+    switch.answer()
+    assert roles_of(switch) == [ofproto.OFPCR_ROLE_SLAVE]
+    application._connections["s1"].poll_role()
+    switch.answer()
+    assert roles_of(switch) == [ofproto.OFPCR_ROLE_SLAVE]
+
+
+def test_a_slave_claims_its_role_again_if_the_id_has_grown_meanwhile(application: KuijiaController) -> None:
+    paired(application)
+    switch = FakeSwitch(application, S1)
+    switch.generation = first_generation(3, 9)
+    switch.connect()
+    (claim,) = (each for each in switch.sent if getattr(each, "role", None) == ofproto.OFPCR_ROLE_SLAVE)
+    switch.refuse(claim, ofproto.OFPET_ROLE_REQUEST_FAILED, ofproto.OFPRRFC_STALE)
+    application._connections["s1"].poll_role()
+    switch.answer()
+    assert roles_of(switch).count(ofproto.OFPCR_ROLE_SLAVE) == 2
+
+
+def test_a_controller_that_takes_over_while_a_switch_tells_its_id_renews_its_claim_there(
+    application: KuijiaController,
+) -> None:
+    pair = paired(application)
+    switch = FakeSwitch(application, S1)
+    switch.connect()
+    connection = application._connections["s1"]
+    connection.ask_for_role()
+    pair.is_acting = True
+    application._take_over()
+    switch.answer()
+    claims = roles_of(switch).count(ofproto.OFPCR_ROLE_MASTER)
+    connection.claim_again(application._claims.renewed())
+    assert roles_of(switch).count(ofproto.OFPCR_ROLE_MASTER) == claims + 1
 
 
 def test_a_switch_that_comes_again_and_again_without_its_ports_is_told_of_ever_less_often(

@@ -117,6 +117,57 @@ def test_until_an_update_is_live_the_file_holds_the_plan_in_force_and_then_the_n
     assert not beside(path, "refused").exists()
 
 
+def interrupted(path: Path) -> PlanSource:
+    """Return the plan file of a controller that was killed in the middle of an update and starts again."""
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    source.begun(asked(source, rollout).version(), OLD)
+    return PlanSource(path, build_tables)
+
+
+def test_an_update_that_a_process_has_left_unfinished_is_resumed_by_the_next(path: Path) -> None:
+    source = interrupted(path)
+    rollout = Rollout(source.first())
+    version = source.unfinished(rollout)
+    assert version is not None
+    assert (rollout.in_force.plan, version.plan) == (OLD, load_plan(beside(path, "pending")))
+    source.live(version)
+    assert load_plan(path) == version.plan
+    assert not beside(path, "pending").exists()
+
+
+def test_an_unfinished_update_is_given_up_if_the_plan_file_has_been_replaced_since(path: Path) -> None:
+    source = interrupted(path)
+    os.utime(path, ns=(0, beside(path, "pending").stat().st_mtime_ns + 1))
+    assert source.unfinished(Rollout(source.first())) is None
+    assert beside(path, "refused").exists()
+    assert not beside(path, "pending").exists()
+
+
+def test_an_unfinished_update_whose_plan_cannot_be_used_is_not_resumed(path: Path) -> None:
+    source = interrupted(path)
+    beside(path, "pending").write_text("{}")
+    assert source.unfinished(Rollout(source.first())) is None
+    assert "not resumed" in source.problems[0]
+
+
+def test_an_update_that_was_in_force_is_not_resumed(path: Path) -> None:
+    source = interrupted(path)
+    path.write_text(beside(path, "pending").read_text())
+    assert source.unfinished(Rollout(source.first())) is None
+    assert not beside(path, "pending").exists()
+
+
+def test_a_plan_adopted_from_a_peer_ends_an_update_of_our_own(path: Path) -> None:
+    source = interrupted(path)
+    rollout = Rollout(source.first())
+    assert source.unfinished(rollout) is not None
+    source.adopted(rollout.in_force)
+    assert load_plan(path) == OLD
+    assert not beside(path, "pending").exists()
+
+
 def test_a_plan_that_comes_before_the_one_read_has_begun_is_not_overwritten(path: Path) -> None:
     source = PlanSource(path, build_tables)
     rollout = Rollout(source.first())

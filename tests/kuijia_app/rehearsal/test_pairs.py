@@ -6,8 +6,9 @@ import pytest
 
 from kuijia_app.control.roles import Claims
 from kuijia_app.framework import event_log
+from kuijia_app.rehearsal.calm import require_calm
+from kuijia_app.rehearsal.effects import hit
 from kuijia_app.rehearsal.faults import Fault, FaultKind
-from kuijia_app.rehearsal.sequence import require_calm
 from kuijia_app.rehearsal.world import World
 
 DOWNTIME = 100.0
@@ -28,7 +29,7 @@ def number_of_acting(world: World) -> int:
 def kill_acting(world: World, wait: float) -> None:
     """Kill the controller that acts; return when the other acts, within a time."""
     number = number_of_acting(world)
-    world.hit(Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    hit(world, Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
     world.time.run_until(world.time.now + wait)
     assert world.controllers[1 - number].is_acting
 
@@ -36,7 +37,7 @@ def kill_acting(world: World, wait: float) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_next_controller_goes_on_with_a_plan_that_replaced_the_first(seed: int) -> None:
     world = resting(seed)
-    world.hit(Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
     world.rest()
     replaced = world.acting.in_force.plan
     assert replaced != world.plans[0]
@@ -50,7 +51,7 @@ def test_the_next_controller_goes_on_with_a_plan_that_replaced_the_first(seed: i
 @pytest.mark.parametrize("after", [0.1, 0.4, 0.7, 1.0, 2.0, 3.0])
 def test_an_update_that_is_under_way_ends_without_a_loss(after: float) -> None:
     world = resting(3)
-    world.hit(Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
     world.time.run_until(world.time.now + after)
     kill_acting(world, wait=1.5)
     world.rest()
@@ -59,11 +60,11 @@ def test_an_update_that_is_under_way_ends_without_a_loss(after: float) -> None:
 
 def test_the_next_controller_knows_the_links_that_failed_before_and_during_the_takeover() -> None:
     world = resting(4)
-    world.hit(Fault(FaultKind.LINK, 0.0, 0, 0, 0.0))
+    hit(world, Fault(FaultKind.LINK, 0.0, 0, 0, 0.0))
     world.time.run_until(world.time.now + 1.0)
     number = number_of_acting(world)
-    world.hit(Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
-    world.hit(Fault(FaultKind.LINK, 0.0, 2, 0, 0.0))
+    hit(world, Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    hit(world, Fault(FaultKind.LINK, 0.0, 2, 0, 0.0))
     world.time.run_until(world.time.now + 2.0)
     assert len(world.controllers[1 - number].failed_edges) == 2
     world.end_faults()
@@ -75,7 +76,7 @@ def test_a_controller_hands_over_within_a_beat() -> None:
     world = resting(5)
     number = number_of_acting(world)
     world.time.run_until(world.time.now + 2.0)
-    world.hit(Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    hit(world, Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
     world.time.run_until(world.time.now + 0.5)
     assert [each.is_acting for each in world.controllers] == [number == 1, number == 0]
 
@@ -91,7 +92,7 @@ def test_a_handover_is_answered_when_the_other_acts_or_with_the_reason_why_not()
     acting.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.5)
     assert (answers[1:], standing.is_acting) == ([None], True)
-    world.hit(Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    hit(world, Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
     world.time.run_until(world.time.now + 2.0)
     standing.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.2)
@@ -117,7 +118,7 @@ def test_a_handover_that_nobody_takes_is_given_up() -> None:
     world = resting(5)
     number = number_of_acting(world)
     acting = world.controllers[number]
-    world.hit(Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
+    hit(world, Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
     answers: list[str | None] = []
     acting.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 3.0)
@@ -139,7 +140,7 @@ def test_a_controller_without_peers_says_so() -> None:
 def test_a_hundred_handovers_in_a_row_lose_nothing() -> None:
     world = resting(6)
     for _ in range(100):
-        world.hit(Fault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
+        hit(world, Fault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
         world.time.run_until(world.time.now + 1.0)
     require_calm(world)
     assert not world.traffic.affected
@@ -148,7 +149,7 @@ def test_a_hundred_handovers_in_a_row_lose_nothing() -> None:
 def test_controllers_that_do_not_hear_each_other_do_not_take_turns() -> None:
     world = resting(7)
     number = number_of_acting(world)
-    world.hit(Fault(FaultKind.PEERS, 0.0, 1, 1, 20.0))
+    hit(world, Fault(FaultKind.PEERS, 0.0, 1, 1, 20.0))
     for _ in range(40):
         world.time.run_until(world.time.now + 0.5)
         assert [each.is_acting for each in world.controllers] == [number == 0, number == 1]

@@ -1,0 +1,89 @@
+"""Promises for the time after all faults: tables, roles, files and knowledge of failures are right again."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TypeVar
+
+from kuijia_app.control.reconciliation import IndexedTables
+from kuijia_app.rehearsal.controller import SimulatedController
+from kuijia_app.rehearsal.messages import Role
+from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
+from kuijia_app.rehearsal.world import World
+from kuijia_app.tables.identifiers import path_id_of_liveness_group
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def require_calm(world: World) -> None:
+    """Check the promises for the time after faults; raises ViolationError."""
+    acting = [each for each in world.controllers if each.is_acting]
+    if len(acting) != 1:
+        raise ViolationError(f"{len(acting)} controllers act")
+    controller = acting[0]
+    down = {
+        frozenset((name, neighbour))
+        for name, switch in world.switches.items()
+        for port, live in switch.ports.items()
+        if not live and (neighbour := world.wiring.neighbour_at(name, port)) is not None
+    }
+    alive = [each for each in world.controllers if each.is_alive]
+    for each in alive:
+        if each.failed_edges != down:
+            raise ViolationError(f"{each.name} takes {set(each.failed_edges)} for dead, but {down} are")
+    if not controller.is_settled:
+        raise ViolationError("an update never ends")
+    for name, switch in world.switches.items():
+        differs = _difference(switch, controller.in_force.of(name), controller.told_dead(name))
+        if differs:
+            raise ViolationError(f"{name} {differs}")
+        _require_roles(switch, controller)
+    _require_same_plan(alive, controller)
+    world.traffic.require_all(controller.in_force.plan)
+
+
+def _require_roles(switch: SimulatedSwitch, controller: SimulatedController) -> None:
+    """Check that the switch obeys the controller, by its latest id but for renewals on their way."""
+    masters = [owner.owner for owner, role in switch.roles.items() if role is Role.MASTER]
+    if masters != [controller.name]:
+        raise ViolationError(f"{switch.name} has the masters {masters}, {controller.name} acts")
+    if any(role is Role.EQUAL for role in switch.roles.values()):
+        raise ViolationError(f"a controller that stands by is no slave of {switch.name}")
+    behind = controller.generation - (switch.generation or 0)
+    if not 0 <= behind <= 1:
+        raise ViolationError(f"{switch.name} has the generation id {switch.generation}, not {controller.generation}")
+    if switch.open_bundles:
+        raise ViolationError(f"{switch.name} has {switch.open_bundles} bundles that nobody will commit")
+
+
+def _require_same_plan(alive: Iterable[SimulatedController], controller: SimulatedController) -> None:
+    """Check that peers know the plan in force, and that files hold it unless a disk was full."""
+    for each in alive:
+        if each.in_force.plan != controller.in_force.plan:
+            raise ViolationError(f"{each.name} and {controller.name} know different plans")
+        if each.files.was_full:
+            continue
+        if not each.files.holds(each.in_force.plan):
+            raise ViolationError(f"the file of {each.name} does not hold the plan in force")
+        if each.files.pending is not None:
+            raise ViolationError(f"{each.name} has a pending plan, but no update is under way")
+
+
+def _difference(switch: SimulatedSwitch, wanted: IndexedTables, dead: frozenset[int]) -> str:
+    groups = {
+        group_id: replace(group, buckets=()) if path_id_of_liveness_group(group_id) in dead else group
+        for group_id, group in wanted.group_of.items()
+    }
+    entries = _differences("entries", switch.flows, wanted.entry_of)
+    return "; ".join((*_differences("groups", switch.groups, groups), *entries))
+
+
+def _differences(kind: str, has: Mapping[Key, object], wanted: Mapping[Key, object]) -> Iterator[str]:
+    for words, which in (
+        ("lacks", [key for key in wanted if key not in has]),
+        ("has besides", [key for key in has if key not in wanted]),
+        ("has another of", [key for key in wanted if key in has and has[key] != wanted[key]]),
+    ):
+        if which:
+            yield f"{words} {kind} {', '.join(map(str, which))}"

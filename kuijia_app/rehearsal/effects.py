@@ -1,0 +1,237 @@
+"""Effects of each kind of fault on the world."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+from kuijia_app.control.reconciliation import AddGroup, Change, DeleteGroup, ModifyGroup, PutFlow
+from kuijia_app.control.roles import first_generation, term_of
+from kuijia_app.rehearsal.controller import SimulatedController
+from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.switch import SimulatedSwitch
+from kuijia_app.rehearsal.world import Line, World
+from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
+from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
+
+_SLOW_DELAYS = (0.05, 0.3, 2.0)
+_STRAY_GROUP = 0x0BAD
+_FOREIGN = "a foreign controller"
+
+
+def hit(world: World, fault: Fault) -> None:
+    """Begin a fault, and schedule its end."""
+    _EFFECTS[fault.kind](world, fault)
+
+
+def _hit_link(world: World, fault: Fault) -> None:
+    edges = sorted(world.wiring.topology.edges)
+    a, b = edges[fault.pick % len(edges)]
+    port = world.wiring.port(a, b)
+    live = not world.switches[a].ports[port]
+    world.port_goes(a, port, live=live)
+    world.port_goes(b, world.wiring.port(b, a), live=live)
+
+
+def _hit_port(world: World, fault: Fault) -> None:
+    name, port = _port(world, fault)
+    world.port_goes(name, port, live=not world.switches[name].ports[port])
+
+
+def _flap(world: World, fault: Fault) -> None:
+    _toggle(world, fault, *_port(world, fault))
+
+
+def _storm(world: World, fault: Fault) -> None:
+    name = _switch(world, fault)
+    for port in world.wiring.link_ports(name):
+        _toggle(world, fault, name, port)
+
+
+def _toggle(world: World, fault: Fault, name: str, port: int) -> None:
+    for turn in range(2 * (1 + fault.pick % 6)):
+        live = bool(turn % 2)
+        world.time.after(turn * fault.span / 40, partial(world.port_goes, name, port, live=live))
+
+
+def _delete_port(world: World, fault: Fault) -> None:
+    name, port = _port(world, fault)
+    is_there = port in world.switches[name].missing
+    world.port_goes(name, port, live=is_there, is_there=is_there)
+
+
+def _hit_session(world: World, fault: Fault) -> None:
+    ends = sorted(world.sessions.up)
+    if ends:
+        name, port = ends[fault.pick % len(ends)]
+        world.traffic.switch_hit(name)
+        world.sessions.force_down((name, port), fault.span)
+        world.report(name, (port, False, True))
+
+
+def _restart(world: World, fault: Fault, *, keeps_tables: bool = False) -> None:
+    name = _switch(world, fault)
+    if not keeps_tables:
+        world.traffic.switch_hit(name)
+    world.lose_all(name)
+    world.switches[name].restart(keeps_tables=keeps_tables)
+
+
+def _fill(world: World, fault: Fault) -> None:
+    switch = world.switches[_switch(world, fault)]
+    switch.is_full = not switch.is_full
+    world.traffic.switch_hit(switch.name)
+
+
+def _fill_table(world: World, fault: Fault) -> None:
+    switch = world.switches[_switch(world, fault)]
+    switch.is_table_full = not switch.is_table_full
+    world.traffic.switch_hit(switch.name)
+
+
+def _have_a_whim(world: World, fault: Fault) -> None:
+    switch = world.switches[_switch(world, fault)]
+    switch.refuses_after = fault.other % 12
+    world.traffic.switch_hit(switch.name)
+
+
+def _kill(world: World, fault: Fault) -> None:
+    number = fault.pick % len(world.controllers)
+    if world.controllers[number].is_alive:
+        world.kill(number)
+        world.start_again(number, fault.span)
+
+
+def _freeze(world: World, fault: Fault) -> None:
+    controller = _controller(world, fault)
+    controller.freeze(is_frozen=True)
+    world.time.after(fault.span, partial(controller.freeze, is_frozen=False))
+
+
+def _slow_down(world: World, fault: Fault) -> None:
+    line = _line(world, fault)
+    world.delays[line] = _SLOW_DELAYS[fault.pick % len(_SLOW_DELAYS)]
+    world.time.after(fault.span, partial(_speed_up, world, line))
+    if line in world.connections:
+        world.set_delays(line, world.connections[line])
+
+
+def _speed_up(world: World, line: Line) -> None:
+    world.delays.pop(line, None)
+    if line in world.connections:
+        world.set_delays(line, world.connections[line])
+
+
+def _write_as_another(world: World, fault: Fault) -> None:
+    """Let a controller that no role keeps from it write; our own learn of it when the switch connects again."""
+    name = _switch(world, fault)
+    world.traffic.switch_hit(name)
+    world.switches[name].overwrite(_strange_changes(world.switches[name], fault))
+    world.tampered.add(name)
+    world.time.after(fault.span, partial(world.leave_alone, name))
+
+
+def _usurp(world: World, fault: Fault) -> None:
+    name = _switch(world, fault)
+    switch = world.switches[name]
+    world.traffic.switch_hit(name)
+    term = term_of(switch.generation or 0) + 1 + fault.other % 3
+    switch.displaced_by(_FOREIGN, first_generation(term, world.random.getrandbits(16)))
+    switch.overwrite(_strange_changes(switch, fault))
+    world.tampered.add(name)
+    world.time.after(fault.span, partial(world.leave_alone, name))
+
+
+def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:
+    """Return changes to what is there: one group less, one changed, one more; the same with entries."""
+    changes: list[Change] = [
+        AddGroup(Group(_STRAY_GROUP + fault.pick, GroupType.SELECT, ())),
+        PutFlow(FlowEntry(TUNNEL_PRIORITY, Match(in_port=LAST_PORT - fault.pick), (Output(1),))),
+    ]
+    groups, entries = sorted(switch.groups), list(switch.flows.values())
+    if groups:
+        group = switch.groups[groups[fault.other % len(groups)]]
+        changes += [ModifyGroup(Group(group.group_id, group.group_type, ()))]
+        changes += [DeleteGroup(groups[fault.pick % len(groups)])]
+    if entries:
+        entry = entries[fault.other % len(entries)]
+        changes += [PutFlow(replace(entry, actions=(), written=()))]
+    return changes
+
+
+def _cut_peers(world: World, fault: Fault) -> None:
+    """Cut one or both ways between two controllers."""
+    count = len(world.controllers)
+    one = fault.pick // 2 % count
+    other = (one + 1) % count
+    ways = ((one, other), (other, one))
+    for way in ways[: 1 + fault.other % 2] if fault.pick % 2 else ways[1:]:
+        world.peer_cuts[way] = max(world.peer_cuts.get(way, 0.0), world.time.now + fault.span)
+
+
+def _replace_plan(world: World, fault: Fault) -> None:
+    number = fault.pick % len(world.controllers)
+    world.stores[number].replace_by_hand(world.plans[fault.other % len(world.plans)])
+    controller = world.controllers[number]
+    if controller.is_alive:
+        controller.ask_for_plan()
+
+
+def _fill_disk(world: World, fault: Fault) -> None:
+    store = world.stores[fault.pick % len(world.stores)]
+    store.is_full = True
+    world.time.after(fault.span, partial(setattr, store, "is_full", False))
+
+
+def _switch(world: World, fault: Fault) -> str:
+    names = list(world.switches)
+    return names[fault.pick % len(names)]
+
+
+def _port(world: World, fault: Fault) -> tuple[str, int]:
+    name = _switch(world, fault)
+    ports = sorted(world.wiring.link_ports(name))
+    return name, ports[fault.other % len(ports)]
+
+
+def _line(world: World, fault: Fault) -> Line:
+    return _switch(world, fault), fault.other % len(world.controllers)
+
+
+def _controller(world: World, fault: Fault) -> SimulatedController:
+    return world.controllers[fault.pick % len(world.controllers)]
+
+
+def _cut(*ways: str) -> Callable[[World, Fault], None]:
+    return lambda world, fault: world.cut(_line(world, fault), ways, fault.span)
+
+
+_EFFECTS: dict[FaultKind, Callable[[World, Fault], None]] = {
+    FaultKind.LINK: _hit_link,
+    FaultKind.PORT: _hit_port,
+    FaultKind.FLAP: _flap,
+    FaultKind.STORM: _storm,
+    FaultKind.PORT_GONE: _delete_port,
+    FaultKind.SESSION: _hit_session,
+    FaultKind.RESTART: _restart,
+    FaultKind.WARM_RESTART: partial(_restart, keeps_tables=True),
+    FaultKind.SWITCH_FREEZE: lambda world, fault: world.freeze_switch(_switch(world, fault), fault.span),
+    FaultKind.FULL: _fill,
+    FaultKind.TABLE_FULL: _fill_table,
+    FaultKind.WHIM: _have_a_whim,
+    FaultKind.KILL: _kill,
+    FaultKind.FREEZE: _freeze,
+    FaultKind.LOSS: lambda world, fault: world.lose(_line(world, fault)),
+    FaultKind.DELAY: _slow_down,
+    FaultKind.CUT_UP: _cut("up"),
+    FaultKind.CUT_DOWN: _cut("down"),
+    FaultKind.CUT: _cut("up", "down"),
+    FaultKind.PEERS: _cut_peers,
+    FaultKind.FOREIGN: _write_as_another,
+    FaultKind.USURPER: _usurp,
+    FaultKind.HANDOVER: lambda world, fault: _controller(world, fault).hand_over(),
+    FaultKind.PLAN: _replace_plan,
+    FaultKind.WITHDRAW: lambda world, fault: _controller(world, fault).withdraw(),
+    FaultKind.DISK: _fill_disk,
+}

@@ -1,0 +1,115 @@
+"""The rehearsal notices what it promises to notice: planted defects, and each thing that is not right after faults."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kuijia_app.control.reconciliation import AddGroup
+from kuijia_app.rehearsal.calm import require_calm
+from kuijia_app.rehearsal.effects import hit
+from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.messages import Kind, Message, Role
+from kuijia_app.rehearsal.sequence import run_sequence
+from kuijia_app.rehearsal.switch import ViolationError
+from kuijia_app.rehearsal.world import World
+from kuijia_app.tables.options import Liveness
+from kuijia_app.tables.rules import Group, GroupType
+from tests.kuijia_app.rehearsal.planted import PLANTED, Planted
+
+SOON = 25
+"""Sequences within which the defects tried here are found."""
+
+QUICKLY_FOUND = (
+    "stale groups are never deleted",
+    "generation ids ignore those that switches report",
+    "an update that is given up is not taken back",
+    "dead tunnels are not told to an ingress that comes back",
+    "a link is up while one end is",
+)
+
+
+def world_at_rest(seed: int, liveness: Liveness = Liveness.CONTROLLER) -> World:
+    """Return the first world from a seed on with this kind of liveness, at rest."""
+    world = World(seed)
+    while world.options.liveness is not liveness:
+        seed += 1
+        world = World(seed)
+    world.rest(quiet=4.0)
+    require_calm(world)
+    return world
+
+
+@pytest.mark.parametrize(
+    "planted", [each for each in PLANTED if each.name in QUICKLY_FOUND], ids=lambda each: each.name
+)
+def test_a_planted_defect_is_found(planted: Planted) -> None:
+    assert planted.found_by(SOON) is not None
+
+
+def leave_a_group(world: World) -> None:
+    world.switches["a"].overwrite([AddGroup(Group(7, GroupType.SELECT, ()))])
+
+
+def lose_a_master(world: World) -> None:
+    world.switches["a"].roles = dict.fromkeys(world.switches["a"].roles, Role.SLAVE)
+
+
+def open_a_bundle(world: World) -> None:
+    switch = world.switches["a"]
+    switch.has_bundles = True
+    list(switch.handle(next(iter(switch.roles)), Message(Kind.OPEN, bundle_id=9)))
+
+
+def forget_a_generation(world: World) -> None:
+    world.switches["a"].generation = 1
+
+
+def leave_a_pending_plan(world: World) -> None:
+    world.stores[0].put_pending(world.plans[1])
+
+
+def replace_the_file(world: World) -> None:
+    world.stores[0].replace_by_hand(world.plans[1])
+
+
+def fail_a_port_silently(world: World) -> None:
+    world.switches["a"].ports[1] = False
+
+
+@pytest.mark.parametrize(
+    ("spoil", "words"),
+    [
+        (leave_a_group, "a has besides groups 7"),
+        (lose_a_master, "a has the masters"),
+        (open_a_bundle, "a has 1 bundles"),
+        (forget_a_generation, "a has the generation id 1"),
+        (leave_a_pending_plan, "has a pending plan"),
+        (replace_the_file, "does not hold the plan in force"),
+        (fail_a_port_silently, "for dead"),
+    ],
+)
+def test_what_is_not_right_after_faults_is_a_violation(spoil: Callable[[World], None], words: str) -> None:
+    world = world_at_rest(3)
+    spoil(world)
+    with pytest.raises(ViolationError, match=words):
+        require_calm(world)
+
+
+def test_a_session_goes_down_with_its_path_and_comes_up_again() -> None:
+    world = world_at_rest(1, Liveness.BFD)
+    up = set(world.sessions.up)
+    for _ in range(2):
+        hit(world, Fault(FaultKind.LINK, 0.0, 0, 0, 0.0))
+        world.time.run_until(world.time.now + 0.2)
+        assert world.sessions.up < up
+    world.time.run_until(world.time.now + 4.0)
+    assert world.sessions.up == up
+
+
+def test_a_switch_that_restarts_without_a_port_is_programmed_once_the_port_is_back() -> None:
+    gone = Fault(FaultKind.PORT_GONE, 0.1, 0, 0, 0.0)
+    assert (
+        run_sequence(4, [gone, Fault(FaultKind.RESTART, 0.1, 0, 0, 0.0), Fault(FaultKind.PLAN, 2.0, 0, 1, 0.0)]) is None
+    )
