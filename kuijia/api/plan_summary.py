@@ -8,7 +8,7 @@ from itertools import islice
 from kuijia_base.quantities import duration, rate, rate_of
 from te_solver.exposure import Exposure
 from te_solver.formats.notes import counted
-from te_solver.plan import PairPlan, Plan
+from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.programs.registry import MAX_MIN, MIN_MAX_UTILISATION
 from te_solver.tunnels import TunnelFinder
 
@@ -74,11 +74,17 @@ def _share(pairs: Sequence[PairPlan]) -> str:
     return f"{rate_of(allocated, demand)}{share}"
 
 
+def path_of(tunnel: Tunnel) -> str:
+    """Return the nodes of a path, with commas between them if a name has spaces."""
+    separator = ", " if any(" " in node for node in tunnel.nodes) else " "
+    return separator.join(tunnel.nodes)
+
+
 def _pair_lines(pair: PairPlan) -> Lines:
     priority = f", priority {pair.priority}" if pair.priority else ""
     return [
         f"  {pair.source} -> {pair.target}{priority}: {rate_of(pair.allocated, pair.demand)}",
-        *(f"    {tunnel.weight:6.1%} {rate(tunnel.rate):>12}  {' '.join(tunnel.nodes)}" for tunnel in pair.tunnels),
+        *(f"    {tunnel.weight:6.1%} {rate(tunnel.rate):>12}  {path_of(tunnel)}" for tunnel in pair.tunnels),
     ]
 
 

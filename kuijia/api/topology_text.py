@@ -73,7 +73,7 @@ def _path_lines(summary: TopologySummary) -> list[str]:
     return [
         f"edge-disjoint paths ({kind} of nodes{sampled})",
         *(
-            f"  {number:>3}  {pairs:>9}  {pairs / every:6.1%}"
+            f"  {number:>3}  {pairs:>9,}  {pairs / every:6.1%}"
             for number, pairs in sorted(paths.pairs.items(), reverse=True)
         ),
     ]
