@@ -23,7 +23,10 @@ _LARGEST_NODE = 100_000
 def file_of_folder(path: Path, name: str) -> Path:
     """Return the file of this name in a folder of TEAVAR; any other path as it is."""
     inside = path / name
-    return inside if inside.is_file() else path
+    try:
+        return inside if inside.is_file() else path
+    except OSError:  # too long a name, which whoever reads the path reports
+        return path
 
 
 def read_teavar_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
