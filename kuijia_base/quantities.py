@@ -1,4 +1,4 @@
-"""Rates, sizes and counts as users read and write them: SI units, four significant digits, plain decimals."""
+"""Rates, shares, sizes and counts as users read and write them: SI units, four significant digits, plain decimals."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ _SIZES = ((1.0, "B"), (1e3, "kB"), (1e6, "MB"), (1e9, "GB"), (1e12, "TB"))
 _NOTHING = 1e-9
 """Mbit/s below which a rate is a solver's rounding and is shown as zero."""
 
+NO_SHARE = 5e-5
+"""Largest share that is shown as zero."""
+
 _PREFIXES = {"": 1.0, "k": 1e-3, "m": 1.0, "g": 1e3, "t": 1e6, "p": 1e9}
 _RATE = re.compile(r"(?P<number>.*?\d\.?) ?(?P<prefix>[kmgtp]?)(?P<unit>bit/s|bits/s|bps|b/s)?", re.IGNORECASE)
 
@@ -41,6 +44,11 @@ def rate_of(part: float, whole: float) -> str:
         return f"0 of {rate(whole)}"
     (number, unit), (_, unit_of_whole) = _scaled(part, _RATES), _scaled(whole, _RATES)
     return f"{number if unit == unit_of_whole else rate(part)} of {rate(whole)}"
+
+
+def share(part_of_one: float) -> str:
+    """Return a share as a percentage: `33.33%`, and `0%` where nothing of it would be seen."""
+    return "0%" if abs(part_of_one) <= NO_SHARE else f"{part_of_one:.2%}"
 
 
 def size(of_bytes: float) -> str:

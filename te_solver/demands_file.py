@@ -13,7 +13,7 @@ from te_solver.formats.csv_rows import Progress, no_progress
 from te_solver.formats.demands_csv import csv_line, demands_csv, iterate_csv_demands
 from te_solver.formats.notes import Note, unheard
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_demands
-from te_solver.formats.teavar import read_teavar_demands
+from te_solver.formats.teavar import DEMANDS_FILE, file_of_folder, read_teavar_demands
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_demands
 from te_solver.topology import Topology
 
@@ -32,8 +32,9 @@ def load_demands(
     """Return the demands in a file, or those that come with the network `topohub:KEY`.
 
     The format is one of `DEMAND_FORMATS`; by default it is chosen by the suffix: .xml (SNDlib), .txt (SNDlib's native
-    format where its heading says so, else TEAVAR), CSV for all others. `row` chooses one of TEAVAR's matrices, from 1.
-    `note` receives one sentence about each assumption; `progress` receives the current line number now and then.
+    format where its heading says so, else TEAVAR), CSV for all others; a folder stands for TEAVAR's file in it. `row`
+    chooses one of TEAVAR's matrices, from 1. `note` receives one sentence about each assumption; `progress` receives
+    the current line number now and then.
 
     Raises:
         InputError: the file holds no such demands; its place is the line where the format has lines.
@@ -42,7 +43,7 @@ def load_demands(
     if str(source).startswith(PREFIX) and row is None:
         with reading(str(source), "demands of topohub"):
             return read_topohub_demands(str(source), topology, note)
-    path = Path(source)
+    path = file_of_folder(Path(source), DEMANDS_FILE)
     chosen = file_format or _format_of(path)
     if row is not None and chosen != "teavar":
         raise InputError(path, "", f"row {row} of {chosen} demands is asked for", "a file of TEAVAR's matrices")
@@ -60,7 +61,7 @@ def line_of_demand(source: str | Path, number: int, file_format: str | None = No
     """Return the line of the demand that `load_demands` gave this number, from 0; None if it has no single line."""
     if str(source).startswith(PREFIX):
         return None
-    path = Path(source)
+    path = file_of_folder(Path(source), DEMANDS_FILE)
     return csv_line(path, number) if (file_format or _format_of(path)) == "csv" else None
 
 

@@ -15,7 +15,7 @@ from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
 from te_solver.formats.notes import Note, unheard
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_topology
-from te_solver.formats.teavar import read_teavar_topology
+from te_solver.formats.teavar import TOPOLOGY_FILE, file_of_folder, read_teavar_topology
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_topology
 from te_solver.formats.topology_yaml import read_yaml_topology, topology_yaml
 from te_solver.topology import Topology
@@ -33,6 +33,7 @@ _FORMAT_OF_SUFFIX = {
     "": "yaml",
     ".yaml": "yaml",
     ".yml": "yaml",
+    ".json": "yaml",
     ".graphml": "graphml",
     ".gml": "gml",
     ".xml": "sndlib",
@@ -52,11 +53,11 @@ def load_topology(
 ) -> Topology:
     """Return the topology in a file, or the network `topohub:KEY`.
 
-    The format is one of `topology_formats()`; by default it is chosen by the suffix: .yaml, .yml or none, .graphml,
-    .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR), or one that an installed
-    format claims. Links without a capacity get `default_capacity`, in Mbit/s; None stands for
-    `draft.DEFAULT_CAPACITY`. Only YAML leaves nothing open; what a reader assumes elsewhere goes to `note`, one
-    sentence each.
+    The format is one of `topology_formats()`; by default it is chosen by the suffix: .yaml, .yml, .json (JSON is YAML,
+    too) or none, .graphml, .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR),
+    or one that an installed format claims; a folder stands for TEAVAR's file in it. Links without a capacity get
+    `default_capacity`, in Mbit/s; None stands for `draft.DEFAULT_CAPACITY`. Only YAML leaves nothing open; what a
+    reader assumes elsewhere goes to `note`, one sentence each.
 
     Raises:
         InputError: the file is no such topology; its place is the line where the format has lines. Or the package
@@ -68,7 +69,7 @@ def load_topology(
     if str(source).startswith(PREFIX):
         with reading(str(source), "a network of topohub"):
             return read_topohub_topology(str(source), default_capacity, note)
-    path = Path(source)
+    path = file_of_folder(Path(source), TOPOLOGY_FILE)
     chosen = file_format or _format_of(path)
     if chosen not in topology_formats():
         raise ValueError(f"no topology format {chosen!r}, there are {', '.join(topology_formats())}")

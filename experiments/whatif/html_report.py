@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 
 from experiments.whatif.figures import figures
 from experiments.whatif.network_map import NetworkMap, network_map
-from experiments.whatif.shown import hurting, percent, span
+from experiments.whatif.shown import hurting, span
 from experiments.whatif.study import Provenance, Study
 from kuijia_base.picture_file import picture_bytes
-from kuijia_base.quantities import rate, rate_of
+from kuijia_base.quantities import rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, recovery
 from simulator.flow.failure_impact import Role, RoleSum
@@ -70,7 +70,7 @@ def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "rate": rate, "rate_of": _rate_of, "counted": counted, "span": span}
+    environment.filters |= {"percent": share, "rate": rate, "rate_of": _rate_of, "counted": counted, "span": span}
     places = mapped(study.topology, seed)
     maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
     schemes = [

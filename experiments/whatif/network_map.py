@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.whatif.shown import NOTHING
 from experiments.whatif.study import Study
+from kuijia_base.quantities import NO_SHARE
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, loss_share
 from te_solver.layout import Positions
@@ -166,7 +166,7 @@ def _on_page(places: Positions) -> tuple[dict[str, tuple[float, float]], float]:
 def _look(share: float | None, name: str) -> tuple[str, str]:
     if share is None:
         return UNTRIED.css, f"{name}: {UNTRIED.title}"
-    band = BANDS[0 if share <= NOTHING else 1 + min(bisect_left(STEPS, share), len(STEPS) - 1)]
+    band = BANDS[0 if share <= NO_SHARE else 1 + min(bisect_left(STEPS, share), len(STEPS) - 1)]
     return band.css, f"{name}: {share:.2%}"
 
 

@@ -4,21 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from kuijia_base.quantities import NO_SHARE
 from simulator.flow.availability import Bounds
 from simulator.flow.comparison import ranked
 from simulator.flow.what_if import Outcome, loss_share
 
-NOTHING = 5e-5
-"""Largest share of loss that is shown as zero."""
-
 
 def hurting(outcomes: Sequence[Outcome]) -> list[Outcome]:
     """Return the failures with a visible cost, the worst first."""
-    return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NOTHING]
-
-
-def percent(share: float) -> str:
-    return f"{share:.2%}" if share > NOTHING else "0%"
+    return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NO_SHARE]
 
 
 def span(bounds: Bounds) -> str:

@@ -9,10 +9,8 @@ from typing import Any
 
 from experiments.results.text_table import TextTable
 from experiments.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
+from kuijia_base.quantities import NO_SHARE, share
 from te_solver.formats.notes import counted
-
-_NOTHING = 5e-5
-"""Largest share of missing payload that does not count as a loss."""
 
 _NONE = "-"
 
@@ -58,7 +56,7 @@ class Findings:
     def ranked(self, scheme: str) -> list[Outcome]:
         """Return the failures after which payload is missing, the worst first."""
         return sorted(
-            (each for each in self.outcomes[scheme] if (each.missing(*ROLES) or 0.0) > _NOTHING),
+            (each for each in self.outcomes[scheme] if (each.missing(*ROLES) or 0.0) > NO_SHARE),
             key=lambda each: -(each.missing(*ROLES) or 0.0),
         )
 
@@ -153,10 +151,8 @@ def _worst_lines(hurting: Sequence[Outcome], worst: int | None) -> Iterator[str]
         yield f"  and {counted(len(hurting) - worst, 'failure')} more with losses (-v lists all)"
 
 
-def _percent(share: float | None) -> str:
-    if share is None:
-        return _NONE
-    return "0%" if abs(share) <= _NOTHING else f"{share:.2%}"
+def _percent(lost: float | None) -> str:
+    return _NONE if lost is None else share(lost)
 
 
 def _ratio(ratio: float | None) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from kuijia.api.frames import Frame, is_frame, number_in, records
+from kuijia.api.frames import Frame, is_empty, is_frame, name_of, number_in, records
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
 from kuijia.api.spelling import OptionError, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, html_page, words
@@ -173,18 +173,21 @@ def _demand(place: str, source: object, target: object, rate: object, priority: 
     if not level.is_integer():
         raise InputError("demands", place, f"priority {priority}", "a whole number, zero or more")
     try:
-        return Demand(str(source), str(target), found["rate"] or 0.0, int(level))
+        return Demand(name_of(source), name_of(target), found["rate"] or 0.0, int(level))
     except UnsoundError as error:
         raise InputError("demands", place, error.problem, error.expected) from error
 
 
 def _of_frame(frame: Frame) -> Iterator[tuple[str, Demand]]:
-    nodes = [str(column) for column in frame.columns]
-    if nodes == [str(name) for name in frame.index]:
+    nodes = [name_of(column) for column in frame.columns]
+    if nodes == [name_of(name) for name in frame.index]:
         for source, row in zip(nodes, frame.itertuples(index=False, name=None), strict=True):
             for target, rate in zip(nodes, row, strict=True):
+                place = f"{source}, {target}"
+                if source != target and is_empty(rate):
+                    raise InputError("data frame", place, "rate is empty", "a value")
                 if source != target and rate != 0:
-                    yield f"{source}, {target}", _demand(f"{source}, {target}", source, target, rate)
+                    yield place, _demand(place, source, target, rate)
         return
     for place, cells in records(frame, ("source", "target", "rate"), ("priority",)):
         yield place, _demand(place, *cells.values())

@@ -52,17 +52,25 @@ def records(frame: Frame, required: Sequence[str], optional: Sequence[str]) -> I
         InputError: a column is missing, or a cell of a required one is empty.
     """
     columns = [str(column) for column in frame.columns]
+    for column in (*required, *optional):
+        if columns.count(column) > 1:
+            raise InputError("data frame", "", f"there are {columns.count(column)} columns {column}", "one")
     for column in required:
         if column not in columns:
             wanted = ", ".join([*required, *(f"[{name}]" for name in optional)])
             raise InputError("data frame", "", f"there is no column {column}", f"the columns {wanted}")
     for number, row in enumerate(frame.itertuples(index=False, name=None)):
         place = f"row {number}"
-        cells = {column: cell for column, cell in zip(columns, row, strict=True) if not _is_empty(cell)}
+        cells = {column: cell for column, cell in zip(columns, row, strict=True) if not is_empty(cell)}
         for column in required:
             if column not in cells:
                 raise InputError("data frame", place, f"{column} is empty", "a value")
         yield place, {name: cells[name] for name in (*required, *optional) if name in cells}
+
+
+def name_of(node: object) -> str:
+    """Return the name of a node. A whole number has no fraction: pandas makes 1.0 of 1 in a column with gaps."""
+    return str(int(node)) if isinstance(node, float) and node.is_integer() else str(node)
 
 
 def number_in(cells: Mapping[str, Any], column: str, place: str, source: str = "data frame") -> float | None:
@@ -76,12 +84,13 @@ def number_in(cells: Mapping[str, Any], column: str, place: str, source: str = "
     cell = cells[column]
     try:
         found = parse_rate(cell) if isinstance(cell, str) else float(cell)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         found = None
     if found is None:
         raise InputError(source, place, f"{column} {quoted(str(cell))} is not a number", "a number")
     return found
 
 
-def _is_empty(cell: object) -> bool:
+def is_empty(cell: object) -> bool:
+    """Return True for a missing value of pandas, or None."""
     return cell is None or type(cell).__name__ == "NAType" or (isinstance(cell, float) and math.isnan(cell))

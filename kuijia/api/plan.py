@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from kuijia.api.demands import Demands, DemandsLike, demands_for
 from kuijia.api.picture import Picture
-from kuijia.api.plan_summary import plan_summary
+from kuijia.api.plan_summary import path_of, plan_summary
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, MOST_FAILURES, MOST_PARTS, Solving, announced, planned
 from kuijia.api.spelling import in_python, parsed, parsed_or_none, require_known
@@ -119,7 +119,7 @@ class Plan(core.Plan):
     def _tunnel_rows(self) -> Iterator[tuple[object, ...]]:
         for pair in self.pairs:
             for tunnel in pair.tunnels:
-                path = " ".join(tunnel.nodes)
+                path = path_of(tunnel)
                 yield pair.source, pair.target, pair.priority, tunnel.path_id, path, tunnel.weight, tunnel.rate
 
     def _link_rows(self) -> Iterator[tuple[str, str, float, float, float]]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from kuijia_base.quantities import duration, rate, rate_of
+from kuijia_base.quantities import duration, rate, rate_of, share
 from te_solver.exposure import Exposure
 from te_solver.formats.notes import counted
-from te_solver.plan import PairPlan, Plan
+from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.programs.registry import MAX_MIN, MIN_MAX_UTILISATION
 from te_solver.tunnels import TunnelFinder
 
@@ -56,11 +56,11 @@ def _allocated(plan: Plan) -> Iterator[str]:
             yield f"  priority {priority}: {_share([pair for pair in plan.pairs if pair.priority == priority])}"
     if plan.upper_bound is not None:
         missing = max(0.0, 1 - plan.objective_value / plan.upper_bound) if plan.upper_bound > 0 else 0.0
-        yield f"at most {missing:.2%} below the optimum: {rate(plan.upper_bound)} is an upper bound"
+        yield f"at most {share(missing)} below the optimum: {rate(plan.upper_bound)} is an upper bound"
     if plan.objective == MAX_MIN:
         yield f"least allocation of a pair: {rate(plan.objective_value)}"
     if plan.objective == MIN_MAX_UTILISATION:
-        yield f"maximum utilisation: {plan.objective_value:.1%}"
+        yield f"maximum utilisation: {share(plan.objective_value)}"
     if plan.protected_failures:
         set_aside = sum(tunnel.rate for tunnel in plan.tunnels)
         failures = counted(plan.protected_failures, "failed edge")
@@ -70,15 +70,21 @@ def _allocated(plan: Plan) -> Iterator[str]:
 def _share(pairs: Sequence[PairPlan]) -> str:
     demand = sum(pair.demand for pair in pairs)
     allocated = sum(pair.allocated for pair in pairs)
-    share = f" ({allocated / demand:.1%})" if demand > 0 else ""
-    return f"{rate_of(allocated, demand)}{share}"
+    satisfied = f" ({share(allocated / demand)})" if demand > 0 else ""
+    return f"{rate_of(allocated, demand)}{satisfied}"
+
+
+def path_of(tunnel: Tunnel) -> str:
+    """Return the nodes of a path, with commas between them if a name has spaces."""
+    separator = ", " if any(" " in node for node in tunnel.nodes) else " "
+    return separator.join(tunnel.nodes)
 
 
 def _pair_lines(pair: PairPlan) -> Lines:
     priority = f", priority {pair.priority}" if pair.priority else ""
     return [
         f"  {pair.source} -> {pair.target}{priority}: {rate_of(pair.allocated, pair.demand)}",
-        *(f"    {tunnel.weight:6.1%} {rate(tunnel.rate):>12}  {' '.join(tunnel.nodes)}" for tunnel in pair.tunnels),
+        *(f"    {share(tunnel.weight):>7} {rate(tunnel.rate):>12}  {path_of(tunnel)}" for tunnel in pair.tunnels),
     ]
 
 
@@ -86,7 +92,7 @@ def _link_lines(plan: Plan, listed: int | None) -> Lines:
     used = [(plan.link_loads[link.ends], link) for link in plan.topology.links if plan.link_loads[link.ends] > 0]
     used.sort(key=lambda each: each[0] / each[1].capacity, reverse=True)
     lines = (
-        [f"  {load / link.capacity:6.1%}  {link.source} -> {link.target}: {rate_of(load, link.capacity)}"]
+        [f"  {share(load / link.capacity):>7}  {link.source} -> {link.target}: {rate_of(load, link.capacity)}"]
         for load, link in used
     )
     return _bounded(lines, len(used), listed, "link") or ["  no link carries traffic"]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import Page, TextTable
 from kuijia.api.frames import frame_of
+from kuijia_base import quantities
 from kuijia_base.quantities import significant
 from te_solver.formats.notes import counted
 
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
 
 SHOWN_ROWS = 20
 """Rows that a table shows of itself; all are in `rows`, `text` and the data frame."""
-
-_NOTHING = 5e-5
-"""Largest share that is shown as zero."""
 
 Show = Callable[[Any], str]
 
@@ -31,7 +29,7 @@ def number(value: float | None) -> str:
 
 def share(value: float | None) -> str:
     """Return a share as a percentage; nothing is a dash."""
-    return "-" if value is None else f"{value:.2%}" if value > _NOTHING else "0%"
+    return "-" if value is None else quantities.share(value)
 
 
 @dataclass(frozen=True)

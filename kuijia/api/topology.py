@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from kuijia.api.frames import Frame, is_frame, number_in, records
+from kuijia.api.frames import Frame, is_frame, name_of, number_in, records
 from kuijia.api.sources import topology_of
 from kuijia.api.spelling import parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, number, words
@@ -134,7 +134,7 @@ def _is_graph(value: object) -> TypeGuard[nx.Graph[Any]]:
 
 
 def _of_graph(graph: nx.Graph[Any], draft: NetworkDraft) -> core.Topology:
-    names = {node: str(node) for node in graph.nodes}
+    names = {node: name_of(node) for node in graph.nodes}
     for node, attributes in graph.nodes(data=True):
         draft.add_node(names[node])
         east, north = _place(attributes.get("pos"))
@@ -151,14 +151,14 @@ def _place(position: object) -> tuple[str | None, str | None]:
     """Return the two numbers of a node's place in pictures; anything else is no place."""
     try:
         numbers = [float(each) for each in position] if isinstance(position, Iterable) else []
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = []
     return (str(numbers[0]), str(numbers[1])) if len(numbers) == 2 else (None, None)
 
 
 def _of_frame(frame: Frame, draft: NetworkDraft) -> core.Topology:
     rows = list(records(frame, *_CELLS))
-    ends = [(str(cells["source"]), str(cells["target"])) for _, cells in rows]
+    ends = [(name_of(cells["source"]), name_of(cells["target"])) for _, cells in rows]
     for node in dict.fromkeys(node for pair in ends for node in pair):
         draft.add_node(node)
     directed = bool({(b, a) for a, b in ends} & set(ends))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from experiments.results.text_table import aligned
-from kuijia_base.quantities import rate, significant
+from kuijia_base.quantities import rate, share, significant
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def _path_lines(summary: TopologySummary) -> list[str]:
     return [
         f"edge-disjoint paths ({kind} of nodes{sampled})",
         *(
-            f"  {number:>3}  {pairs:>9}  {pairs / every:6.1%}"
+            f"  {number:>3}  {pairs:>9,}  {share(pairs / every):>7}"
             for number, pairs in sorted(paths.pairs.items(), reverse=True)
         ),
     ]

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from experiments.results.text_table import TextTable
-from experiments.whatif.shown import hurting, percent, span
+from experiments.whatif.shown import hurting, span
 from experiments.whatif.study import Likelihood, Provenance, Study
-from kuijia_base.quantities import rate, rate_of
+from kuijia_base.quantities import rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
@@ -64,7 +64,7 @@ def _comparison_row(of: Comparison) -> list[str]:
     roles = (Role.VICTIM, Role.DIRECT, Role.INDIRECT, Role.UNTOUCHED)
     lost = (of.lost, of.failure_loss, of.congestion_loss, of.lost_worst)
     shares = (*lost, *(of.of_role[role] for role in roles), of.aboriginal_worst)
-    return [of.scheme, rate(of.sent), *map(percent, shares)]
+    return [of.scheme, rate(of.sent), *map(share, shares)]
 
 
 def _recoveries(study: Study) -> Iterator[str | TextTable]:
@@ -75,9 +75,9 @@ def _recoveries(study: Study) -> Iterator[str | TextTable]:
         mine = study.of(contender)
         rates, effort = compare(contender, mine), recovery(contender, mine)
         goodput = (rate(rates.goodput_mean), rate(rates.goodput_least))
-        moved = (percent(effort.moved_mean), percent(effort.moved_most))
+        moved = (share(effort.moved_mean), share(effort.moved_most))
         overloaded = (f"{effort.overloaded_mean:.1f}", f"{effort.overloaded_most}")
-        rows.append((rates.scheme, *goodput, *moved, *overloaded, percent(effort.vacant)))
+        rows.append((rates.scheme, *goodput, *moved, *overloaded, share(effort.vacant)))
     yield ""
     yield TextTable((groups, heads, *rows), headings=2)
 
@@ -105,7 +105,7 @@ def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
         lost, victims = outcome.total(), outcome.total((Role.VICTIM,))
         others = outcome.total(ABORIGINAL)
         yield (
-            f"  {percent(loss_share(lost)):>6}  {outcome.failure}: "
+            f"  {share(loss_share(lost)):>6}  {outcome.failure}: "
             f"victims {rate_of(victims.lost, victims.sent)}, others {rate_of(others.lost, others.sent)}"
         )
     left = len(listed) - len(listed[:worst])
@@ -180,7 +180,7 @@ def _figures_as_json(study: Study, contender: Contender, priority: int | None) -
 def _availability_as_json(found: Availability) -> dict[str, object]:
     return {
         "throughput": asdict(found.throughput),
-        "kept": [{"share": share, **asdict(bounds)} for share, bounds in zip(KEPT, found.kept, strict=True)],
+        "kept": [{"share": kept, **asdict(bounds)} for kept, bounds in zip(KEPT, found.kept, strict=True)],
         "guaranteed": [
             {"probability": probability, **asdict(bounds)}
             for probability, bounds in zip(GUARANTEED, found.guaranteed, strict=True)
@@ -192,7 +192,7 @@ def _availability_as_json(found: Availability) -> dict[str, object]:
 
 def _comparison_as_json(of: Comparison) -> dict[str, object]:
     data = {key: value for key, value in asdict(of).items() if key not in {"scheme", "priority", "of_role"}}
-    return {**data, "lost_of_role": {role.name.lower(): share for role, share in of.of_role.items()}}
+    return {**data, "lost_of_role": {role.name.lower(): lost for role, lost in of.of_role.items()}}
 
 
 def as_csv(outcomes: Sequence[Outcome]) -> str:

@@ -12,6 +12,7 @@ from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.tables.field_counts import BITS_PER_FIELD
 from kuijia_app.tables.table_sizes import TableSize
+from kuijia_base.quantities import share
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     counted = [*sizes.items(), ("total", total)]
     rows = [(name, *map(str, (size.entries, size.fields, size.groups, size.buckets))) for name, size in counted]
     show([TextTable((("switch", "entries", "fields", "groups", "buckets"), *rows))])
-    print(f"a tunnel's share of the {built.options.slot_count} hash slots is off by {rounding_error:.2%} at most")
+    print(f"a tunnel's share of the {built.options.slot_count} hash slots is off by {share(rounding_error)} at most")
     if args.output is not None:
         print(f"wrote {written} files to {args.output}")
     return 0

@@ -22,7 +22,7 @@ from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.option_values import positive_number, positive_rate
 from kuijia_base.progress import Progress as ProgressLine
-from kuijia_base.quantities import rate
+from kuijia_base.quantities import rate, share
 from kuijia_base.reading import uncollected
 from te_solver.demand_generators import shortest_path_utilisation
 from te_solver.demands import Demand
@@ -106,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
         print(demands_csv(demands, comment), end="")
     else:
         print(f"{topology.name}: {words}")
-        print(f"{counted(len(demands), 'demand')}, {rate(total)}; busiest link on shortest paths: {utilisation:.1%}")
+        print(f"{counted(len(demands), 'demand')}, {rate(total)}; busiest link on shortest paths: {share(utilisation)}")
         print(f"wrote {args.output}")
     return 0
 

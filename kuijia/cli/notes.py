@@ -22,7 +22,7 @@ def print_notes(source: str, notes: Iterable[str]) -> None:
     if held is None:
         _print(lines)
     else:
-        held += lines
+        held += [line for line in dict.fromkeys(lines) if line not in held]  # a file may be topology and demands
 
 
 @contextmanager

@@ -14,10 +14,19 @@ from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import Note, counted
 from te_solver.topology import POSITIVE_RATE, Topology
 
-NODES_FILE = "nodes.txt"
+TOPOLOGY_FILE, DEMANDS_FILE, NODES_FILE = "topology.txt", "demand.txt", "nodes.txt"
 
 _HEADER = "to_node from_node capacity prob_failure"
 _LARGEST_NODE = 100_000
+
+
+def file_of_folder(path: Path, name: str) -> Path:
+    """Return the file of this name in a folder of TEAVAR; any other path as it is."""
+    inside = path / name
+    try:
+        return inside if inside.is_file() else path
+    except OSError:  # too long a name, which whoever reads the path reports
+        return path
 
 
 def read_teavar_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:

@@ -101,3 +101,12 @@ def test_a_data_frame_of_demands_goes_out_and_in_and_so_does_a_matrix() -> None:
     nodes = ["s1", "s2"]
     matrix = pandas.DataFrame([[0, 3.5], [0, 0]], index=nodes, columns=nodes)
     assert kuijia.load_demands(matrix, "fig1") == (kuijia.Demand("s1", "s2", 3.5),)
+
+
+def test_a_missing_rate_of_a_matrix_is_refused_with_its_place() -> None:
+    pandas = pytest.importorskip("pandas")
+    matrix = pandas.DataFrame({1: [0, 5], 2: [None, 0]}, index=[1, 2], dtype="Int64")
+    network = kuijia.load_topology(pandas.DataFrame({"source": [1], "target": [2]}))
+    with pytest.raises(kuijia.InputError, match=r"^data frame:1, 2: rate is empty, expected a value$"):
+        kuijia.load_demands(matrix, network)
+    assert kuijia.load_demands(matrix.fillna(0), network) == (kuijia.Demand("2", "1", 5.0),)

@@ -193,3 +193,9 @@ def test_a_picture_is_shown_and_saved_by_its_suffix(fig1: kuijia.Plan, tmp_path:
         kuijia.InputError, match=r"plan\.txt: \.txt is no picture's suffix, expected \.png, \.svg, \.pdf$"
     ):
         picture.save(tmp_path / "plan.txt")
+
+
+def test_nodes_of_a_path_with_spaces_in_their_names_have_commas_between_them() -> None:
+    plan = kuijia.solve(nx.path_graph(["New York", "Oslo", "Rome"]), {("New York", "Rome"): 5})
+    assert plan.table("tunnels").to_dicts()[0]["path"] == "New York, Oslo, Rome"
+    assert "  New York, Oslo, Rome\n" in plan.summary()

@@ -127,3 +127,30 @@ def test_a_data_frame_of_links_goes_out_and_in() -> None:
         kuijia.load_topology(pandas.DataFrame({"source": ["a"]}))
     with pytest.raises(kuijia.InputError, match=r"^data frame:row 0: target is empty, expected a value$"):
         kuijia.load_topology(pandas.DataFrame({"source": ["a"], "target": [None]}))
+
+
+def test_whole_numbers_are_named_without_a_fraction_as_pandas_makes_one_of_a_gap() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"source": [1.0, 2.0], "target": [2.0, 3.5]})
+    assert kuijia.load_topology(frame).nodes == ("1", "2", "3.5")
+    assert kuijia.load_topology(nx.Graph([(1.0, 2.0)])).nodes == ("1", "2")
+
+
+def test_a_data_frame_with_a_column_twice_is_refused() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame([["a", "b", "c"]], columns=["source", "source", "target"])
+    with pytest.raises(kuijia.InputError, match=r"^data frame: there are 2 columns source, expected one$"):
+        kuijia.load_topology(frame)
+
+
+def test_a_whole_number_beyond_all_rates_is_refused() -> None:
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_edge("a", "b", capacity=10**400)
+    with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: capacity '1000.*is not a number"):
+        kuijia.load_topology(graph)
+
+
+def test_a_folder_of_teavar_has_its_demands_too(tmp_path: Path) -> None:
+    (tmp_path / "topology.txt").write_text("to_node from_node capacity prob_failure\n1 2 10 0\n2 1 10 0\n")
+    (tmp_path / "demand.txt").write_text("0 5 6 0\n")
+    assert [pair.demand for pair in kuijia.solve(tmp_path).pairs] == [5, 6]

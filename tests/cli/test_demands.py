@@ -42,7 +42,7 @@ def test_the_file_says_how_it_was_made_and_can_be_solved(
     assert run(f"gscale --model {options} --seed 7 -o made.csv") == 0
     captured = capsys.readouterr()
     assert captured.err == ""
-    assert captured.out.endswith("busiest link on shortest paths: 100.0%\nwrote made.csv\n")
+    assert captured.out.endswith("busiest link on shortest paths: 100.00%\nwrote made.csv\n")
     assert (folder / "made.csv").read_text().splitlines()[0] == (
         f"# Demands for gscale, made by kuijia demands: {how}, scaled to a busiest link at 100% on shortest paths."
     )

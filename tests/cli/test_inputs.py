@@ -120,3 +120,21 @@ def test_the_name_of_a_file_does_not_break_the_line_of_a_note(folder: Path, caps
     (folder / "net.yaml").write_text("nodes: [a, b, c]\nlinks: [{a: a, b: b, capacity: 1}, {a: b, b: c, capacity: 1}]")
     assert main(["solve", "net.yaml", "a\nb\x1b", "--demand-format", "teavar"]) == 0
     assert capsys.readouterr().err == "note: a b\\x1b: demands are taken as Mbit/s\n"
+
+
+def test_a_note_on_a_file_that_is_topology_and_demands_comes_once(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "both.xml").write_text(
+        """<network><networkStructure><nodes><node id="a"/><node id="b"/></nodes><links><link id="l"><source>a</source>
+        <target>b</target><preInstalledModule><capacity>9</capacity></preInstalledModule></link></links></networkStructure>
+        <demands><demand id="d"><source>a</source><target>b</target><demandValue>5</demandValue></demand></demands>
+        </network>"""
+    )
+    assert main(["solve", "both.xml", "both.xml"]) == 0
+    assert (
+        capsys.readouterr()
+        .err.splitlines()
+        .count("note: both.xml: the file names no unit: its capacities and demands are taken as Mbit/s")
+        == 1
+    )

@@ -41,17 +41,17 @@ def test_the_summary_says_what_was_allocated_and_what_is_full(capsys: pytest.Cap
     assert solve("line.yaml line.csv") == 0
     assert summary_lines(capsys) == [
         "line: 4 nodes, 2 edges, 2 pairs, 2 tunnels",
-        "max-throughput: 9 of 10 Mbit/s (90.0%) allocated",
+        "max-throughput: 9 of 10 Mbit/s (90.00%) allocated",
         "",
         "tunnels (share of the pair's traffic, rate, path)",
         "  a -> b: 5 of 5 Mbit/s",
-        "    100.0%     5 Mbit/s  a b",
+        "    100.00%     5 Mbit/s  a b",
         "  a -> c: 4 of 5 Mbit/s",
-        "    100.0%     4 Mbit/s  a b c",
+        "    100.00%     4 Mbit/s  a b c",
         "",
         "most loaded links",
-        "  100.0%  b -> c: 4 of 4 Mbit/s",
-        "   90.0%  a -> b: 9 of 10 Mbit/s",
+        "  100.00%  b -> c: 4 of 4 Mbit/s",
+        "   90.00%  a -> b: 9 of 10 Mbit/s",
         "",
         "pairs with fewer than 3 edge-disjoint tunnels: 2 of 2",
         "  a -> b: 1 of its 1 tunnel is edge-disjoint",
@@ -70,26 +70,26 @@ def test_the_summary_of_a_plan_that_protects_says_what_is_set_aside(
     assert solve("net.yaml net.csv --objective ffc --tunnels 2") == 0
     assert summary_lines(capsys) == [
         "net: 4 nodes, 4 edges, 2 pairs, 4 tunnels",
-        "ffc: 9 of 28 Mbit/s (32.1%) allocated",
-        "  priority 0: 4 of 8 Mbit/s (50.0%)",
-        "  priority 1: 5 of 20 Mbit/s (25.0%)",
+        "ffc: 9 of 28 Mbit/s (32.14%) allocated",
+        "  priority 0: 4 of 8 Mbit/s (50.00%)",
+        "  priority 1: 5 of 20 Mbit/s (25.00%)",
         "protected against 1 failed edge: 18 Mbit/s set aside on tunnels",
         "",
         "tunnels (share of the pair's traffic, rate set aside, path)",
         "  a -> b: 4 of 4 Mbit/s",
-        "     50.0%     4 Mbit/s  a b",
-        "     50.0%     4 Mbit/s  a c b",
+        "     50.00%     4 Mbit/s  a b",
+        "     50.00%     4 Mbit/s  a c b",
         "  a -> d: 0 of 4 Mbit/s",
-        "     50.0%     0 Mbit/s  a c d",
-        "     50.0%     0 Mbit/s  a b c d",
+        "     50.00%     0 Mbit/s  a c d",
+        "     50.00%     0 Mbit/s  a b c d",
         "  a -> b, priority 1: 5 of 20 Mbit/s",
-        "     50.0%     5 Mbit/s  a b",
-        "     50.0%     5 Mbit/s  a c b",
+        "     50.00%     5 Mbit/s  a b",
+        "     50.00%     5 Mbit/s  a c b",
         "",
         "links with the most set aside",
-        "  100.0%  c -> b: 9 of 9 Mbit/s",
-        "  100.0%  a -> c: 9 of 9 Mbit/s",
-        "   90.0%  a -> b: 9 of 10 Mbit/s",
+        "  100.00%  c -> b: 9 of 9 Mbit/s",
+        "  100.00%  a -> c: 9 of 9 Mbit/s",
+        "   90.00%  a -> b: 9 of 10 Mbit/s",
         "",
         "pairs that 1 failed edge can cut off, so that they get nothing: 1",
         "  a -> d",
@@ -103,7 +103,7 @@ def test_the_summary_of_a_plan_that_protects_says_what_is_set_aside(
     ("objective", "line"),
     [
         ("max-min", "least allocation of a pair: 4 Mbit/s"),
-        ("min-max-utilisation", "maximum utilisation: 125.0%"),
+        ("min-max-utilisation", "maximum utilisation: 125.00%"),
     ],
 )
 def test_each_objective_says_what_it_came_to(capsys: pytest.CaptureFixture[str], objective: str, line: str) -> None:
@@ -117,7 +117,7 @@ def test_shipped_networks_are_found_by_name_and_a_file_of_that_name_comes_first(
     assert solve("fig1 fig1") == 0
     summary = capsys.readouterr().out
     assert "fig1: 4 nodes, 5 edges, 1 pair, 3 tunnels\n" in summary
-    assert "     33.3%     1 Gbit/s  s1 s4\n" in summary
+    assert "     33.33%     1 Gbit/s  s1 s4\n" in summary
     assert "edge-disjoint" not in summary
     (folder / "fig1").write_text(LINE)
     assert solve("fig1 line.csv") == 0

@@ -46,9 +46,9 @@ def test_a_network_is_described(capsys: pytest.CaptureFixture[str]) -> None:
         "  edge connectivity  2",
         "",
         "edge-disjoint paths (pairs of nodes)",
-        "    4          7   10.6%",
-        "    3          9   13.6%",
-        "    2         50   75.8%",
+        "    4          7   10.61%",
+        "    3          9   13.64%",
+        "    2         50   75.76%",
     ]
 
 
@@ -71,7 +71,7 @@ def test_many_capacities_are_cut_unless_asked_for_in_full(folder: Path, capsys: 
     assert " and 2 other values (-v lists all); 55 Mbit/s in all\n" in summary
     assert "10 links, 10 of them without their reverse\n" in summary
     assert "  delay              2 ms to 2 ms, median 2 ms\n" in summary
-    assert "edge-disjoint paths (ordered pairs of nodes)\n    1         10    9.1%\n" in summary
+    assert "edge-disjoint paths (ordered pairs of nodes)\n    1         10    9.09%\n" in summary
     assert main(["topology", "describe", "many.yaml", "-v"]) == 0
     assert "other values" not in capsys.readouterr().out
 

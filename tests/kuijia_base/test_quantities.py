@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from kuijia_base.quantities import duration, parse_rate, rate, rate_of, significant, size
+from kuijia_base.quantities import NO_SHARE, duration, parse_rate, rate, rate_of, share, significant, size
 
 
 @pytest.mark.parametrize(
@@ -96,3 +96,19 @@ def test_sizes_and_durations_have_units() -> None:
     assert [size(each) for each in (512, 64_000, 1.25e9)] == ["512 B", "64 kB", "1.25 GB"]
     assert [duration(each) for each in (0.251, 42, 425, 5400)] == ["0.25 s", "42 s", "7 min", "90 min"]
     assert duration(7200) == "2 h"
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        (0.0, "0%"),
+        (NO_SHARE, "0%"),
+        (-1e-9, "0%"),
+        (1e-4, "0.01%"),
+        (0.123456, "12.35%"),
+        (1.0, "100.00%"),
+        (-0.5, "-50.00%"),
+    ],
+)
+def test_a_share_that_would_round_to_nothing_is_zero(part: float, text: str) -> None:
+    assert share(part) == text

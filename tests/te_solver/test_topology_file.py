@@ -147,6 +147,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, reason: 
         ),
         ("A.TXT", "to_node from_node capacity prob_failure\n1 2 1000 0\n2 1 1000 0"),
         ("a.yml", "nodes: [1, 2]\nlinks: [{a: 1, b: 2, capacity: 1000}]"),
+        ("a.json", '{"nodes": [1, 2], "links": [{"a": 1, "b": 2, "capacity": 1000}]}'),
         ("a", "nodes: [1, 2]\nlinks: [{a: 1, b: 2, capacity: 1000}]"),
     ],
 )
@@ -172,7 +173,7 @@ def test_an_unknown_suffix_is_refused(tmp_path: Path) -> None:
         load_topology(path)
     assert str(raised.value) == (
         f"{path}: .dot is no known suffix of a topology, "
-        "expected .yaml, .yml, .graphml, .gml, .xml, .txt or the option --format"
+        "expected .yaml, .yml, .json, .graphml, .gml, .xml, .txt or the option --format"
     )
 
 

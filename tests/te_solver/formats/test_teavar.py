@@ -32,6 +32,14 @@ def test_a_network_is_named_by_its_folder_and_its_nodes_by_number(tmp_path: Path
     assert notes == [UNITS, CHANCES]
 
 
+def test_a_folder_stands_for_its_files(tmp_path: Path) -> None:
+    (tmp_path / "topology.txt").write_text(HEADINGS + "1 2 10 0\n2 1 10 0\n")
+    (tmp_path / "demand.txt").write_text("0 5 6 0\n")
+    topology = load_topology(tmp_path)
+    assert topology.nodes == ("1", "2")
+    assert load_demands(tmp_path, topology) == (Demand("1", "2", 5.0), Demand("2", "1", 6.0))
+
+
 def test_names_of_nodes_stand_in_a_file_beside(tmp_path: Path) -> None:
     (tmp_path / "nodes.txt").write_text("String_node_names\ns1\nNew York\ns3\ns4\n\n")
     topology, notes = read(tmp_path / "links.txt", TRIANGLE)
