@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from kuijia.api.tables import Proof, Tables, Trace, trace, verify
     from kuijia.api.tables import compile_plan as compile  # noqa: A004  # kuijia.compile
     from kuijia.api.topology import Topology, TopologyLike, load_topology
-    from kuijia.api.whatif import Failures, WhatIf, whatif
+    from kuijia.api.whatif import Failures, whatif
+    from kuijia.api.whatif_packets_result import WhatIfPackets
+    from kuijia.api.whatif_result import WhatIf
     from kuijia_base.errors import InputError, KuijiaError, SolverError
     from te_solver.demands import Demand
     from te_solver.failure_schemes.failure_scheme import FailureScheme
@@ -54,6 +56,7 @@ __all__ = [
     "TopologyLike",
     "Trace",
     "WhatIf",
+    "WhatIfPackets",
     "compile",
     "connect",
     "load_demands",
@@ -91,7 +94,8 @@ _MODULES = {
     "Topology": "kuijia.api.topology",
     "TopologyLike": "kuijia.api.topology",
     "Trace": "kuijia.api.tables",
-    "WhatIf": "kuijia.api.whatif",
+    "WhatIf": "kuijia.api.whatif_result",
+    "WhatIfPackets": "kuijia.api.whatif_packets_result",
     "compile": "kuijia.api.tables",
     "connect": "kuijia.api.lab",
     "load_demands": "kuijia.api.demands",

@@ -36,6 +36,12 @@ class Outcome:
         calm = self._sum("delivered_bytes_without_failure", roles)
         return 1 - self._sum("delivered_bytes", roles) / calm if calm else None
 
+    def missing_of_all(self, role: str) -> float:
+        """Return what is missing of a role's payload, as a share of the payload of all flows."""
+        calm = self._sum("delivered_bytes_without_failure", ROLES)
+        lost = self._sum("delivered_bytes_without_failure", (role,)) - self._sum("delivered_bytes", (role,))
+        return lost / calm if calm else 0.0
+
     def slowdown(self, role: str, size: str, figure: str) -> float | None:
         """Return a completion time of flows, mean or p99, relative to that without the failure; None without flows."""
         times = self.roles[role]["completion"][size]
@@ -81,27 +87,29 @@ class Findings:
 
     def lines(self, worst: int | None) -> Iterator[str | TextTable]:
         """Yield the schemes side by side, then the worst failures of each, at most `worst` if that is given."""
-        yield self._losses()
+        yield self.losses()
         yield ""
-        yield self._times()
+        yield self.times()
         for scheme in self.outcomes:
             yield ""
             yield f"worst failures under {scheme} (share of all payload missing, of each role's)"
             yield from _worst_lines(self.ranked(scheme), worst)
 
-    def _losses(self) -> TextTable:
+    def losses(self) -> TextTable:
+        """Return packets dropped and payload missing under each scheme; headings are two rows."""
         groups = ["", "dropped:", "", "", "missing:", "", "worst:", ""]
         head = ["scheme", "all", ABORIGINAL, VICTIM, ABORIGINAL, VICTIM, ABORIGINAL, VICTIM]
         calm = next(iter(self.outcomes.values()))[0].dropped_without_failure()
-        rows = [["no failure", _percent(calm)]]
+        rows = [["no failure", percent(calm)]]
         for scheme, of in self.figures.items():
             dropped, missing = of["dropped"], of["missing"]
             cells = [dropped["all"]["mean"], *(dropped[role]["mean"] for role in ROLES)]
             cells += [missing[role][figure] for figure in ("mean", "worst") for role in ROLES]
-            rows.append([scheme, *map(_percent, cells)])
+            rows.append([scheme, *map(percent, cells)])
         return TextTable((groups, head, *rows), headings=2)
 
-    def _times(self) -> TextTable:
+    def times(self) -> TextTable:
+        """Return completion times under each scheme; headings are two rows."""
         groups = ["completion time", "", *(cell for size in CLASSES for cell in (f"{size}:", "", ""))]
         head = ["scheme", "flows", *(["mean", "99th", "worst"] * len(CLASSES))]
         rows = [
@@ -143,15 +151,16 @@ def _summed(values: Sequence[float | None]) -> dict[str, float | None]:
 
 def _worst_lines(hurting: Sequence[Outcome], worst: int | None) -> Iterator[str]:
     for each in hurting[:worst]:
-        roles = ", ".join(f"{role} {_percent(each.missing(role))}" for role in ROLES)
-        yield f"  {_percent(each.missing(*ROLES)):>6}  {each.failure}: {roles}"
+        roles = ", ".join(f"{role} {percent(each.missing(role))}" for role in ROLES)
+        yield f"  {percent(each.missing(*ROLES)):>6}  {each.failure}: {roles}"
     if not hurting:
         yield "  none"
     if worst is not None and len(hurting) > worst:
         yield f"  and {counted(len(hurting) - worst, 'failure')} more with losses (-v lists all)"
 
 
-def _percent(lost: float | None) -> str:
+def percent(lost: float | None) -> str:
+    """Return a share as a percentage; none is a dash."""
     return _NONE if lost is None else share(lost)
 
 

@@ -21,6 +21,7 @@ from kuijia.api.whatif_failures import (
     chosen_probabilities,
     default_probabilities,
 )
+from kuijia.api.whatif_packets import PACKET, on_switches, plans_of, refuse_others
 from kuijia.api.whatif_study import (
     DEFAULT_SCHEMES,
     SPLIT_NAMES,
@@ -143,8 +144,8 @@ def run(args: argparse.Namespace) -> int:
     tunnels = args.tunnels if args.tunnels != DEFAULT_TUNNELS else None
     planning = Planning(tunnels, args.node_disjoint, args.objective, args.partitions, args.seed)
     with typed_options():
-        whatif_packets.refuse_others(args)
-        if args.backend == whatif_packets.PACKET:
+        refuse_others(args.backend, vars(args))
+        if args.backend == PACKET:
             return _simulated(args, how, planning)
         return _compared(args, how, planning)
 
@@ -156,12 +157,12 @@ def _simulated(args: argparse.Namespace, how: Rerouting, planning: Planning) -> 
     announce(known[1], progress)
     failures = chosen_failures(args.failures, known[1], args.sample, args.seed)
     source = str(args.plan or args.demands)
-    how = whatif_packets.on_switches(how, source)
+    how = on_switches(how, lambda words: print_notes(source, [typed(words)]))
     how.require_used()
-    conditions = whatif_packets.conditions_from(args)
+    asked = whatif_packets.asked_from(args)
     try:
-        contenders = _contenders(how, known, planning, source, progress)
-        return whatif_packets.study(args, contenders, failures, conditions, progress, assumptions)
+        plans = plans_of(_contenders(how, known, planning, source, progress), how)
+        return whatif_packets.study(args, asked, plans, failures, progress, assumptions)
     finally:
         progress.close()
 

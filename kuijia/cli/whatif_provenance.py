@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 
 from experiments.whatif.study import Provenance
+from kuijia.api.whatif_packets import OF_FLOW, PACKET, PARSERS
 from kuijia_base.manifest import python_versions
 
 _OPTIONS = {
@@ -35,12 +36,22 @@ _OPTIONS = {
 
 
 def provenance(args: argparse.Namespace, assumptions: Sequence[str]) -> Provenance:
-    return Provenance(shlex.join(_command(args)), python_versions(), tuple(assumptions))
+    return Provenance(command_of(args), python_versions(), tuple(assumptions))
 
 
-def _command(args: argparse.Namespace) -> list[str]:
+def command_of(args: argparse.Namespace) -> str:
+    """Return the command line that reproduces a study."""
+    return shlex.join(_words(args))
+
+
+def _words(args: argparse.Namespace) -> list[str]:
     words = ["kuijia", "whatif", *(str(each) for each in (args.topology, args.demands) if each is not None)]
-    for name, option in _OPTIONS.items():
+    options = _OPTIONS
+    if args.backend == PACKET:
+        words += ["--backend", PACKET]
+        of_packets = {name: f"--{name.replace('_', '-')}" for name in PARSERS}
+        options = {name: option for name, option in _OPTIONS.items() if name not in OF_FLOW} | of_packets
+    for name, option in options.items():
         value = getattr(args, name)
         if value is None or value is False or (name == "tunnels" and args.plan is not None):
             continue

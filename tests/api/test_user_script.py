@@ -32,6 +32,10 @@ def test_a_script_runs_and_its_types_are_known(tmp_path: Path) -> None:
     assert_type(study.table(), kuijia.Table)
     assert_type(study.plan("kuijia"), kuijia.Plan)
 
+    seconds = kuijia.whatif(plan, backend="packet", failures=[("s2", "s4")], sizes=20_000, rate_scale=0.01, workers=1)
+    assert_type(seconds, kuijia.WhatIfPackets)
+    assert_type(seconds.outcomes(), kuijia.Table)
+
     tables = kuijia.compile(plan, slots=16)
     assert_type(tables, kuijia.Tables)
     assert_type(kuijia.verify(tables), kuijia.Proof)
@@ -50,6 +54,8 @@ def test_a_type_checker_finds_mistakes() -> None:
         kuijia.solve("fig1", tunnel_weight="stones")  # type: ignore[arg-type]
     with pytest.raises(kuijia.KuijiaError):
         kuijia.solve("fig1", [("s1", "s4")])  # type: ignore[list-item]
+    with pytest.raises(kuijia.KuijiaError):
+        kuijia.whatif("fig1", load=0.5)  # type: ignore[call-overload]
     with pytest.raises(TypeError):
         kuijia.verify("fig1", slot=16)  # type: ignore[call-arg]
     with pytest.raises(AttributeError):

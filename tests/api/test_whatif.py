@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -150,3 +151,58 @@ def test_bad_options_are_refused_in_one_line(fig1: kuijia.Plan, options: dict[st
     with pytest.raises(kuijia.InputError) as raised:
         kuijia.whatif(fig1, **options)
     assert str(raised.value).startswith(message)
+
+
+@pytest.fixture(scope="module")
+def seconds_after(fig1: kuijia.Plan) -> kuijia.WhatIfPackets:
+    return kuijia.whatif(fig1, backend="packet", sizes=20_000, seconds=0.2, rate_scale=0.05, workers=1)
+
+
+def test_packets_find_what_the_command_finds(
+    seconds_after: kuijia.WhatIfPackets, capsys: pytest.CaptureFixture[str]
+) -> None:
+    options = ["--sizes", "20000", "--seconds", "0.2", "--rate-scale", "0.05", "--workers", "1", "--json"]
+    assert main(["whatif", "fig1", "fig1", "--backend", "packet", *options]) == 0
+    theirs = json.loads(capsys.readouterr().out)
+    mine = json.loads(json.dumps(seconds_after.to_json()))
+    assert {**mine, "assumptions": None} == {**theirs, "assumptions": None}
+
+
+def test_tables_of_packets_tell_who_misses_payload(seconds_after: kuijia.WhatIfPackets) -> None:
+    mine, theirs = seconds_after.table().to_dicts()
+    assert (mine["scheme"], theirs["scheme"]) == TWO
+    assert mine["missing_aboriginal"] < 0.02 < theirs["missing_aboriginal"]
+    assert mine["slowdown_aboriginal_small"] == pytest.approx(1, abs=0.05)
+    of_one = [row for row in seconds_after.outcomes().to_dicts() if row["scheme"] == "rescaling"]
+    assert [row["failure"] for row in of_one] == list(seconds_after.failures)
+    worst = [row["missing"] for row in seconds_after.worst("rescaling").to_dicts()]
+    assert worst == sorted((row["missing"] for row in of_one), reverse=True)
+
+
+def test_packets_have_a_page_with_the_call_that_makes_them_again(
+    seconds_after: kuijia.WhatIfPackets, tmp_path: Path
+) -> None:
+    folder = seconds_after.save(tmp_path / "out")
+    page = (folder / "whatif-packets.html").read_text()
+    called = "backend=&#39;packet&#39;", "rate_scale=0.05", "schemes=[&#39;kuijia&#39;, &#39;rescaling&#39;]"
+    assert all(part in page for part in called)
+    assert page.count("data:image/svg+xml;base64,") == 2
+    assert "precomputed, ffc, recompute left out" in page
+    assert {each.name for each in folder.iterdir()} >= {"whatif-packets.json", "missing-ranked.svg"}
+    assert "10 links without a delay: each gets 0.005 s (link_delay)" in seconds_after.notes
+    assert seconds_after.plot("completion-times")._repr_png_()[1:4] == b"PNG"
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"backend": "packets"}, "option:backend: 'packets' is unknown"),
+        ({"backend": "packet", "udp": True}, "option:udp: is of the flow model, expected backend='flow'"),
+        ({"load": 0.5}, "option:load: is of simulated packets, expected backend='packet'"),
+        ({"backend": "packet", "load": -1}, "option:load: '-1', expected 0.001 to 10"),
+        ({"backend": "packet", "schemes": "ffc"}, "option:schemes: switches cannot be programmed with ffc"),
+    ],
+)
+def test_options_of_the_other_backend_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(kuijia.InputError, match=re.escape(said)):
+        kuijia.whatif("fig1", **options)

@@ -16,6 +16,8 @@ EXTRAS_OF_ALL = {"plot", "networks", "controller", "web", "ryu", "cluster", "not
 LATE = {
     "experiments/whatif/figures.py": "matplotlib",
     "experiments/whatif/html_report.py": "matplotlib",
+    "experiments/whatif_packets/figures.py": "matplotlib",
+    "experiments/whatif_packets/html_report.py": "matplotlib",
     "kuijia_app/pki/folder.py": "cryptography",
     "kuijia_app/pki/making.py": "cryptography",
     "kuijia_base/metrics/exposition.py": "prometheus_client",

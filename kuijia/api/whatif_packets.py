@@ -1,0 +1,242 @@
+"""Studies of a plan's first seconds after each failure, packet by packet, for `kuijia.whatif` and `kuijia whatif`."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from experiments.sweep.workers import Workers
+from kuijia.api.spelling import Setting, bad_option, parsed, require_known
+from kuijia.api.whatif_study import DEFAULT_SCHEMES, Rerouting, Say
+from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.option_values import whole_number
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.parallel import processors
+from kuijia_base.progress import Progress
+from kuijia_base.quantities import rate
+from kuijia_base.text import parse_number
+from simulator.packet.units import FASTEST
+from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.formats.notes import counted
+
+if TYPE_CHECKING:
+    from experiments.whatif_packets.conditions import Conditions
+    from experiments.whatif_packets.run import Play
+    from experiments.whatif_packets.study import PacketStudy
+    from experiments.whatif_packets.sweep import Questions
+    from simulator.flow.what_if import Contender
+    from te_solver.failure_schemes.failure_scheme import FailureScheme
+    from te_solver.failures import Failure
+    from te_solver.plan import Plan
+
+FLOW, PACKET = BACKENDS = ("flow", "packet")
+
+FILE = "whatif-packets.json"
+
+OF_FLOW: Mapping[str, Any] = {"split": "proportional", "udp": False, "weighting": "equal", "probabilities": None}
+"""Options of the flow backend alone, with their defaults."""
+
+DEFAULT_SIZES = "web-search"
+
+_MOST_PACKETS = 1e9
+"""Data packets of a run."""
+
+_LAST_SEED = 2**63 - 1
+
+
+def _number(least: float, most: float, of: str) -> Callable[[str], float]:
+    """Return a parser of numbers from `least` to `most`."""
+
+    def number(text: str) -> float:
+        value = parse_number(text)
+        if value is None or not least <= value <= most:
+            raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {least:g} to {most:g}{of}")
+        return value
+
+    return number
+
+
+PARSERS: Mapping[str, Callable[[str], Any]] = {
+    "sizes": str,
+    "load": _number(0.001, 10, ""),
+    "seconds": _number(0.01, 60, " seconds"),
+    "transport": str,
+    "buffer": whole_number(1500, 10**9, of=" bytes"),
+    "detection": _number(0, 60, " seconds"),
+    "controller_at": str,
+    "link_delay": _number(0, 10, " seconds"),
+    "rate_scale": _number(1e-9, 1, ""),
+}
+"""Options of the packet backend alone, with the parsers of their values."""
+
+_FIELDS = {"controller_at": "controller", "rate_scale": "scale"}
+"""Conditions that have other names than their options."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Conditions of a study packet by packet as a user asked for them.
+
+    Attributes:
+        options: those given, by name.
+        conditions: those that they make, at rates as planned unless a scale was given.
+    """
+
+    options: Mapping[str, Any]
+    conditions: Conditions
+
+    @classmethod
+    def of(cls, options: Mapping[str, object | None], seed: int) -> Asked:
+        """Return the conditions of the given options, None for those not given; raises InputError."""
+        from experiments.whatif_packets.conditions import TRANSPORTS, Conditions  # noqa: PLC0415  # slow: NumPy
+        from kuijia.api.packet_values import sizes  # noqa: PLC0415  # slow to import: NumPy
+
+        given = {name: parsed(name, value, PARSERS[name]) for name, value in options.items() if value is not None}
+        if "transport" in given:
+            require_known("transport", given["transport"], TRANSPORTS)
+        if seed > _LAST_SEED:
+            raise bad_option("seed", f"is {seed}", f"{_LAST_SEED} or less")
+        chosen = {_FIELDS.get(name, name): value for name, value in given.items() if name != "sizes"}
+        return cls(given, Conditions(sizes(given.get("sizes", DEFAULT_SIZES)), seed=seed, **chosen))
+
+    @property
+    def sizes(self) -> str:
+        """The distribution of flow sizes, in the user's words."""
+        return str(self.options.get("sizes", DEFAULT_SIZES))
+
+
+def plans_of(contenders: Sequence[Contender], how: Rerouting) -> list[tuple[Plan, FailureScheme]]:
+    """Return the plan of each contender, with its scheme as switches know it."""
+    schemes = {scheme.name: scheme for scheme in how.found()}
+    return [(each.traffic.plan, schemes[each.scheme.name]) for each in contenders]
+
+
+def refuse_others(backend: str, options: Mapping[str, Any]) -> None:
+    """Raise OptionError for options that the backend does not have."""
+    if backend == FLOW:
+        given = [name for name in PARSERS if options[name] is not None]
+        if given:
+            raise bad_option(given[0], "is of simulated packets", Setting("backend", PACKET))
+        return
+    for name, default in OF_FLOW.items():
+        if options[name] != default:
+            raise bad_option(name, "is of the flow model", Setting("backend", FLOW))
+
+
+def on_switches(how: Rerouting, say: Say) -> Rerouting:
+    """Return the options with the schemes that switches can be programmed with; `say` hears which are left out.
+
+    Raises:
+        OptionError: another one was asked for.
+    """
+    known = [each.name for each in switch_schemes()]
+    if how.schemes is None:
+        kept = tuple(name for name in DEFAULT_SCHEMES if name in known)
+        left = [name for name in DEFAULT_SCHEMES if name not in known]
+        if how.protect is None and not how.new_tunnels:
+            say(f"{', '.join(left)} left out: switches cannot be programmed with them")
+        return replace(how, schemes=kept)
+    for each in how.found():
+        if not each.on_switches:
+            problem = f"switches cannot be programmed with {each.name}"
+            raise bad_option("schemes", problem, f"{' or '.join(sorted(known))}, or ", Setting("backend", FLOW))
+    return how
+
+
+@contextmanager
+def simulated(
+    asked: Asked,
+    plans: Sequence[tuple[Plan, FailureScheme]],
+    failures: Sequence[Failure],
+    workers: Workers | None,
+    folder: OutputFolder | None,
+    progress: Progress,
+    say: Say,
+) -> Generator[PacketStudy, None, None]:
+    """Simulate all failures under all schemes, and yield what they cost; a checkpoint in `folder` outlasts the block.
+
+    Without `workers` as many processes do so as there are processors. `say` hears what was assumed.
+
+    Raises:
+        InputError: the plan or an option cannot be simulated.
+    """
+    from experiments.whatif_packets.findings import Findings, Outcome  # noqa: PLC0415  # slow to import: NumPy
+    from experiments.whatif_packets.study import PacketStudy  # noqa: PLC0415  # slow to import: NumPy
+    from experiments.whatif_packets.sweep import Questions, results_of  # noqa: PLC0415  # slow to import: NumPy
+
+    how = asked.conditions
+    if "rate_scale" not in asked.options:
+        how = replace(how, scale=_scale(how, plans[0][0]))
+    _require_bounds(how, plans[0][0])
+    questions = Questions(plans, failures, how)
+    play = _first(questions)
+    lacking = sum(link.delay == 0 for link in plans[0][0].topology.links)
+    if lacking and "link_delay" not in asked.options:
+        sentence = f"{counted(lacking, 'link')} without a delay: each gets {how.link_delay:g} s ("
+        say((sentence, Setting("link_delay"), ")"))
+    if workers is None:
+        workers = Workers(min(processors(), len(failures) * len(plans)))
+    with results_of(questions, workers, folder, progress) as results:
+        names = [failure.name for failure in failures]
+        outcomes = {scheme.name: list(map(Outcome, names, of)) for (_, scheme), of in zip(plans, results, strict=True)}
+        yield PacketStudy(how, asked.sizes, play, Findings(outcomes))
+
+
+def options_of(study: PacketStudy) -> dict[str, Any]:
+    """Return all options of the packet backend with the values that a study has, given or not: defaults may change."""
+    conditions = {name: getattr(study.how, _FIELDS.get(name, name)) for name in PARSERS}
+    return {**conditions, "sizes": study.sizes, "controller_at": study.play.controller}
+
+
+def write_report(folder: OutputFolder, study: PacketStudy, command: str) -> None:
+    """Write a study's page and its pictures, which need matplotlib."""
+    from experiments.whatif_packets.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.whatif_packets.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
+    from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import
+
+    folder.write_text("whatif-packets.html", html_report(study, command))
+    for name, figure in figures(study.found).items():
+        for suffix in (".svg", ".pdf"):
+            folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))
+
+
+def _first(questions: Questions) -> Play:
+    """Return the first contender, compiled; raises OptionError if the plan or an option cannot be simulated."""
+    try:
+        play = questions.play(0)
+    except UnsoundError as error:
+        place = {"controller": "controller_at"}.get(str(error.where[0]) if error.where else "", "backend")
+        raise bad_option(place, error.problem, error.expected) from error
+    if not play.traffic.count:
+        raise bad_option(
+            "load", "no flow comes", "a greater load, ", Setting("rate_scale"), ", more seconds or smaller flows"
+        )
+    return play
+
+
+def _scale(how: Conditions, plan: Plan) -> float:
+    """Return the factor of rates, two digits of it, at which a run can be simulated in some seconds; at most 1."""
+    from experiments.whatif_packets.conditions import MOST_PACKETS  # noqa: PLC0415  # slow to import: NumPy
+
+    wanted = min(MOST_PACKETS / max(how.packets(plan), 1.0), FASTEST / _fastest_link(plan))
+    if wanted >= 1:
+        return 1.0
+    digit = 10.0 ** (math.floor(math.log10(wanted)) - 1)
+    return math.floor(wanted / digit) * digit
+
+
+def _require_bounds(how: Conditions, plan: Plan) -> None:
+    """Raise OptionError if links are too fast for the simulator, or a run has more packets than anyone waits for."""
+    if (fastest := _fastest_link(plan) * how.scale) > FASTEST:
+        raise bad_option("rate_scale", f"a link of {rate(fastest)}", f"links of at most {rate(FASTEST)}")
+    if (packets := how.packets(plan) * how.scale) > _MOST_PACKETS:
+        problem = f"{packets:.3g} data packets in a run"
+        raise bad_option("rate_scale", problem, f"a factor that leaves at most {_MOST_PACKETS:.0e}")
+
+
+def _fastest_link(plan: Plan) -> float:
+    return max(link.capacity for link in plan.topology.links)
