@@ -29,7 +29,7 @@ def _name(requirement: str) -> str:
 @pytest.mark.parametrize("file", ["lock.txt", "build.txt", "docs.txt"])
 def test_every_line_is_one_exact_version(file: str) -> None:
     for requirement in _requirements((REQUIREMENTS / file).read_text()):
-        assert re.fullmatch(r"[a-z0-9-]+==[0-9][0-9a-z.]*( ; [^;]+)?", requirement), requirement
+        assert re.fullmatch(r"[a-z0-9-]+==([0-9]+!)?[0-9][0-9a-z.]*( ; [^;]+)?", requirement), requirement
 
 
 def test_everything_asked_for_is_locked() -> None:
