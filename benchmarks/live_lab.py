@@ -19,8 +19,8 @@ from benchmarks.networks import wide_area
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from te_solver.demands import Demand
 from te_solver.solve import solve
-from testbed.web.backend import State, View
-from testbed.web.flow_backend import FlowBackend
+from testbed.web.backend import LinkState, State, View
+from testbed.web.flow_backend import SCHEMES, FlowBackend
 from testbed.web.server import Link, Serving, serve
 
 _NODES, _PAIRS, _RATE = 100, 150, 40.0
@@ -40,17 +40,26 @@ class _Changing(FlowBackend):
 
 
 def _changed(view: View, time: float) -> View:
-    flows = tuple(replace(flow, goodput=flow.goodput + time % 1) for flow in view.flows)
-    return replace(view, flows=flows)
+    part = time % 1
+    flows = tuple(replace(flow, goodput=flow.goodput + part) for flow in view.flows)
+    return replace(view, flows=flows, links=tuple(_other_loads(link, 0.5 + part / 2) for link in view.links))
 
 
-def show() -> None:
-    """Serve a changing network until a signal; print the link as JSON."""
+def _other_loads(link: LinkState, factor: float) -> LinkState:
+    directions = (
+        replace(each, queues=tuple(replace(load, rate=load.rate * factor) for load in each.queues))
+        for each in link.directions
+    )
+    return replace(link, directions=tuple(directions))
+
+
+def show(*schemes: str) -> None:
+    """Serve a changing network, by default under two schemes, until a signal; print the link as JSON."""
     topology = wide_area(_NODES)
     random = Random(1)
     pairs = {tuple(random.sample(topology.nodes, 2)): None for _ in range(_PAIRS)}
     demands = [Demand(source, target, _RATE) for source, target in pairs]
-    backend = _Changing(solve(topology, demands, 3), lambda *_: solve(topology, demands, 3))
+    backend = _Changing(solve(topology, demands, 3), lambda *_: solve(topology, demands, 3), schemes or SCHEMES)
 
     def ready(link: Link) -> None:
         print(json.dumps({"server": link.server, "token": link.token}), flush=True)  # noqa: T201  # for the parent
@@ -91,13 +100,13 @@ _Counts = tuple[int, int]
 
 def _load(server: int, work: Callable[[], Coroutine[Any, Any, list[_Counts]]]) -> tuple[float, int, int]:
     """Return the processor time of the server in percent, the states that browsers read, and the bytes of one."""
-    before, started = _processor_seconds(server), time.perf_counter()
+    before, started = processor_seconds(server), time.perf_counter()
     counts = asyncio.run(work())
-    used = (_processor_seconds(server) - before) / (time.perf_counter() - started)
+    used = (processor_seconds(server) - before) / (time.perf_counter() - started)
     return 100 * used, sum(count for count, _ in counts), max(length for _, length in counts)
 
 
-def _processor_seconds(pid: int) -> float:
+def processor_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

@@ -23,6 +23,7 @@ _FILES = (
     "hedera_round",
     "hedera_8192",
     "live_lab",
+    "live_page",
     "packet_growth",
     "packet_two_cores",
     "packet_vs_ns3",

@@ -71,6 +71,7 @@ def test_every_benchmark_is_registered() -> None:
         "verify",
         "flow-maxmin",
         "live-lab",
+        "live-page",
         "fig4-full",
         "packet-growth",
         "packet-two-cores",
