@@ -41,13 +41,23 @@ def take_inventory() -> Inventory:
     )
 
 
-def left_behind(before: Inventory, after: Inventory, lab_id: str, namespaces: Collection[str]) -> tuple[str, ...]:
-    """Return in words what a lab has left behind, which is named by its id and had these network namespaces."""
+def left_behind(
+    before: Inventory, after: Inventory, lab_id: str, namespaces: Collection[str], interfaces: Collection[str]
+) -> tuple[str, ...]:
+    """Return in words what a lab has left behind.
+
+    Args:
+        before: the machine before the lab.
+        after: the machine now.
+        lab_id: names the lab.
+        namespaces: network namespaces that it had.
+        interfaces: names of its interfaces; others may come and go beside it.
+    """
     found = [f"process {pid} holds {name} of the lab" for pid, name in _held().items() if name in namespaces]
     found += [f"process {pid} of the lab still runs" for pid in processes_with_environment(f"{LAB_VARIABLE}={lab_id}")]
     if lab_id in after.labs:
         found.append(f"the run directory {ROOT / lab_id} is still there")
-    new = after.interfaces - before.interfaces
+    new = (after.interfaces - before.interfaces).intersection(interfaces)
     if new:
         found.append(f"interfaces {', '.join(sorted(new))} are still there")
     if lab_id in _MOUNTS.read_text():

@@ -81,7 +81,10 @@ class Excuse:
     by_controller: bool = True
 
     def stretched(self, timeline: Timeline) -> Excuse:
-        """Return the same for a machine that stands still at times: these do not count."""
+        """Return the same for a machine that stands still at times: these do not count.
+
+        What was sent during a stall that was under way at the start waited for its switch, too.
+        """
         stalls = sorted({*timeline.stalled, *(timeline.starved if self.by_controller else ())})
         start, end = self.start, self.end
         counted = start

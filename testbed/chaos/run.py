@@ -156,6 +156,7 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
     channels = channels_of(plan.topology.nodes, run.options, disk.listening)
     with Lab(plan, run.options, run.report, disk) as lab, Relay(channels) as relay:
         lab_id, namespaces = lab.directory.name, namespaces_of(lab.directory.name)
+        interfaces = contents_of(lab.directory).interfaces
         controllers = ControllerBreaker(lab, relay)
         controllers.take_over()
         run.report("looking for flows that are hashed to each tunnel")
@@ -164,7 +165,8 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
             run.report(f"no flow was found for the tunnel {title}: it has no probes")
         result = _watched(run, lab, Injector(lab, controllers, disk, run.plans[1], run.report), probes)
     deadline = time.monotonic() + QUIET_SECONDS
-    while (left := left_behind(before, take_inventory(), lab_id, namespaces)) and time.monotonic() < deadline:
+    of_lab = lab_id, namespaces, interfaces
+    while (left := left_behind(before, take_inventory(), *of_lab)) and time.monotonic() < deadline:
         time.sleep(LOOK_SECONDS)  # the kernel may take a moment to end what the lab held
     return replace(result, leaks=(*result.leaks, *left))
 

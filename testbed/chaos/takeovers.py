@@ -56,11 +56,7 @@ def takeovers(timeline: Timeline, taken: Sequence[float]) -> tuple[Takeover, ...
             if span.kind != HANDOVER and span.end - span.start < limit:
                 continue  # it was back before another had to act
             after = None
-        stalled = sum(
-            max(0.0, min(end, span.start + limit) - max(start, span.start))
-            for start, end in (*timeline.stalled, *timeline.starved)
-        )
-        seconds = None if after is None else max(after - span.start - stalled, 0.0)
+        seconds = None if after is None else after - span.start - timeline.stood_still(span.start, after)
         found.append(Takeover(span.kind, span.start, seconds, _had_successor(timeline, span, limit)))
     return tuple(found)
 

@@ -51,6 +51,16 @@ class Timeline:
     stalled: tuple[tuple[float, float], ...] = ()
     starved: tuple[tuple[float, float], ...] = ()
 
+    def stood_still(self, start: float, end: float) -> float:
+        """Return the seconds between two times in which this machine did not run the switches or the controllers."""
+        counted, total = start, 0.0
+        for begin, over in sorted({*self.stalled, *self.starved}):
+            until = min(over, end)
+            if until > counted:
+                total += max(until - max(begin, counted), 0.0)
+                counted = until
+        return total
+
     def of(self, kinds: Collection[str]) -> Iterable[Span]:
         return (span for span in self.spans if span.kind in kinds)
 

@@ -11,6 +11,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
@@ -106,7 +107,7 @@ def port_arguments(ends: Iterable[SessionEnd], interval_ms: int) -> list[str]:
             (end.inner, end.session.inner_port, []),
             (end.watched, end.session.watched_port, settings),
         ):
-            arguments += ["--", "add-port", end.bridge, interface]
+            arguments += ["--", "--may-exist", "add-port", end.bridge, interface]
             arguments += ["--", "set", "Interface", interface, f"ofport_request={number}", *extra]
     return arguments
 
@@ -176,25 +177,48 @@ class BfdCables:
 
         Raises:
             InputError: the interval is out of bounds; nothing is created.
+            TestbedError: nothing of what was begun is left, but for ports without devices that cannot be removed.
         """
         require_possible_interval(interval_ms)
         first = not self._ends
         new = {session.path_id: self._ends_of(session) for session in sessions}
         self._ends.update(new)
+        try:
+            for machine, ends in self._by_machine(new.values()):
+                machine.make_links(cable_commands(ends))
+                for part in [ends] if first else [[end] for end in ends]:
+                    machine.vsctl(*port_arguments(part, interval_ms))
+                _require_numbers(machine, ends)
+        except TestbedError:
+            self._give_up(new)
+            raise
+
+    def _give_up(self, new: Mapping[int, tuple[SessionEnd, SessionEnd]]) -> None:
+        """Remove what was begun, as far as possible: ports that stay in the database are taken over the next time."""
+        for path_id in new:
+            del self._ends[path_id]
         for machine, ends in self._by_machine(new.values()):
-            machine.make_links(cable_commands(ends))
-            for part in [ends] if first else [[end] for end in ends]:
-                machine.vsctl(*port_arguments(part, interval_ms))
-            _require_numbers(machine, ends)
+            with suppress(TestbedError):
+                self._delete_ports(machine, ends)
+            with suppress(TestbedError):
+                machine.delete_links([end.watched for end in ends])
 
     def remove(self, sessions: Iterable[BfdSession]) -> None:
-        """End sessions and remove their cables, one port at a time; unknown sessions are ignored."""
-        gone = [self._ends.pop(session.path_id) for session in sessions if session.path_id in self._ends]
-        for machine, ends in self._by_machine(gone):
-            for end in ends:
-                for port in (end.watched, end.inner):
-                    machine.vsctl("--if-exists", "del-port", end.bridge, port)
+        """End sessions and remove their cables, one port at a time; unknown sessions are ignored.
+
+        After an error all of them are still known, so that they can be removed later.
+        """
+        gone = {session.path_id: self._ends[session.path_id] for session in sessions if session.path_id in self._ends}
+        for machine, ends in self._by_machine(gone.values()):
+            self._delete_ports(machine, ends)
             machine.delete_links([end.watched for end in ends])
+        for path_id in gone:
+            del self._ends[path_id]
+
+    def _delete_ports(self, machine: SwitchMachine, ends: Iterable[SessionEnd]) -> None:
+        for end in ends:
+            for port in (end.watched, end.inner):
+                machine.vsctl("--if-exists", "del-port", end.bridge, port)
 
     def delete_devices(self) -> None:
         """Delete all cables without informing Open vSwitch, which may have ended."""

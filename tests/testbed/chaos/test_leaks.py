@@ -34,9 +34,9 @@ def stray() -> Iterator[int]:
 
 def test_what_a_lab_leaves_is_found_by_its_name() -> None:
     before = Inventory(frozenset(), frozenset({"lo"}), SMALL)
-    after = Inventory(frozenset({LAB}), frozenset({"lo", "s1-eth1"}), LARGE)
+    after = Inventory(frozenset({LAB}), frozenset({"lo", "s1-eth1", "docker0"}), LARGE)
     held = str(Path("/proc/self/ns/net").readlink())
-    found = left_behind(before, after, LAB, {held})
+    found = left_behind(before, after, LAB, {held}, {"lo", "s1-eth1", "s1-eth2"})
     assert "the run directory /run/kuijia/9-abc is still there" in found
     assert "interfaces s1-eth1 are still there" in found
     assert any(line.endswith(f"holds {held} of the lab") for line in found)
@@ -46,18 +46,18 @@ def test_what_a_lab_leaves_is_found_by_its_name() -> None:
 
 def test_a_process_of_the_lab_that_still_runs_is_found(stray: int) -> None:
     now = take_inventory()
-    assert left_behind(now, now, LAB, ()) == (f"process {stray} of the lab still runs",)
+    assert left_behind(now, now, LAB, (), ()) == (f"process {stray} of the lab still runs",)
 
 
 def test_a_file_system_that_is_still_mounted_is_found() -> None:
     now = take_inventory()
     # Every machine has something mounted at /proc.
-    assert "a file system of the lab is still mounted" in left_behind(now, now, "/proc", ())
+    assert "a file system of the lab is still mounted" in left_behind(now, now, "/proc", (), ())
 
 
 def test_a_machine_without_a_lab_has_nothing_left_behind() -> None:
     before = take_inventory()
-    assert left_behind(before, take_inventory(), "no-such-lab", ()) == ()
+    assert left_behind(before, take_inventory(), "no-such-lab", (), ()) == ()
     assert size_of(2**31) is None
 
 

@@ -36,6 +36,7 @@ def test_a_freeze_may_take_longer_and_stalls_do_not_count() -> None:
     assert not late(Span(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=102.9)
     assert late(Span(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=103.1)
     assert not late(KILLED, taken=101.9, stalled=((101.0, 101.45),))
+    assert late(KILLED, taken=101.9, stalled=((101.0, 101.3), (101.1, 101.3), (102.0, 103.0)))
 
 
 @pytest.mark.parametrize(

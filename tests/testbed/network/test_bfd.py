@@ -8,6 +8,7 @@ import pytest
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
 from te_solver.topology import Topology
+from testbed.machine.errors import TestbedError
 from testbed.network.bfd import (
     BfdCables,
     EndState,
@@ -85,9 +86,9 @@ def test_the_longest_names_of_cables_are_no_longer_than_the_kernel_allows() -> N
 
 def test_only_the_watched_port_runs_the_session_and_both_have_fixed_numbers() -> None:
     assert words(port_arguments(ENDS[:1], 30)) == [
-        "add-port s1 s1-i17",
+        "--may-exist add-port s1 s1-i17",
         "set Interface s1-i17 ofport_request=1003",
-        "add-port s1 s1-b17",
+        "--may-exist add-port s1 s1-b17",
         "set Interface s1-b17 ofport_request=1002 bfd:enable=true bfd:min_tx=30 bfd:min_rx=30",
     ]
 
@@ -106,8 +107,11 @@ class Machine:
     def __init__(self) -> None:
         self.ports: dict[str, int] = {}
         self.links: list[str] = []
+        self.answers = True
 
     def vsctl(self, *arguments: str) -> str:
+        if not self.answers:
+            raise TestbedError("No space left on device")
         if "list" in arguments:
             if "--columns=name,bfd_status" in arguments:
                 status = ["map", [["flap_count", "1"]]]
@@ -118,7 +122,7 @@ class Machine:
                 case ["set", "Interface", name, request, *_]:
                     self.ports[name] = int(request.removeprefix("ofport_request="))
                 case ["--if-exists", "del-port", _, name]:
-                    del self.ports[name]
+                    self.ports.pop(name, None)
         return ""
 
     def appctl(self, *arguments: str) -> str:
@@ -154,3 +158,37 @@ def test_cables_are_laid_asked_for_and_taken_away_where_their_switches_are(toget
     cables.delete_devices()
     assert not any(machine.links for machine in machines.values())
     assert cables.states() == {}
+
+
+@pytest.fixture
+def machine() -> Machine:
+    return Machine()
+
+
+@pytest.fixture
+def cables(machine: Machine) -> BfdCables:
+    return BfdCables(lambda _: machine, lambda session: ends_of(session, lambda switch: f"s-{switch}"))
+
+
+def test_cables_that_cannot_be_laid_are_taken_away_and_can_be_laid_later(machine: Machine, cables: BfdCables) -> None:
+    machine.answers = False
+    with pytest.raises(TestbedError, match="No space left"):
+        cables.add([SESSION], 30)
+    assert not machine.links
+    assert not cables.sessions
+    machine.answers = True
+    cables.add([SESSION], 30)
+    assert cables.sessions == (SESSION,)
+
+
+def test_cables_that_cannot_be_taken_away_can_be_later(machine: Machine, cables: BfdCables) -> None:
+    cables.add([SESSION], 30)
+    machine.answers = False
+    with pytest.raises(TestbedError, match="No space left"):
+        cables.remove([SESSION])
+    assert cables.sessions == (SESSION,)
+    machine.answers = True
+    cables.remove([SESSION])
+    assert not machine.links
+    assert not machine.ports
+    assert not cables.sessions
