@@ -100,9 +100,10 @@ class YamlDocument:
         return number
 
     def rate(self, node: yaml.Node, what: str, expected: str) -> float:
-        """Return a rate in Mbit/s: a number, or one with its unit."""
+        """Return a rate in Mbit/s: a number, or one with its unit, which JSON has in quotes."""
         text = self.text(node, what)
-        found = None if _is_quoted(node) else parse_rate(text)
+        is_number_in_quotes = _is_quoted(node) and parse_number(text) is not None
+        found = None if is_number_in_quotes else parse_rate(text)
         if found is None:
             raise self.error(node, f"{what} {quoted(text)} is not a number", expected)
         return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 from kuijia_base.additions import TOPOLOGY_FORMATS as FORMATS_GROUP
@@ -38,6 +39,10 @@ _FORMAT_OF_SUFFIX = {
     ".gml": "gml",
     ".xml": "sndlib",
 }
+
+_BEGINNING = 200
+_DOCUMENT = re.compile(rb'\s*\{\s*"format":\s*"kuijia-([a-z-]+)"')
+"""Beginning of a document of ours in JSON."""
 
 
 def topology_formats() -> tuple[str, ...]:
@@ -75,6 +80,8 @@ def load_topology(
         raise ValueError(f"no topology format {chosen!r}, there are {', '.join(topology_formats())}")
     with reading(path, f"a topology in the format {chosen}"):
         if chosen == "yaml":
+            if path.suffix == ".json" and path.is_file():  # what a pipe has can be read only once
+                _refuse_documents(path)
             return read_yaml_topology(path)
         if chosen in _READERS:
             return _READERS[chosen](path, default_capacity, note)
@@ -88,6 +95,16 @@ def save_topology(topology: Topology, path: Path, comment: str = "") -> None:
     except UnsoundError as error:
         raise InputError(path, "", error.problem, error.expected) from error
     write_text(path, text)
+
+
+def _refuse_documents(path: Path) -> None:
+    """Raise InputError for a plan or another document of ours, which may be too large to be read as YAML in time."""
+    with path.open("rb") as file:
+        found = _DOCUMENT.match(file.read(_BEGINNING))
+    if found is not None:
+        kind = found[1].decode().replace("-", " ")
+        expected = "a topology; a plan is an argument of its own (--plan)" if kind == "plan" else "a topology"
+        raise InputError(path, 1, f"a {kind} of kuijia", expected)
 
 
 def _format_of(path: Path) -> str:

@@ -13,6 +13,9 @@ _INVALID = re.compile(
     r"(?P<start>.*invalid choice: )'(?P<given>[^']*)'(?P<rest> \(choose from (?P<known>.*)\))", re.DOTALL
 )
 
+_MOST_LISTED = 10
+"""Names that are listed at most beside the one that was meant."""
+
 
 def complaint(message: str) -> str:
     """Return a message of argparse; one about an unknown name asks whether a similar one was meant."""
@@ -20,7 +23,9 @@ def complaint(message: str) -> str:
     if found is None:
         return message
     known = [name.strip().strip("'") for name in found["known"].split(",")]
-    return f"{found['start']}'{found['given']}'{meant(found['given'], known)}{found['rest']}"
+    hint = meant(found["given"], known)
+    rest = "" if hint and len(known) > _MOST_LISTED else found["rest"]
+    return f"{found['start']}'{found['given']}'{hint}{rest}"
 
 
 def unrecognized(arguments: Sequence[str], parser: argparse.ArgumentParser) -> str:

@@ -21,7 +21,7 @@ def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["slove"], "argument VERB: invalid choice: 'slove' (did you mean solve?) (choose from"),
+        (["slove"], "argument VERB: invalid choice: 'slove' (did you mean solve?)\n"),
         (["topology", "descrbe", "gscale"], "argument ACTION: invalid choice: 'descrbe' (did you mean describe?)"),
         (["solve", "fig1", "fig1", "--objective", "max-mn"], "invalid choice: 'max-mn' (did you mean max-min?)"),
         (

@@ -167,6 +167,22 @@ def test_a_named_format_comes_before_the_suffix(tmp_path: Path) -> None:
         load_topology(path, "dot")
 
 
+def test_a_rate_with_a_unit_may_be_in_quotes_as_json_demands(tmp_path: Path) -> None:
+    path = tmp_path / "net.json"
+    path.write_text('{"nodes": ["a", "b"], "links": [{"a": "a", "b": "b", "capacity": "1.5T"}]}')
+    assert load_topology(path).link("a", "b").capacity == 1_500_000
+
+
+def test_a_plan_is_no_topology(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text('{\n "format": "kuijia-plan",\n "version": 1\n}')
+    with pytest.raises(InputError) as raised:
+        load_topology(path)
+    assert str(raised.value) == (
+        f"{path}:1: a plan of kuijia, expected a topology; a plan is an argument of its own (--plan)"
+    )
+
+
 def test_an_unknown_suffix_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "net.dot"
     with pytest.raises(InputError) as raised:
