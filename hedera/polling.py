@@ -15,6 +15,9 @@ WINDOW = 1.0
 LEAST_PATIENCE = 2.0
 """Minimum seconds that a switch may take to answer: a busy one may be slow."""
 
+_PATIENT_POLLS = 3
+"""Periods without an answer after which the flows of a switch are forgotten."""
+
 
 @dataclass(frozen=True, slots=True)
 class CounterReading:
@@ -69,6 +72,11 @@ class Polls:
         self._most_rate = most_rate
         self._patience = patience
         self._switches: dict[str, _Switch] = {}
+
+    @classmethod
+    def every(cls, period: float, most_rate: float) -> Polls:
+        """Return the polls of a scheduler that asks every `period` seconds."""
+        return cls(most_rate, max(_PATIENT_POLLS * period, LEAST_PATIENCE))
 
     def ask(self, switch: str, at: float) -> bool:
         """Return True if the switch should be polled now; while it owes an answer, only after `patience` seconds."""

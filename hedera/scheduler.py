@@ -22,7 +22,7 @@ from hedera.links import Links
 from hedera.messages import SchedulerMessages, readings
 from hedera.metrics import SchedulerMetrics
 from hedera.options import SchedulerOptions, build
-from hedera.polling import LEAST_PATIENCE, Polls
+from hedera.polling import Polls
 from hedera.route_search import Routes, first_routing, routes_around
 from hedera.tables import Cable
 from kuijia_app.control.openflow_reading import error_name
@@ -84,9 +84,6 @@ TICK = 0.02
 PATIENCE = 5.0
 """Seconds after the start; from then on routes avoid switches that have not connected."""
 
-_PATIENT_POLLS = 3
-"""Periods without an answer after which the flows of a switch are forgotten."""
-
 _OPEN_POLLS = 8
 """Latest polls of a switch whose answers are accepted: a slow switch may answer after the next poll."""
 
@@ -130,7 +127,7 @@ class HederaScheduler(PairApplication):
         self._edges = self._centre.hosts_of.keys()
         self._agreed = {"switches": len(self._wiring.topology.nodes), "hosts": len(self._wiring.sites)}
         self._links = Links(self._wiring)
-        self._polls = Polls(self._centre.fabric.nic_rate, max(_PATIENT_POLLS * self._options.period, LEAST_PATIENCE))
+        self._polls = Polls.every(self._options.period, self._centre.fabric.nic_rate)
         self._routing = first_routing(self._centre)
         self._tables = self._routing.tables()
         self._schedule = ElephantSchedule(self._centre, placement, self._routing)

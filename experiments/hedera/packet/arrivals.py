@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, figures_of
-from experiments.hedera.packet.control_loop import Timing
+from experiments.hedera.packet.control_loop import Timing, in_rounds
 from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.simulation import History, Workload
 from experiments.hedera.simulation import Setting as FlowSetting
@@ -89,7 +88,6 @@ class _Arrivals:
 
     def __init__(self, case: ArrivalCase, tree: FatTree, workload: Workload) -> None:
         self._case, self._tree, self._workload = case, tree, workload
-        self._timing = Timing(case.period, 1e-3 * case.options.message_delay)
         self._hash = hashed_labels(tree, np.arange(workload.flows, dtype=np.uint64), case.seed)
         self._choice = np.full(workload.flows, HASHED, np.int32)
         self._round = SchedulingRound(tree, _placement(case, tree))
@@ -111,7 +109,8 @@ class _Arrivals:
         flows = Flows.of(*ends, self._transport, size=size, start=workload.start, paths=paths)
         self._simulation = Simulation(network, [flows], Setting(seed=case.seed))
         if case.scheme not in (NON_BLOCKING, ECMP):
-            self._simulation.at(case.period, self._poll)
+            timing = Timing(case.period, 1e-3 * case.options.message_delay)
+            in_rounds(self._simulation, timing, lambda: None, self._read, self._place, self._apply)
 
     def play(self, begin: float) -> History:
         """Simulate and return results as those of the flow model; goodput is averaged from `begin` on."""
@@ -138,13 +137,9 @@ class _Arrivals:
             both.append([tuple(links[begin:end]) for begin, end in pairwise(first)])
         return list(zip(*both, strict=True))
 
-    def _poll(self) -> None:
-        now = self._simulation.now
-        self._simulation.at(now + self._timing.message_delay, self._read)
-        self._simulation.at(now + self._timing.period, self._poll)
-
-    def _read(self) -> None:
+    def _read(self, asked: None) -> tuple[NDArray[np.int64], Poll]:
         """Read the counters of all edge switches: of flows that have begun and not ended."""
+        del asked
         now, workload = self._simulation.now, self._workload
         sent = self._simulation.flow_counters()["sent"]
         is_over = np.isfinite(self._simulation.flow_results().finished)
@@ -161,17 +156,17 @@ class _Arrivals:
             sent[active].astype(np.uint64) * np.uint64(self._transport.largest_packet),
             now - workload.start[active],
         )
-        self._simulation.at(now + self._timing.message_delay, partial(self._answered, active, poll))
+        return active, poll
 
-    def _answered(self, active: NDArray[np.int64], poll: Poll) -> None:
+    def _place(self, read: tuple[NDArray[np.int64], Poll]) -> tuple[NDArray[np.int64], Ints]:
+        active, poll = read
         changes = self._round.run(poll)
         self._elephants.append(int((changes.rates > ELEPHANT * NIC_RATE).sum()))
         changed = np.concatenate([active[changes.placed], active[changes.released]])
-        choice = np.concatenate([changes.labels, np.full(changes.released.size, HASHED, np.int32)])
-        when = self._simulation.now + self._timing.message_delay
-        self._simulation.at(when, partial(self._apply, changed, choice))
+        return changed, np.concatenate([changes.labels, np.full(changes.released.size, HASHED, np.int32)])
 
-    def _apply(self, flows: NDArray[np.int64], choice: Ints) -> None:
+    def _apply(self, changes: tuple[NDArray[np.int64], Ints]) -> None:
+        flows, choice = changes
         before = self._choice[flows]
         old, new = (self._paths(flows, self._labels(flows, labels)) for labels in (before, choice))
         self._choice[flows] = choice

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
+from typing import Any
 
 from experiments.hedera.packet.forwarding import Forwarding, reverse_of
 from hedera.data_centre import DataCentre
 from hedera.elephant_schedule import ElephantSchedule, Round
 from hedera.flows import FlowKey, ScheduledEntry
 from hedera.messages import COUNTER_IDLE_SECONDS
-from hedera.polling import LEAST_PATIENCE, CounterReading, Polls
+from hedera.polling import CounterReading, Polls
 from simulator.packet.simulation import Simulation
-
-_PATIENT_POLLS = 3
-"""Periods without an answer after which the scheduler forgets the flows of a switch."""
 
 
 @dataclass(frozen=True)
@@ -29,6 +26,21 @@ class Timing:
 
     period: float
     message_delay: float
+
+
+def in_rounds(simulation: Simulation, timing: Timing, ask: Callable[[], Any], *steps: Callable[[Any], Any]) -> None:
+    """Ask from the first period on; each step gets the result of the one before, a message's delay later."""
+
+    def pass_on(value: object, left: Sequence[Callable[[Any], Any]]) -> None:
+        if left:
+            first, *others = left
+            simulation.at(simulation.now + timing.message_delay, lambda: pass_on(first(value), others))
+
+    def begin() -> None:
+        pass_on(ask(), steps)
+        simulation.at(simulation.now + timing.period, begin)
+
+    simulation.at(timing.period, begin)
 
 
 @dataclass(frozen=True)
@@ -66,28 +78,25 @@ class ControlLoop:
         timing: Timing,
     ) -> None:
         self.rounds: list[Round] = []
-        self._simulation, self._forwarding, self._schedule, self._timing = simulation, forwarding, schedule, timing
-        self._polls = Polls(centre.fabric.nic_rate, max(_PATIENT_POLLS * timing.period, LEAST_PATIENCE))
+        self._simulation, self._forwarding, self._schedule = simulation, forwarding, schedule
+        self._polls = Polls.every(timing.period, centre.fabric.nic_rate)
         self._edge_of = {site.address: site.switch for site in centre.wiring.sites}
         self._edges = tuple(dict.fromkeys(self._edge_of.values()))
         self._flows: dict[FlowKey, Counted] = {}
         self._entries: dict[tuple[str, FlowKey], ScheduledEntry] = {}
         self._paths: dict[FlowKey, tuple[int, ...]] = {}
         self._last_sent: dict[FlowKey, tuple[int, float]] = {}
-        simulation.at(timing.period, self._poll)
+        in_rounds(simulation, timing, self._ask, self._read, self._place, self._apply)
 
     def count(self, flow: FlowKey, counted: Counted, path: tuple[int, ...]) -> None:
         """Count a flow from now on, which begins on this path."""
         self._flows[flow] = counted
         self._paths[flow] = path
 
-    def _poll(self) -> None:
-        now, timing = self._simulation.now, self._timing
-        asked = [switch for switch in self._edges if self._polls.ask(switch, now)]
-        self._simulation.at(now + timing.message_delay, partial(self._read, asked))
-        self._simulation.at(now + timing.period, self._poll)
+    def _ask(self) -> list[str]:
+        return [switch for switch in self._edges if self._polls.ask(switch, self._simulation.now)]
 
-    def _read(self, asked: Sequence[str]) -> None:
+    def _read(self, asked: Sequence[str]) -> dict[str, list[CounterReading]]:
         now = self._simulation.now
         sent = self._simulation.flow_counters()["sent"]
         answers: dict[str, list[CounterReading]] = {switch: [] for switch in asked}
@@ -102,15 +111,14 @@ class ControlLoop:
             elif now - since > COUNTER_IDLE_SECONDS:
                 continue
             answers[edge].append(CounterReading(flow, packets * counted.packet, now - counted.started))
-        self._simulation.at(now + self._timing.message_delay, partial(self._answered, answers))
+        return answers
 
-    def _answered(self, answers: dict[str, list[CounterReading]]) -> None:
-        now = self._simulation.now
+    def _place(self, answers: dict[str, list[CounterReading]]) -> Round:
         for switch, readings in answers.items():
-            self._polls.answered(switch, now, readings, more=False)
+            self._polls.answered(switch, self._simulation.now, readings, more=False)
         found = self._schedule.run(self._polls.rates())
         self.rounds.append(found)
-        self._simulation.at(now + self._timing.message_delay, partial(self._apply, found))
+        return found
 
     def _apply(self, found: Round) -> None:
         """Change the entries of switches, and the paths of the flows that these entries are for."""
