@@ -11,7 +11,7 @@ from experiments.cqrd.pictures import Marks, cdf_figure
 from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, Run, choices_of, interference, run_cases
 from experiments.cqrd.switches import SWITCHES, OneSwitch, TwoTiers
-from experiments.cqrd.tables import FCT, LABELS, Naming, of_distribution, of_interfered, over_loads
+from experiments.cqrd.tables import FCT, LABELS, Naming, of_distribution, of_interfered, of_kinds, over_loads
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
@@ -168,7 +168,11 @@ def _interfered(experiment: Experiment, part: Part, of_seed: dict[str, tuple[Cas
     remarks = (*naming.remarks, f"Of {part.flows:,} at load {INTERFERED_AT:g} {said}, in the run of OQ.")
     naming = Naming(naming.name, naming.title, naming.figure, naming.keys, remarks)
     kinds = {"all": at_output | on_path, "OC-PC": at_output, "PC": on_path}
-    return of_interfered(naming, {scheme: run for scheme, (_, run) in of_seed.items()}, kinds)
+    counts = dict(zip(("OC-PC", "PC"), counted, strict=True))
+    return [
+        *of_interfered(naming, {scheme: run for scheme, (_, run) in of_seed.items()}, kinds),
+        *of_kinds(_naming(experiment, part, ""), INTERFERED_AT, counts, part.flows),
+    ]
 
 
 def _cdf(experiment: Experiment, part: Part, runs: dict[tuple[str, float], list[Run]]) -> Figure:

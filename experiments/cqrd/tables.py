@@ -114,6 +114,25 @@ def of_interfered(naming: Naming, runs: Mapping[str, Run], chosen: Mapping[str, 
     return exhibits
 
 
+def of_kinds(naming: Naming, load: float, kinds: Mapping[str, int], flows: int) -> Iterator[Exhibit]:
+    """Yield how many flows met a giant one in which way, at one load; nothing if the paper has no such numbers."""
+    counts = {**kinds, "not interfered": flows - sum(kinds.values())}
+    place = LOADS.index(load)
+    theirs = {kind: value(*naming.keys, "flows", kind, place) for kind in counts}
+    if any(number is not None for number in theirs.values()):
+        yield Exhibit(
+            f"{naming.name}-kinds",
+            f"{naming.title}: flows by the giant flows that they meet, load {load:g}",
+            "CQRD Figure 6",
+            "packet",
+            "kind of flow",
+            "flows",
+            (Line("flows", tuple(Point.of(kind, [float(count)], theirs[kind]) for kind, count in counts.items())),),
+            published()["source"],
+            remarks=(*naming.remarks, "The run of OQ decides which flows meet."),
+        )
+
+
 def of_distribution(naming: Naming, runs: Runs) -> list[Exhibit]:
     """Return percentiles of completion times and goodput at each load that a paper draws as distributions."""
     exhibits = []

@@ -37,7 +37,7 @@ def restless_flows(result: Result, role: Role = "direct", tolerance: float = OWN
     """Return the number of flows of a role that are outside their tolerance at the end."""
     cut, end = result.failure.at, result.after.end
     return sum(
-        flow_seconds(flow, cut, end, tolerance) == _seconds_from(cut, end).size for flow in _members(result, role)
+        flow_seconds(flow, cut, end, tolerance) == seconds_from(cut, end).size for flow in _members(result, role)
     )
 
 
@@ -46,7 +46,7 @@ def flow_seconds(flow: FlowResult, cut: float, end: float, tolerance: float = OW
 
     A flow that is outside its tolerance in the last second takes all of the time.
     """
-    starts = _seconds_from(cut, end)
+    starts = seconds_from(cut, end)
     means = means_at(flow.series, starts)
     if means is None:
         return None
@@ -59,6 +59,6 @@ def _members(result: Result, role: Role) -> Iterator[FlowResult]:
     return (flow for flow in result.flows if flow.role == role)
 
 
-def _seconds_from(cut: float, end: float) -> Vector:
+def seconds_from(cut: float, end: float) -> Vector:
     """Return the start times of one mean after the other from `cut` to `end`."""
     return np.asarray(cut + MEAN_SECONDS * np.arange(np.floor((end - cut) / MEAN_SECONDS + 1e-9)), dtype=np.float64)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from experiments.gscale.cases import Traffic, case_of
+from experiments.gscale.convergence_definitions import NAME as DEFINITIONS
+from experiments.gscale.convergence_definitions import definitions_table
 from experiments.gscale.convergence_table import roles_table, table_4, victims_table
 from experiments.gscale.distance import distance_exhibit
 from experiments.gscale.loss_figures import LOSS_FIGURES
@@ -28,6 +30,7 @@ MAKERS = {
     "table4": Maker(("tcp",), table_4, over_time=True),
     "table4-victims": Maker(("tcp",), victims_table, over_time=True),
     "table4-roles": Maker(("tcp",), roles_table, over_time=True),
+    DEFINITIONS: Maker(("tcp",), definitions_table, over_time=True),
     "losses-distance": Maker(("tcp", "udp"), distance_exhibit),
     "fig16": Maker(("priorities",), figure_16),
 }

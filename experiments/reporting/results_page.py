@@ -36,6 +36,8 @@ class Item:
         command: that measures it; empty if none does.
         backends: supported by the command.
         results: folder, name of an exhibit and backend of each committed result; empty without any.
+        readings: the same of results under another reading of the paper than the command's default; they do not decide
+            the verdict.
         question: what is open about it; empty if the bars' reasons say it.
     """
 
@@ -44,6 +46,7 @@ class Item:
     command: str = ""
     backends: str = ""
     results: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
     question: str = ""
 
 
@@ -74,7 +77,7 @@ def all_items() -> list[Item]:
     """Return the list of all items in `published_items.json`, in the order of the papers."""
     text = files("experiments.reporting").joinpath("published_items.json").read_text(encoding="utf-8")
     return [
-        Item(paper, **{**entry, "results": tuple(entry.get("results", ()))})
+        Item(paper, **{**entry, **{key: tuple(entry.get(key, ())) for key in ("results", "readings")}})
         for paper, entries in json.loads(text).items()
         for entry in entries
     ]
@@ -87,9 +90,9 @@ def page_of(root: Path) -> str:
         InputError: a result that an item names is not there.
     """
     results = Results(root)
-    rows = [(item, *_judged(item, results)) for item in all_items()]
-    parts = [_OPENING, _counted([(item, judgement) for item, judgement, _ in rows])]
-    for paper in dict.fromkeys(item.paper for item, _, _ in rows):
+    rows = [(item, *_judged(item, results), tuple(_under_readings(item, results))) for item in all_items()]
+    parts = [_OPENING, _counted([(item, judgement) for item, judgement, *_ in rows])]
+    for paper in dict.fromkeys(item.paper for item, *_ in rows):
         own = [_cells(*row) for row in rows if row[0].paper == paper]
         parts += [f"## {paper}", "\n".join(f"| {' | '.join(cells)} |" for cells in (_HEADINGS, _RULE, *own))]
     return "\n\n".join(parts) + "\n"
@@ -104,11 +107,20 @@ def _judged(item: Item, results: Results) -> tuple[Judgement, Exhibit | None]:
     return min(found, key=lambda each: VERDICTS.index(each[0].verdict))
 
 
-def _cells(item: Item, found: Judgement, exhibit: Exhibit | None) -> tuple[str, ...]:
+def _under_readings(item: Item, results: Results) -> Iterator[str]:
+    """Yield the verdict on each result under another reading."""
+    for place in item.readings:
+        folder, _, backend = place.split(" ")
+        found = judgement_of(results.exhibit(place))
+        ours = f", {found.what}: {found.ours} instead of {found.published}" if found.published and found.ours else ""
+        yield f"under another reading (`{folder}`, {backend}): {found.verdict}{ours}"
+
+
+def _cells(item: Item, found: Judgement, exhibit: Exhibit | None, elsewhere: Sequence[str]) -> tuple[str, ...]:
     at = found.what
     if exhibit is not None and len(item.results) > 1:
         at = f"{exhibit.name} on {exhibit.backend}: {at}"
-    why = "; ".join(each for each in (found.cause, item.question) if each)
+    why = "; ".join(each for each in (found.cause, item.question, *elsewhere) if each)
     command = f"`{item.command}`" if item.command else "none"
     verdict = found.verdict if found.verdict == "reproduced" else f"**{found.verdict}**"
     return item.item, command, item.backends, verdict, at, found.published, found.ours, found.deviation, why
@@ -137,4 +149,4 @@ def _counted(rows: Sequence[tuple[Item, Judgement]]) -> str:
 def places(items: Sequence[Item]) -> Iterator[str]:
     """Yield the place of every committed result that an item names."""
     for item in items:
-        yield from item.results
+        yield from (*item.results, *item.readings)

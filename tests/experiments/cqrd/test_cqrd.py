@@ -14,7 +14,7 @@ from experiments.cqrd.loads import Part, run_experiment
 from experiments.cqrd.published import published, value
 from experiments.cqrd.runs import Case, Choices, Run, completions, interference
 from experiments.cqrd.switches import SWITCHES, Conditions, OneSwitch, TwoTiers, queueing
-from experiments.cqrd.tables import mean_error
+from experiments.cqrd.tables import Naming, mean_error, of_kinds
 from experiments.cqrd.toy import simulate
 from experiments.registry import Settings
 from experiments.results.exhibit import Line, Point
@@ -108,6 +108,18 @@ def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_w
         assert (at_output[flow], on_path[flow]) == (bool(met) and not same, same)
     apart = replace(run, start=run.start + 10.0 * np.arange(flows.count))
     assert not np.any(interference(case, apart))
+
+
+def test_kinds_of_flows_are_counted_beside_the_published_counts_where_there_are_some() -> None:
+    naming = Naming("cqrd-exp1-journal", "one switch", "", ("exp1", "journal"), ())
+    (exhibit,) = of_kinds(naming, 0.1, {"OC-PC": 4_000, "PC": 900}, 6_000)
+    points = exhibit.line("flows").points
+    assert [(point.x, point.value, point.published) for point in points] == [
+        ("OC-PC", 4_000, 4_365),
+        ("PC", 900, 635),
+        ("not interfered", 1_100, 1_000),
+    ]
+    assert not list(of_kinds(replace(naming, keys=("exp1", "lcn")), 0.1, {"OC-PC": 1, "PC": 1}, 1_200))
 
 
 def test_published_numbers_are_found_by_their_keys() -> None:
