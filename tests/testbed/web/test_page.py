@@ -322,15 +322,15 @@ def test_names_are_never_read_as_html(browser: Browser) -> None:
 
 def test_light_and_dark_follow_the_system_unless_chosen(visit: Visit) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
-    light = visit.page.evaluate(background)
+    node = "document.querySelector('.drawing')._cyreg.cy.nodes()[0].style('background-color')"
+    light, lighter = visit.page.evaluate(background), visit.page.evaluate(node)
     visit.page.emulate_media(color_scheme="dark")
     dark = visit.page.evaluate(background)
     assert dark != light
-    node = "document.querySelector('.drawing')._cyreg.cy.nodes()[0].style('background-color')"
-    darker = visit.page.evaluate(node)
+    visit.page.wait_for_function(f"{node} !== '{lighter}'")  # the page is told before it paints the next time
     visit.page.get_by_label("Colours").select_option("light")
     assert visit.page.evaluate(background) == light
-    assert visit.page.evaluate(node) != darker
+    visit.page.wait_for_function(f"{node} === '{lighter}'")
     visit.page.reload()
     visit.page.locator("#stream", has_text="live").wait_for()
     assert visit.page.evaluate(background) == light
