@@ -38,6 +38,12 @@ _INTERRUPTED_STATUS = 130
 BFD_SECONDS = 0.13
 """Seconds that a failure further on may cost with BFD at its default interval of 30 ms."""
 
+BFD_SESSION_SECONDS = 3.0
+"""Seconds until sessions that have ended are up again: they send a packet a second until then (RFC 5880, 6.8.3)."""
+
+BFD_STALL_SECONDS = 0.06
+"""Stall of the machine from which on sessions end: two intervals, as the last packet may be one interval old."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, scaled=True)
@@ -172,8 +178,11 @@ def _faults(args: argparse.Namespace, topology: Topology) -> tuple[Fault, ...]:
 def _windows(args: argparse.Namespace) -> Windows:
     usual = Windows()
     by_bfd = args.liveness == Liveness.BFD.value
-    remote = BFD_SECONDS if by_bfd else usual.remote
-    return replace(usual, local=usual.local + args.slack, remote=remote + args.slack, by_bfd=by_bfd)
+    if by_bfd:
+        usual = replace(
+            usual, remote=BFD_SECONDS, again=BFD_SESSION_SECONDS, by_bfd=True, ends_sessions=BFD_STALL_SECONDS
+        )
+    return replace(usual, local=usual.local + args.slack, remote=usual.remote + args.slack)
 
 
 def _of_lab(words: OptionWords) -> dict[str, Any]:

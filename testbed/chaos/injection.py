@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
+from typing import Any
 
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
@@ -15,7 +16,7 @@ from testbed.chaos.faults import Fault
 from testbed.chaos.oracle import PlanInForce
 from testbed.chaos.relay import Rule
 from testbed.chaos.small_disk import SmallDisk
-from testbed.chaos.timeline import Span
+from testbed.chaos.timeline import FOREVER, Span
 from testbed.lab.lab import Lab
 from testbed.links.link_state import set_devices
 from testbed.machine.commands import run_batch
@@ -34,7 +35,7 @@ LOSS = 0.1
 
 _FLAP_SECONDS = 0.15
 _RETRY_SECONDS = 0.1
-_PATIENCE = 60.0
+_PATIENCE = 120.0
 
 
 class Injector:
@@ -71,7 +72,7 @@ class Injector:
         self._mends: dict[Fault, tuple[int, Mend]] = {}
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="changes")
         self._side = ThreadPoolExecutor(thread_name_prefix="flapping")
-        self._pending: list[Future[None]] = []
+        self._pending: list[Future[object]] = []
 
     def __enter__(self) -> Injector:
         return self
@@ -116,9 +117,17 @@ class Injector:
 
     def settle(self) -> None:
         """Wait until the changes under way have ended; raises the error of one that failed."""
-        for change in self._pending:
-            change.result(_PATIENCE)
-        self._pending.clear()
+        pending, self._pending = self._pending, []
+        _require_ended(pending)
+        for change in pending:
+            change.result()
+
+    def follow_undisturbed(self) -> tuple[str, ...]:
+        """Have the lab follow the next plan, while nothing is broken; return in words why it has not."""
+        change = self._changes.submit(self._follow)
+        _require_ended([change])
+        problem = change.result()
+        return () if problem is None else (f"after the last fault the plan cannot be replaced: {problem}",)
 
     def _break(self, fault: Fault) -> Mend:
         controllers = self._controllers
@@ -256,20 +265,23 @@ class Injector:
         self._pending.append(self._changes.submit(self._follow))
         return self._lab.withdraw_update
 
-    def _follow(self) -> None:
-        """Have the lab follow the next plan; that it is given up while the lab is broken is no fault of its."""
+    def _follow(self) -> str | None:
+        """Have the lab follow the next plan; return why it has not, which is no fault of a lab that is broken."""
         plan = self._next_plans[0]
         asked = time.monotonic()
         # Traffic may follow the new plan from now on, and the one before until it is gone.
-        self.plans.append(PlanInForce(asked, plan))
+        self.plans.append(PlanInForce(asked, plan, FOREVER))
         try:
             self._lab.update(plan)
         except KuijiaError as error:
+            self.plans[-1] = PlanInForce(asked, plan, time.monotonic())
             self.plans.append(PlanInForce(time.monotonic(), self._lab.plan))
             self._report(f"plan not replaced: {error}")
-            return
+            return str(error)
+        self.plans[-1] = PlanInForce(asked, plan, time.monotonic())
         self._next_plans.reverse()
         self._report(f"plan replaced after {time.monotonic() - asked:.1f} s")
+        return None
 
     def _refuse_plan(self, fault: Fault) -> Mend:
         """Ask for another plan while one switch takes no more entries; it must be given up."""
@@ -300,3 +312,9 @@ class Injector:
                 time.sleep(_RETRY_SECONDS)
             else:
                 return
+
+
+def _require_ended(changes: Sequence[Future[Any]]) -> None:
+    """Wait until changes have ended; raises TestbedError if one has not for long."""
+    if wait(changes, _PATIENCE).not_done:
+        raise TestbedError(f"a change is still under way after {_PATIENCE:g} s")

@@ -30,6 +30,7 @@ _LINK_DOWN = (CUT, CUT_END, FLAP_DOWN)
 
 Path = tuple[str, ...]
 
+SESSIONS_ENDED = "this machine did not run its switches for so long that their BFD sessions ended"
 OVERLOAD = "this machine lost frames that its switches had no time to read"
 
 
@@ -42,6 +43,7 @@ class Windows:
         local: until a switch has noticed that its own port is down or up.
         remote: until an ingress knows of a link further on, from the controller or by BFD.
         by_bfd: True if BFD tells the ingress, so that the controller is not needed.
+        ends_sessions: length of a stall of this machine from which on BFD sessions end.
         again: after a controller is back or the daemon of the switches runs again, until all is as it should be.
     """
 
@@ -49,6 +51,7 @@ class Windows:
     local: float = 0.03
     remote: float = 0.2
     by_bfd: bool = False
+    ends_sessions: float = FOREVER
     again: float = 1.0
 
 
@@ -99,10 +102,15 @@ class Excuse:
 
 @dataclass(frozen=True)
 class PlanInForce:
-    """A plan from a time on; traffic may still follow the one before for a while."""
+    """A plan that was asked for at a time; traffic may follow the one before until it is `settled`, and for a while."""
 
     since: float
     plan: Plan
+    settled: float | None = None
+
+    @property
+    def replaces_until(self) -> float:
+        return self.since if self.settled is None else self.settled
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,11 @@ def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, w
     )
     return (
         *(excuse.stretched(timeline) for excuse in by_faults),
+        *(
+            Excuse(start - windows.before, end + windows.again, SESSIONS_ENDED)
+            for start, end in timeline.stalled
+            if end - start >= windows.ends_sessions
+        ),
         *(Excuse(start - windows.before, end, OVERLOAD) for start, end in timeline.overloaded),
     )
 
@@ -186,7 +199,7 @@ def _tunnels(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: f
     """Return the pair's tunnels in all plans that traffic may have followed between two times."""
     found: set[Path] = set()
     for place, each in enumerate(plans):
-        until = plans[place + 1].since + linger if place + 1 < len(plans) else FOREVER
+        until = plans[place + 1].replaces_until + linger if place + 1 < len(plans) else FOREVER
         if each.since <= end and start <= until:
             found |= {
                 tunnel.nodes

@@ -13,6 +13,7 @@ from testbed.chaos.oracle import OVERLOAD, Finding, Windows
 from testbed.chaos.run import ChaosResult
 from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import LIMITS, Takeover
+from testbed.chaos.timeline import FOREVER
 
 VERSION = 1
 _SHOWN = 20
@@ -25,7 +26,7 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
         "version": VERSION,
         "topology": topology,
         "seed": seed,
-        "windows": asdict(windows),
+        "windows": {name: value for name, value in asdict(windows).items() if value != FOREVER},
         "seconds": round(result.seconds, 3),
         "passed": result.passed,
         "faults": faults_to_json(result.faults),

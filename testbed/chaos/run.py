@@ -196,6 +196,9 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
             errors += injector.mend_all()
             watch.stopped = False
         tables = _settled_tables(lab, injector, watch, errors)
+        if not tables and INTERRUPTED not in errors:
+            errors += _followed(injector)
+            tables = _settled_tables(lab, injector, watch, errors)
         _wait(lab, watch, time.monotonic() + QUIET_SECONDS)
         beside.stop()
         result = sent.stop()
@@ -256,6 +259,14 @@ def _wait(lab: Lab, watch: Watch, until: float) -> None:
         if left <= 0:
             return
         time.sleep(min(left, LOOK_SECONDS))
+
+
+def _followed(injector: Injector) -> tuple[str, ...]:
+    """Replace the plan while nothing is broken; return in words why that failed."""
+    try:
+        return injector.follow_undisturbed()
+    except KuijiaError as error:
+        return (str(error),)
 
 
 def _settled_tables(lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> tuple[str, ...]:

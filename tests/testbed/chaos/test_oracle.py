@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from te_solver.plan import PairPlan, Plan, Tunnel
@@ -162,6 +164,23 @@ def test_what_only_the_machine_excuses_is_told() -> None:
     owed = owed_to_the_machine([FLOW], losses, PLANS, timeline, WINDOWS)
     assert [each.loss.first for each in owed] == [10.05, 30.0]
     assert [each.loss.first for each in findings([FLOW], losses, PLANS, timeline, WINDOWS)] == [40.0]
+
+
+def test_a_stall_that_ends_bfd_sessions_excuses_until_they_are_up_again() -> None:
+    by_bfd = Windows(by_bfd=True, again=3.0, ends_sessions=0.06)
+    timeline = Timeline((), stalled=((10.0, 10.07), (20.0, 20.05)))
+    assert [may_lose(at, timeline, windows=by_bfd) for at in (10.5, 13.0, 13.2, 20.5)] == [True, True, False, False]
+    assert not may_lose(10.5, timeline)
+
+
+def test_traffic_may_follow_the_plan_before_until_an_update_has_ended() -> None:
+    one_tunnel = replace(PLAN, pairs=(replace(PLAN.pairs[0], tunnels=PLAN.pairs[0].tunnels[1:]),))
+    timeline = Timeline((cut("b", "d", 12.0, 12.1),))
+    loss = Loss(0, 12.0, 12.1, 50)
+    quick = (PlanInForce(0.0, PLAN), PlanInForce(5.0, one_tunnel, 6.0))
+    slow = (PlanInForce(0.0, PLAN), PlanInForce(5.0, one_tunnel, 13.0))
+    assert findings([FLOW], [loss], quick, timeline, WINDOWS)
+    assert not findings([FLOW], [loss], slow, timeline, WINDOWS)
 
 
 def test_a_switch_is_away_from_its_loss_until_it_is_next_ready() -> None:
