@@ -161,6 +161,7 @@ class PairKeeper(SwitchKeeper):
             self._give_up_acting(f"switch {switch} has another master ({reason})")
 
     def _give_up_acting(self, reason: str) -> None:
+        self._has_successor = False  # after the next takeover it is told anew
         self._log.write(event_log.ROLE_YIELDED, reason=reason)
         self.logger.warning("this controller stands by from now on: %s", reason)
         for switch, connection in self._connections.items():

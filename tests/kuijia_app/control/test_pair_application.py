@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from kuijia_app.control.pair import LEASE, Beat, Pair
+from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.controller import KuijiaController
@@ -45,6 +46,38 @@ def test_its_own_word_is_no_sign_of_a_peer(tmp_path: Path) -> None:
         assert controller._pair is not None
         assert controller._pair.instance == 1
         assert controller._pair.obstacle(frozenset(), controller._now()) == "no peer has shown a sign of life for 0.8 s"
+
+
+def test_after_every_takeover_it_is_told_that_another_one_could_take_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    with application_of(motivation_plan(), tmp_path) as controller:
+        monkeypatch.setattr(controller, "_now", lambda: now[0])
+        pair = Pair(1, now[0])
+        controller._join(pair)
+        pair.is_acting = True
+        controller._pair = pair
+
+        def hear(*, acts: bool) -> None:
+            beat = Beat(2, acts, first_generation(9, 2), frozenset(), hands_over=acts)
+            controller._decoded(encoded(beat, None, controller._agreed))()
+            controller._tend_pair(now[0])
+
+        hear(acts=False)
+        controller._displaced("s1", "OFPRRFC_STALE")
+        now[0] += BEAT
+        pair.began_at = now[0] - LEASE
+        monkeypatch.setattr(pair, "look", lambda *_arguments: pair._changed(Decision.TAKE_OVER))
+        hear(acts=True)
+    told = [json.loads(line)["event"] for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    kinds = ("role-taken", "role-yielded", "successor-ready")
+    assert [each for each in told if each in kinds] == [
+        "successor-ready",
+        "role-yielded",
+        "role-taken",
+        "successor-ready",
+    ]
 
 
 def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
