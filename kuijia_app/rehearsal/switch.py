@@ -124,6 +124,12 @@ class SimulatedSwitch:
         self.generation = generation
         self.masters[generation] = other
         self.roles = {owner: Role.SLAVE if role is Role.MASTER else role for owner, role in self.roles.items()}
+        self._forget_bundles_of_slaves()
+
+    def _forget_bundles_of_slaves(self) -> None:
+        """Forget bundles that nobody may commit any more; Open vSwitch does so after 10 s."""
+        for name in [name for name in self._bundles if self.roles.get(name[0]) is Role.SLAVE]:
+            del self._bundles[name]
 
     def overwrite(self, changes: Iterable[Change]) -> None:
         """Apply changes of a controller that is not modelled otherwise; those that know nothing of it are excused."""
@@ -202,6 +208,7 @@ class SimulatedSwitch:
                     if its is Role.MASTER:
                         self.roles[other] = Role.SLAVE
             self.roles[owner] = role
+            self._forget_bundles_of_slaves()
         return Kind.ROLE, message.xid, self.generation
 
     def _note_master(self, owner: Owner, generation: int) -> None:
