@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from experiments.results.text_table import Page
+from experiments.whatif_packets.findings import percent
 from experiments.whatif_packets.run import CLASSES, ROLES
 from experiments.whatif_packets.study import PacketStudy
 from kuijia.api.picture import Picture
 from kuijia.api.spelling import require_known
-from kuijia.api.table import Column, Table, Text, html_page, number, share, words
+from kuijia.api.table import Column, Table, Text, html_page, number, words
 from kuijia.api.whatif_packets import FILE, write_report
 from kuijia_base.extras import is_installed, require_installed
 from kuijia_base.output_folder import OutputFolder
@@ -27,19 +27,19 @@ _WORST = 5
 _TIMES = [(role, size) for role in ROLES for size in CLASSES]
 _SCHEMES = (
     words("scheme"),
-    Column("dropped", share),
-    *(Column(f"dropped_{role}", share) for role in ROLES),
-    Column("missing", share),
-    *(Column(f"missing_{role}", share) for role in ROLES),
-    Column("missing_worst", share),
+    Column("dropped", percent),
+    *(Column(f"dropped_{role}", percent) for role in ROLES),
+    Column("missing", percent),
+    *(Column(f"missing_{role}", percent) for role in ROLES),
+    Column("missing_worst", percent),
     *(Column(f"slowdown_{role}_{size}", number) for role, size in _TIMES),
 )
 _OUTCOMES = (
     words("scheme"),
     words("failure"),
-    Column("dropped", share),
-    Column("missing", share),
-    *(Column(f"missing_{role}", share) for role in ROLES),
+    Column("dropped", percent),
+    Column("missing", percent),
+    *(Column(f"missing_{role}", percent) for role in ROLES),
     *(Column(f"slowdown_{role}_{size}", number) for role, size in _TIMES),
 )
 
@@ -89,7 +89,7 @@ class WhatIfPackets:
 
     def summary(self, worst: int | None = _WORST) -> Text:
         """Return the summary that `kuijia whatif` prints, with at most `worst` failures of each scheme."""
-        return Text.of(Page.of([*self.study.heading(), "", *self.study.found.lines(worst)]))
+        return Text.of([*self.study.heading(), "", *self.study.found.lines(worst)])
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table of outcomes as a data frame; raises MissingPackageError without pandas."""

@@ -175,6 +175,9 @@ def test_tables_of_packets_tell_who_misses_payload(seconds_after: kuijia.WhatIfP
     assert mine["slowdown_aboriginal_small"] == pytest.approx(1, abs=0.05)
     of_one = [row for row in seconds_after.outcomes().to_dicts() if row["scheme"] == "rescaling"]
     assert [row["failure"] for row in of_one] == list(seconds_after.failures)
+    lines = str(seconds_after.summary(1)).splitlines()
+    assert lines[0] == "fig1: 5 failures, 1 pair"
+    assert lines[-1] == "  and 4 failures more with losses (-v lists all)"
     worst = [row["missing"] for row in seconds_after.worst("rescaling").to_dicts()]
     assert worst == sorted((row["missing"] for row in of_one), reverse=True)
 
