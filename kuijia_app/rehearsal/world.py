@@ -171,6 +171,7 @@ class World:
 
     def port_goes(self, name: str, port: int, *, live: bool, is_there: bool | None = None) -> None:
         """Change a port, and perhaps delete it or bring it back; the switch reports that."""
+        self._changes += 1  # a controller does not log each change of a port that it holds down
         switch = self.switches[name]
         if is_there is None:
             if port in switch.missing or switch.ports[port] == live:

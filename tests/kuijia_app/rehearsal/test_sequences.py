@@ -77,6 +77,13 @@ def test_a_switch_that_was_full_gets_its_tables_without_connecting_again() -> No
     assert run_sequence(3, [fill, restart, Fault(FaultKind.FULL, 3.0, 0, 0, 1.0)]) is None
 
 
+def test_faults_are_over_when_the_last_port_has_come_up() -> None:
+    storms = [
+        Fault(FaultKind.STORM, gap, 47, pick, span) for gap, pick, span in ((1.436, 51, 1.616), (0.332, 50, 17.9))
+    ]
+    assert run_sequence(2009286, storms, controllers=2) is None
+
+
 def test_the_core_reads_no_clock() -> None:
     edges = {"switch_application.py", "controller_metrics.py"}  # metrics decide nothing
     folder = Path(str(kuijia_app.control.__file__)).parent
