@@ -265,11 +265,12 @@ def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, win
 def _without_tunnels(
     flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
 ) -> Iterator[Excuse]:
-    """Yield the times in which every tunnel of the pair has a link that is down."""
+    """Yield the times in which each tunnel of the pair has a link that is down, or that its ingress takes for down."""
+    unheard = windows.again if windows.by_bfd else windows.remote
     times = sorted({span.start for span in timeline.of(_LINK_DOWN)})
     for at in times:
         tunnels = _tunnels(flow, plans, at, at, windows.remote)
-        if not tunnels or not all(_was_down(path, timeline, at, at) for path in tunnels):
+        if not tunnels or not all(_was_down(path, timeline, at - unheard, at) for path in tunnels):
             continue
         whole = min(_whole_from(path, timeline, at) for path in tunnels)
         told = timeline.in_reach_from([flow.source, flow.target], whole)
@@ -278,15 +279,13 @@ def _without_tunnels(
 
 
 def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
+    """Return when the links of a path are all up for the first time after `at`, or became so before it."""
     hops = _hops(path)
+    spans = [span for span in timeline.of(_LINK_DOWN) if frozenset(span.subject) in hops]
     while True:
-        ends = [
-            span.end
-            for span in timeline.of(_LINK_DOWN)
-            if frozenset(span.subject) in hops and span.start <= at < span.end
-        ]
+        ends = [span.end for span in spans if span.start <= at < span.end]
         if not ends:
-            return at
+            return max((span.end for span in spans if span.end <= at), default=at)
         at = max(ends)
         if at == FOREVER:
             return at

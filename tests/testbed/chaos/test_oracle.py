@@ -84,6 +84,14 @@ def test_without_a_whole_tunnel_everything_may_be_lost_until_one_is_back() -> No
     assert not may_lose(19.5, timeline)
 
 
+def test_the_other_tunnel_is_of_no_use_until_its_bfd_sessions_are_up_again() -> None:
+    windows = replace(WINDOWS, remote=0.13, by_bfd=True, again=3.0)
+    just_healed = Timeline((cut("c", "d", 5.0, 9.5), cut("b", "d")))
+    assert [may_lose(at, just_healed, windows=windows) for at in (10.2, 12.6, 12.7)] == [True, True, False]
+    long_healed = Timeline((cut("c", "d", 5.0, 6.5), cut("b", "d")))
+    assert [may_lose(at, long_healed, windows=windows) for at in (10.1, 10.2)] == [True, False]
+
+
 def test_a_controller_that_is_away_prolongs_the_loss_of_links_further_on_only() -> None:
     away = dict.fromkeys("abcd", ((9.0, 13.0),))
     killed = Span(CONTROLLER_KILLED, (), 9.0, 12.0)
