@@ -12,10 +12,11 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 from benchmarks.live_lab import processor_seconds
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, KuijiaError
 
 _VIEWS = (("kuijia",), ("kuijia", "rescaling"))
 _SETTLE, _SECONDS = 3.0, 20.0
@@ -93,16 +94,32 @@ def _watched(server: int, said: dict[str, str], *, reads_only: bool) -> tuple[fl
             page = browser.new_page()
             page.set_default_timeout(1000 * _PATIENCE)
             if reads_only:
-                page.goto(f"{said['server']}/openapi.json")
+                _open(page, document_of(said))
                 page.evaluate(_READ_ONLY, said["token"])
             else:
-                page.goto(f"{said['server']}/#token={said['token']}")
+                _open(page, page_of(said))
                 page.locator("tr[data-link] td.state:not(:empty)").first.wait_for()
                 page.evaluate(_COUNT_SHOWN)
             page.wait_for_timeout(1000 * _SETTLE)
             return _measured(page, folder, server)
         finally:
             browser.close()
+
+
+def page_of(said: dict[str, str]) -> str:
+    """Return the address of the page, with the token, given what `show` prints."""
+    return urljoin(said["server"], f"#token={said['token']}")
+
+
+def document_of(said: dict[str, str]) -> str:
+    """Return an address of the same origin that shows no page."""
+    return urljoin(said["server"], "openapi.json")
+
+
+def _open(page: Any, address: str) -> None:  # noqa: ANN401  # of Playwright
+    answer = page.goto(address)
+    if not answer.ok:
+        raise KuijiaError(f"the server of the page answers {answer.status}")
 
 
 def _measured(page: Any, folder: str, server: int) -> tuple[float, float, float, float]:  # noqa: ANN401  # of Playwright

@@ -201,6 +201,20 @@ def link_id(a: str, b: str) -> str:
     return "~".join(name.replace("%", "%25").replace("~", "%7E") for name in (a, b))
 
 
+def name_in_address(name: str) -> str:
+    """Return a node's name as a part of an address has it, before the address itself is encoded.
+
+    Browsers and libraries take `.` and `..` out of addresses, also if their dots are percent-encoded. They become
+    `%2E` and `%2E%2E` here, and `%` becomes `%25`.
+    """
+    return name.replace(".", "%2E") if name in {".", ".."} else name.replace("%", "%25")
+
+
+def name_of_address(part: str) -> str:
+    """Return the name that `name_in_address` has written."""
+    return part.replace("%2E", ".").replace("%25", "%")
+
+
 def link_words(identity: str) -> str:
     """Return a link, given by its id, as people write it."""
     return identity.replace("~", "-").replace("%7E", "~").replace("%25", "%")

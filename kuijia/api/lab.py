@@ -13,6 +13,7 @@ from kuijia.api.lab_requests import LabError, Server, server_at
 from kuijia.api.plan import Plan, PlanLike, load_plan
 from kuijia.api.topology import Topology
 from kuijia_base.errors import InputError, one_line, quoted
+from kuijia_base.text import name_in_address
 from te_solver import topology as core
 from te_solver.plan_file import plan_from_json, plan_to_json
 from testbed.web.backend import (
@@ -146,11 +147,11 @@ class Lab:
 
     def stop_node(self, name: str) -> Done:
         """Take a node down."""
-        return self._act("PATCH", f"/api/nodes/{quote(name, safe='')}", to_json(Switch(up=False)))
+        return self._switch_node(name, up=False)
 
     def start_node(self, name: str) -> Done:
         """Restore a node."""
-        return self._act("PATCH", f"/api/nodes/{quote(name, safe='')}", to_json(Switch(up=True)))
+        return self._switch_node(name, up=True)
 
     def start_flow(
         self,
@@ -177,6 +178,10 @@ class Lab:
     def set_clock(self, *, speed: float | None = None, paused: bool | None = None, moment: float | None = None) -> Done:
         """Set speed or moment of a model's or recording's clock, or hold it."""
         return self._act("PATCH", "/api/clock", to_json(SetClock(speed, paused, moment)))
+
+    def _switch_node(self, name: str, *, up: bool) -> Done:
+        part = quote(name_in_address(name), safe="")
+        return self._act("PATCH", f"/api/nodes/{part}", to_json(Switch(up=up)))
 
     def _switch_link(self, a: str, b: str, *, up: bool) -> Done:
         links = self.describe().links

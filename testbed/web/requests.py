@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from kuijia_base.text import name_of_address
 from testbed.web.backend import (
     Action,
     Description,
@@ -148,7 +149,7 @@ ENDPOINTS = (
         "Take a node down, or restore it",
         Done,
         body=Switch,
-        action=lambda name, body: SetNode(name, body.up),
+        action=lambda name, body: SetNode(name_of_address(name), body.up),
     ),
     Endpoint(
         "PUT",

@@ -88,6 +88,13 @@ def test_links_are_cut_and_healed_by_their_ends_and_the_answer_tells_what_happen
     assert [entry.kind for entry in lab.log(known)] == ["cut", "heal"]
 
 
+@pytest.mark.parametrize("name", ["..", ".", "/", "a/../b", "100%", "%2E%2E", "🦊"])
+def test_a_node_of_any_name_is_taken_down(lab: kuijia.Lab, name: str) -> None:
+    lab.stop_node(name)
+    assert lab.state().views[0].nodes_down == (name,)
+    lab.start_node(name)
+
+
 def test_nodes_flows_schemes_and_the_clock_are_steered(lab: kuijia.Lab) -> None:
     lab.stop_node("s2")
     assert lab.state().views[0].nodes_down == ("s2",)

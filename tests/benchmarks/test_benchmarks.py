@@ -18,6 +18,7 @@ from benchmarks import (
     hedera_anneal,
     hedera_estimate,
     hedera_round,
+    live_page,
     networks,
     packet_growth,
     packet_two_cores,
@@ -79,6 +80,14 @@ def test_every_benchmark_is_registered() -> None:
         "packet-vs-htsim",
         *HEDERA,
     }
+
+
+def test_the_benchmark_of_the_page_opens_the_printed_link() -> None:
+    server = pytest.importorskip("testbed.web.server", reason="no starlette or uvicorn")
+    link = server.Link("127.0.0.1", 8400, "secret")
+    said = {"server": link.server, "token": link.token}
+    assert live_page.page_of(said) == link.url
+    assert live_page.document_of(said) == "http://127.0.0.1:8400/openapi.json"
 
 
 def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:

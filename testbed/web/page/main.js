@@ -9,7 +9,7 @@ import { drawingTime, nextFrame } from "./frames.js";
 import { LinksTable, NodesTable } from "./links_table.js";
 import { LogList } from "./log_list.js";
 import { MARKING, Model } from "./model.js";
-import { linkName } from "./quantities.js";
+import { linkName, nameInAddress } from "./quantities.js";
 import { Tunnels } from "./tunnels.js";
 import { ViewPanel } from "./view_panel.js";
 
@@ -205,7 +205,7 @@ class App {
   }
 
   #setNode(name, up) {
-    return this.act(`${up ? "restore" : "take down"} ${name}`, "PATCH", pathTo("nodes", name), { up });
+    return this.act(`${up ? "restore" : "take down"} ${name}`, "PATCH", pathTo("nodes", nameInAddress(name)), { up });
   }
 
   #recolour() {

@@ -44,6 +44,9 @@ export const percent = (share) => `${Math.round(100 * share)} %`;
 /** Return a link, given by its id, as people write it. */
 export const linkWords = (id) => id.replace("~", "-").replaceAll("%7E", "~").replaceAll("%25", "%");
 
+/** Return a node's name as addresses have it: browsers take `.` and `..` out of them, however they are encoded. */
+export const nameInAddress = (name) => (/^\.{1,2}$/.test(name) ? name.replaceAll(".", "%2E") : name.replaceAll("%", "%25"));
+
 export const linkName = (link) => `${link.a}-${link.b}`;
 
 export const pairOf = (each) => JSON.stringify([each.source, each.target]);

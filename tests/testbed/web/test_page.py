@@ -320,6 +320,18 @@ def test_names_are_never_read_as_html(browser: Browser) -> None:
         assert visit.complaints == []
 
 
+def test_nodes_are_taken_down_whatever_they_are_called(browser: Browser) -> None:
+    names = ("..", "/", "🦊", "100%2E")
+    with serving(backend(names)) as server, visiting(browser, server.url) as visit:
+        for name in names:
+            visit.row("node", name).get_by_role("button").click()
+            visit.wait_for_state("node", name, "down")
+        assert set(server.state()["views"][0]["nodes_down"]) == set(names)
+        visit.row("node", "..").get_by_role("button").click()
+        visit.wait_for_state("node", "..", "up")
+        assert visit.complaints == []
+
+
 def test_light_and_dark_follow_the_system_unless_chosen(visit: Visit) -> None:
     background = "getComputedStyle(document.body).backgroundColor"
     node = "document.querySelector('.drawing')._cyreg.cy.nodes()[0].style('background-color')"
