@@ -82,6 +82,8 @@ def number_in(cells: Mapping[str, Any], column: str, place: str, source: str = "
     if column not in cells:
         return None
     cell = cells[column]
+    if _is_truth_value(cell):
+        cell = str(cell)  # float() would make 1 of True
     try:
         found = parse_rate(cell) if isinstance(cell, str) else float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -94,3 +96,8 @@ def number_in(cells: Mapping[str, Any], column: str, place: str, source: str = "
 def is_empty(cell: object) -> bool:
     """Return True for a missing value of pandas, or None."""
     return cell is None or type(cell).__name__ == "NAType" or (isinstance(cell, float) and math.isnan(cell))
+
+
+def _is_truth_value(cell: object) -> bool:
+    """Return True for True and False, those of numpy too."""
+    return type(cell).__name__ in {"bool", "bool_"}

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import networkx as nx
+import numpy as np
 import pytest
 
 import kuijia
@@ -147,6 +148,14 @@ def test_a_whole_number_beyond_all_rates_is_refused() -> None:
     graph: nx.Graph[str] = nx.Graph()
     graph.add_edge("a", "b", capacity=10**400)
     with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: capacity '1000.*is not a number"):
+        kuijia.load_topology(graph)
+
+
+@pytest.mark.parametrize("capacity", [True, np.True_])
+def test_a_truth_value_is_no_capacity(capacity: object) -> None:
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_edge("a", "b", capacity=capacity)
+    with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: capacity 'True' is not a number"):
         kuijia.load_topology(graph)
 
 

@@ -138,3 +138,11 @@ def test_a_note_on_a_file_that_is_topology_and_demands_comes_once(
         .count("note: both.xml: the file names no unit: its capacities and demands are taken as Mbit/s")
         == 1
     )
+
+
+def test_whatif_of_a_plan_alone_names_the_option_for_plans(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "plan.json").write_text('{"format": "kuijia-plan", "version": 1}')
+    assert main(["whatif", "plan.json"]) == 2
+    assert capsys.readouterr().err == (
+        "error: plan.json:1: a plan of kuijia, expected a topology; a plan is an argument of its own (--plan)\n"
+    )
