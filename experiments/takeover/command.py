@@ -50,7 +50,7 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     reproduces="goals of our own",
     backends=("emulation",),
     configure=configure,
-    order=320,
+    order=330,
     reader=_read,
 )
 def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -8,6 +8,7 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Site, Wiring
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
+from testbed.controllers.controller_set import Handover
 from testbed.lab.failures import _require_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
@@ -85,6 +86,10 @@ class MakeBelieveLab(Lab):
 
     def withdraw_update(self) -> None:
         self.changes += 1
+
+    def hand_over(self) -> Handover:
+        self._change()
+        return Handover(1, 2, 0.0)
 
     def fail_node(self, node: str) -> NodeEvent:
         self._change()

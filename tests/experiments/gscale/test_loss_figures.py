@@ -53,9 +53,22 @@ def test_a_figure_shows_means_and_spread_over_links_beside_the_published_numbers
 def test_udp_loses_packets_that_were_sent_and_has_figures_of_its_own() -> None:
     case = Case("udp", 1.6, LINKS[0], "rescaling", 1)
     names = {figure.name: figure for figure in exhibits_of([made_up(case, {"direct": 0.9, "victim": 0.7})])}
-    assert names.keys() == {"fig11", "fig13", "losses-distance"}
+    assert names.keys() == {"fig11", "fig13"}
     assert names["fig11"].line("rescaling").at(1.6).value == pytest.approx(10.0)
     assert names["fig13"].line("rescaling").at(1.6).value == pytest.approx(30.0)
+
+
+def test_the_distance_is_told_of_whole_campaigns_only() -> None:
+    flows = {"direct": 0.9, "victim": 0.8, "aboriginal": 0.95}
+    whole = [
+        made_up(Case(traffic, demand, LINKS[0], scheme, 1), flows)
+        for traffic in ("tcp", "udp")
+        for demand in DEMANDS
+        for scheme in ("rescaling", "kuijia")
+    ]
+    (distance,) = exhibits_of(whole, ["losses-distance"])
+    assert distance.line("largest").at("all").value is not None
+    assert exhibits_of(whole[1:], ["losses-distance"]) == ()
 
 
 def test_numbers_like_the_published_ones_pass_every_check() -> None:
