@@ -103,6 +103,8 @@ class PlanSource:
                 version = rollout.prepared(Version(RESUMED, plan, self._build_tables(plan)))
         except Exception as error:  # noqa: BLE001  # the plan in force stays, whatever the file holds
             self.problems.append(f"the update that had begun is not resumed: {self._refusal(error)}")
+            with self._warning():
+                self._files.refuse_pending()
             return None
         self._pending = RESUMED
         return version

@@ -150,6 +150,8 @@ def test_an_unfinished_update_whose_plan_cannot_be_used_is_not_resumed(path: Pat
     beside(path, "pending").write_text("{}")
     assert source.unfinished(Rollout(source.first())) is None
     assert "not resumed" in source.problems[0]
+    assert beside(path, "refused").read_text() == "{}"
+    assert not beside(path, "pending").exists()
 
 
 def test_an_update_that_was_in_force_is_not_resumed(path: Path) -> None:
