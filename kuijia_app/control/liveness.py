@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import permutations
 from typing import TypeVar
@@ -35,22 +35,27 @@ class PlannedTunnels:
     Attributes:
         beyond: for each edge, the tunnels that cross it beyond their first link.
         first: for each link, the tunnels that begin with it.
+        together: for each tunnel, all tunnels of its ingress that serve the same pair and class, itself too.
     """
 
     beyond: Mapping[Edge, frozenset[Tunnel]]
     first: Mapping[tuple[str, str], frozenset[Tunnel]]
+    together: Mapping[Tunnel, frozenset[Tunnel]]
 
     @classmethod
     def of(cls, plan: Plan) -> PlannedTunnels:
         beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
         first: defaultdict[tuple[str, str], set[Tunnel]] = defaultdict(set)
+        together: dict[Tunnel, frozenset[Tunnel]] = {}
         for direction in directions(plan):
+            its = frozenset((direction.ingress, route.path_id) for route in direction.routes)
+            together.update(dict.fromkeys(its, its))
             for route in direction.routes:
                 tunnel = (direction.ingress, route.path_id)
                 first[direction.ingress, route.next_hop].add(tunnel)
                 for edge in route.remote_edges:
                     beyond[edge].add(tunnel)
-        return cls(_frozen(beyond), _frozen(first))
+        return cls(_frozen(beyond), _frozen(first), together)
 
 
 class LivenessTracker:
@@ -66,6 +71,7 @@ class LivenessTracker:
         self._wiring = wiring or Wiring(plan.topology)
         self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
         self._first: Mapping[tuple[str, str], frozenset[Tunnel]] = {}
+        self._together: tuple[Mapping[Tunnel, frozenset[Tunnel]], ...] = ()
         self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
         self._followed: tuple[Plan, ...] = ()
         self._watch((plan,))
@@ -92,9 +98,7 @@ class LivenessTracker:
 
     def broken_path_ids(self) -> frozenset[int]:
         """Return all tunnels that a failure has broken, on their first link too; any thread may call this."""
-        first = self._first
-        begun = [first.get((a, b), frozenset()) for ends in self._failed_edges for a, b in permutations(ends)]
-        return frozenset(path_id for _, path_id in self._dead.union(*begun))
+        return frozenset(path_id for _, path_id in self._dead | self._begun_with(self._failed_edges))
 
     def dead_path_ids(self, ingress: str) -> frozenset[int]:
         """Return the tunnels of `ingress` that a failure beyond their first link has broken."""
@@ -148,6 +152,23 @@ class LivenessTracker:
         self._unnoticed = tunnels
         return self._changes()
 
+    def last_resorts(self, doubted: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
+        """Return those of the ports, which are up but count as down, without which a pair has no tunnel.
+
+        Nothing can be lost by trusting these.
+        """
+        broken = self._crossing(self._failed_edges)
+        surely = self._crossing(self._edges(self._down_ports.difference(doubted)))
+        return frozenset(
+            port
+            for port in self._down_ports.intersection(doubted)
+            if any(
+                tunnel in together and together[tunnel] <= broken
+                for tunnel in self._crossing(self._edges([port])) - surely
+                for together in self._together
+            )
+        )
+
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
 
@@ -158,6 +179,7 @@ class LivenessTracker:
         found = [self._tunnels(plan) for plan in plans]
         self._beyond = _united([each.beyond for each in found])
         self._first = _united([each.first for each in found])
+        self._together = tuple(each.together for each in found)
         self._followed = plans
         for identity in self._known.keys() - set(map(id, plans)):
             del self._known[identity]
@@ -173,9 +195,19 @@ class LivenessTracker:
         """Return the tunnels that one of these edges breaks beyond their first link."""
         return frozenset().union(*(self._beyond.get(edge, frozenset()) for edge in edges))
 
+    def _begun_with(self, edges: Iterable[Edge]) -> frozenset[Tunnel]:
+        """Return the tunnels that begin with one of these edges."""
+        links = (link for ends in edges for link in permutations(ends))
+        return frozenset().union(*(self._first.get((a, b), frozenset()) for a, b in links))
+
+    def _crossing(self, edges: Collection[Edge]) -> frozenset[Tunnel]:
+        return self._broken_by(edges) | self._begun_with(edges)
+
     def _note_failed_edges(self) -> None:
-        edges = (frozenset((switch, self._neighbour(switch, port))) for switch, port in self._down_ports)
-        self._failed_edges = frozenset(edges)
+        self._failed_edges = self._edges(self._down_ports)
+
+    def _edges(self, ports: Iterable[tuple[str, int]]) -> frozenset[Edge]:
+        return frozenset(frozenset((switch, self._neighbour(switch, port))) for switch, port in ports)
 
     def _neighbour(self, switch: str, port: int) -> str:
         neighbour = self._wiring.neighbour_at(switch, port)

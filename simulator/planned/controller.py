@@ -105,7 +105,10 @@ class SimulatedController:
 
     def _release(self) -> None:
         """Look again and again at ports that are held down, until none is."""
-        for switch, port in self._damping.released(self._simulation.now):
+        needed = self._tracker.last_resorts(self._damping.doubted())
+        for last_resort in needed:
+            self._damping.trust(last_resort)
+        for switch, port in [*sorted(needed), *self._damping.released(self._simulation.now)]:
             self._believe(switch, port, live=True)
         self._held = {port for port in self._held if self._damping.is_held(port)}
         if self._held:

@@ -7,7 +7,7 @@ from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.loss_figures import LOSS_FIGURES, mean_loss, role_loss
 from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_curves
-from experiments.results.result import Result
+from experiments.results.result import Result, Role
 from experiments.results.size_bars import judged
 from tests.experiments.gscale.results import made_up
 from tests.experiments.sample_results import flow
@@ -59,7 +59,7 @@ def test_udp_loses_packets_that_were_sent_and_has_figures_of_its_own() -> None:
 
 
 def test_the_distance_is_told_of_whole_campaigns_only() -> None:
-    flows = {"direct": 0.9, "victim": 0.8, "aboriginal": 0.95}
+    flows: dict[Role, float] = {"direct": 0.9, "victim": 0.8, "aboriginal": 0.95}
     whole = [
         made_up(Case(traffic, demand, LINKS[0], scheme, 1), flows)
         for traffic in ("tcp", "udp")

@@ -18,6 +18,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from tests.kuijia_app.control.applications import application_of
@@ -301,6 +302,27 @@ def test_a_flapping_port_is_held_down(application: KuijiaController, tmp_path: P
     told = events(tmp_path, event_log.TUNNEL_LIVENESS)
     assert not told[-1]["alive"]
     assert len(told) == 7
+
+
+def test_a_flapping_port_is_let_up_once_a_pair_has_no_other_tunnel(
+    application: KuijiaController, caplog: pytest.LogCaptureFixture
+) -> None:
+    ingress, switch = connected(application, S1), connected(application, S2)
+    for _ in range(10):
+        switch.port_goes(2, live=False)
+        switch.port_goes(2, live=True)
+    ingress.answer()
+    application.time_passed(Tick(None))
+    assert set(ingress.emptied_groups()) == {liveness_group(T1)}
+    wiring = Wiring(application._rollout.in_force.plan.topology)
+    for neighbour in ("s3", "s4"):
+        ingress.port_goes(wiring.port("s1", neighbour), live=False)
+    before = len(ingress.changes())
+    application.time_passed(Tick(None))
+    ingress.answer()
+    (filled,) = ingress.changes()[before:]
+    assert (filled.group_id, len(filled.buckets)) == (liveness_group(T1), 1)
+    assert "no other tunnel" in caplog.text
 
 
 def test_a_first_link_that_is_down_at_its_far_end_alone_is_told_to_the_ingress_and_healed(

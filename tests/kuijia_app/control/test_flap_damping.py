@@ -43,6 +43,19 @@ def test_a_port_that_ends_down_is_not_let_up() -> None:
     assert damping.observed(PORT, 100.0, live=True)
 
 
+def test_a_held_port_that_is_up_is_doubted_until_it_is_trusted_and_held_again_when_it_goes_down() -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    flap(damping, 10, 0.0)
+    assert damping.doubted() == {PORT}
+    damping.trust(PORT)
+    assert damping.doubted() == frozenset()
+    assert not damping.is_held(PORT)
+    assert not flap(damping, 1, 0.1)
+    damping.observed(PORT, 0.2, live=False)
+    assert damping.is_held(PORT)
+    assert damping.doubted() == frozenset()
+
+
 def test_failures_far_apart_add_up_to_nothing() -> None:
     damping: FlapDamping[tuple[str, int]] = FlapDamping()
     for second in range(0, 100, 5):

@@ -25,6 +25,40 @@ def test_a_remote_failure_empties_the_tunnel_at_the_ingress_that_cannot_see_it()
     assert changes == (LivenessChange("s1", T1, alive=False),)
 
 
+def test_doubted_ports_are_a_last_resort_only_for_a_pair_whose_other_tunnels_have_failed() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    doubted = {("s2", wiring.port("s2", "s4")), ("s3", wiring.port("s3", "s1"))}
+    for switch, port in doubted:
+        tracker.port_changed(switch, port, live=False)
+    assert tracker.last_resorts(doubted) == frozenset()
+    tracker.port_changed("s1", wiring.port("s1", "s4"), live=False)
+    assert tracker.last_resorts(doubted) == doubted
+    # Trust in s3's port would not help a tunnel that has surely failed at another place.
+    tracker.port_changed("s4", wiring.port("s4", "s3"), live=False)
+    assert tracker.last_resorts(doubted) == {("s2", wiring.port("s2", "s4"))}
+    assert tracker.last_resorts(()) == frozenset()
+
+
+@given(plans(), st.data())
+def test_a_pair_is_left_without_a_tunnel_only_by_ports_that_are_surely_down(plan: Plan, data: st.DataObject) -> None:
+    tracker, wiring = LivenessTracker(plan), Wiring(plan.topology)
+    ports = [(node, port) for node in plan.topology.nodes for port in wiring.link_ports(node)]
+    down = data.draw(st.sets(st.sampled_from(ports)))
+    doubted = data.draw(st.sets(st.sampled_from(sorted(down)))) if down else set()
+    for switch, port in sorted(down):
+        tracker.port_changed(switch, port, live=False)
+    trusted = tracker.last_resorts(doubted)
+    assert trusted <= doubted
+    for switch, port in sorted(trusted):
+        tracker.port_changed(switch, port, live=True)
+    surely = {frozenset((node, wiring.neighbour_at(node, port))) for node, port in down - doubted}
+    for pair in plan.pairs:
+        ways = [{frozenset(hop) for hop in pairwise(tunnel.nodes)} for tunnel in pair.tunnels]
+        if any(way.isdisjoint(surely) for way in ways):
+            assert any(way.isdisjoint(tracker.failed_edges) for way in ways)
+
+
 def test_the_second_end_of_a_failed_link_changes_nothing() -> None:
     tracker = LivenessTracker(motivation_plan())
     wiring = Wiring(motivation_plan().topology)

@@ -15,6 +15,7 @@ from testbed.chaos.faults import (
     DATABASE_FROZEN,
     DATABASE_KILLED,
     DISK_FULL,
+    FLAP_DOWN,
     HANDOVER,
     PEERS_CUT,
     PLAN_REPLACED,
@@ -82,6 +83,16 @@ def test_without_a_whole_tunnel_everything_may_be_lost_until_one_is_back() -> No
     assert may_lose(17.0, timeline)
     assert may_lose(18.1, timeline)
     assert not may_lose(19.5, timeline)
+
+
+def test_a_link_that_has_flapped_is_not_trusted_until_no_other_tunnel_is_left() -> None:
+    flapped = [Span(FLAP_DOWN, ("b", "d"), 8.0 + 0.2 * number, 8.1 + 0.2 * number) for number in range(6)]
+    for timeline in (Timeline((*flapped, cut("a", "c"))), Timeline((*flapped, cut("a", "c", 12.9)))):
+        (cut_at,) = (span.start for span in timeline.of((CUT,)))
+        assert [may_lose(cut_at + after, timeline) for after in (0.02, 1.1, 1.3)] == [True, True, False]
+    assert not may_lose(13.3, Timeline((*flapped, cut("a", "c", 13.2))))
+    with_bfd = replace(WINDOWS, by_bfd=True, again=0.1)
+    assert not may_lose(10.1, Timeline((*flapped, cut("a", "c"))), windows=with_bfd)
 
 
 def test_the_other_tunnel_is_of_no_use_until_its_bfd_sessions_are_up_again() -> None:
