@@ -15,7 +15,7 @@ from random import Random
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.networks import wide_area
+from benchmarks.networks import dense, wide_area
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from te_solver.demands import Demand
 from te_solver.solve import solve
@@ -27,6 +27,9 @@ _NODES, _PAIRS, _RATE = 100, 150, 40.0
 _BROWSERS = (1, 10, 50)
 _SECONDS = 10.0
 _GOAL = 30.0
+
+DENSE_LINKS = 362
+"""Links of a network whose nodes have seven neighbours on average."""
 
 _CHILD = "from benchmarks.live_lab import show; show()"
 
@@ -53,9 +56,9 @@ def _other_loads(link: LinkState, factor: float) -> LinkState:
     return replace(link, directions=tuple(directions))
 
 
-def show(*schemes: str) -> None:
+def show(*schemes: str, is_dense: bool = False) -> None:
     """Serve a changing network, by default under two schemes, until a signal; print the link as JSON."""
-    topology = wide_area(_NODES)
+    topology = dense(_NODES, DENSE_LINKS) if is_dense else wide_area(_NODES)
     random = Random(1)
     pairs = {tuple(random.sample(topology.nodes, 2)): None for _ in range(_PAIRS)}
     demands = [Demand(source, target, _RATE) for source, target in pairs]

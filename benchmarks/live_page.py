@@ -1,4 +1,4 @@
-"""The live lab's page in a browser, with 100 nodes at five states a second and one or two views."""
+"""The live lab's page in a browser, with 100 nodes, few or many links, one or two views, at five states a second."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ from benchmarks.live_lab import processor_seconds
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from kuijia_base.errors import InputError, KuijiaError
 
-_VIEWS = (("kuijia",), ("kuijia", "rescaling"))
+_CASES = tuple((schemes, is_dense) for is_dense in (False, True) for schemes in (("kuijia",), ("kuijia", "rescaling")))
+"""Schemes that are shown, and True for many links."""
+
 _SETTLE, _SECONDS = 3.0, 20.0
 _STATES = 5.0
 _PATIENCE = 300.0
@@ -51,23 +53,24 @@ token => {
 
 @benchmark("live-page")
 def live_page(setting: Setting) -> Iterator[Comparison]:
-    for schemes in _VIEWS:
-        setting.progress.show(f"{len(schemes)} views")
-        child = f"from benchmarks.live_lab import show; show(*{schemes!r})"
+    for schemes, is_dense in _CASES:
+        shape = "many links" if is_dense else "few links"
+        setting.progress.show(f"{shape}, {len(schemes)} views")
+        child = f"from benchmarks.live_lab import show; show(*{schemes!r}, is_dense={is_dense})"
         with subprocess.Popen([sys.executable, "-c", child], stdout=subprocess.PIPE, text=True) as server:
             try:
                 assert server.stdout is not None
-                yield _compared(server.pid, json.loads(server.stdout.readline()), len(schemes))
+                yield _compared(server.pid, json.loads(server.stdout.readline()), f"{shape}, views: {len(schemes)}")
             finally:
                 server.terminate()
 
 
-def _compared(server: int, said: dict[str, str], views: int) -> Comparison:
+def _compared(server: int, said: dict[str, str], case: str) -> Comparison:
     page, browser, serving, states = _watched(server, said, reads_only=False)
     reading, _, _, read = _watched(server, said, reads_only=True)
     met = max(page, serving) < _GOAL
     detail = {
-        "problem": f"100 nodes, 150 demands, every load another one in each state, views: {views}, {_SECONDS:g} s",
+        "problem": f"100 nodes, 150 demands, every load another one in each state, {case}, {_SECONDS:g} s",
         "states a second shown": states,
         "states a second read by the peer": read,
         "% of a core of all processes of the browser": browser,

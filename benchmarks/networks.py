@@ -54,6 +54,19 @@ def wide_area(nodes: int, seed: int = 1) -> Topology:
     return Topology(f"made-{nodes}", tuple(f"n{number}" for number in range(nodes)), tuple(links))
 
 
+def dense(nodes: int, links: int, seed: int = 1) -> Topology:
+    """Return a network of random places, with coordinates: the shortest links that join all, and then the next ones."""
+    places = np.random.default_rng(seed).random((nodes, 2))
+    pairs = sorted((float(np.hypot(*(places[a] - places[b]))), a, b) for a in range(nodes) for b in range(a + 1, nodes))
+    joining: nx.Graph[int] = nx.Graph()
+    joining.add_weighted_edges_from((a, b, length) for length, a, b in pairs)
+    tree = {(min(ends), max(ends)) for ends in nx.minimum_spanning_edges(joining, data=False)}
+    others = [(a, b) for _, a, b in pairs if (a, b) not in tree][: links - len(tree)]
+    both = [Link(f"n{a}", f"n{b}", CAPACITY) for edge in sorted({*tree, *others}) for a, b in (edge, edge[::-1])]
+    positions = {f"n{number}": (float(x), float(y)) for number, (x, y) in enumerate(places)}
+    return Topology(f"dense-{nodes}", tuple(positions), tuple(both), positions)
+
+
 def _mesh(
     points: np.ndarray[tuple[int, int], np.dtype[np.float64]], edges: int, random: np.random.Generator
 ) -> nx.Graph[int]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import networkx as nx
 import pytest
 
-from benchmarks.networks import network, wide_area
+from benchmarks.networks import dense, network, wide_area
 from kuijia_base.errors import InputError
 
 
@@ -22,8 +22,18 @@ def test_made_networks_are_sparse_connected_and_mostly_without_bridges(nodes: in
     assert sum(graph.degree(node) == 2 for node in graph) > nodes / 2
 
 
+@pytest.mark.parametrize("links", [29, 90])
+def test_dense_networks_have_as_many_links_as_asked_for_and_join_all_nodes(links: int) -> None:
+    topology = dense(30, links)
+    graph = nx.Graph(topology.edges)
+    assert len(topology.nodes) == len(topology.positions) == graph.number_of_nodes() == 30
+    assert nx.is_connected(graph)
+    assert graph.number_of_edges() == links
+
+
 def test_a_seed_makes_one_network() -> None:
     assert wide_area(60, seed=3) == wide_area(60, seed=3)
+    assert dense(30, 90, seed=3) == dense(30, 90, seed=3)
     assert wide_area(60, seed=3).links != wide_area(60, seed=4).links
 
 
