@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from testbed.web.access import RATES, HostRules, Limiter, Rate, Token
+from testbed.web.access import RATES, HostRules, Kind, Limiter, Rate, Token
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:8400", "localhost:8400", "LocalHost", "[::1]:8400", "[::1]"])
@@ -101,3 +104,13 @@ def test_a_limiter_remembers_a_bounded_number_of_clients() -> None:
     for number in range(3000):
         limiter.wait("read", str(number), 0.0)
     assert len(limiter._left) == 1000
+
+
+def test_the_documentation_states_the_rates() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "web.md").read_text(encoding="utf-8")
+    (stated,) = re.findall(r"^- Rates are limited.*?(?=^- )", page, re.MULTILINE | re.DOTALL)
+    words = " ".join(stated.replace(",000", "000").replace("five", "5").split())
+    names: dict[Kind, str] = {"act": "actions", "read": "reads", "page": "files of the page"}
+    for kind, name in names.items():
+        assert f"{RATES[kind].burst:g} {name}, then {RATES[kind].per_second:g} a second" in words
+    assert f"{RATES['guess'].burst:g} times, then {RATES['guess'].per_second:g} times a second" in words
