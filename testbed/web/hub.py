@@ -169,12 +169,13 @@ class Hub:
         Args:
             after: number of the log entry that the reader has read last.
         """
-        if self._is_closed or len(self._readers) >= MOST_READERS:
-            return None
         reader = Reader()
         lab, state = await self.description(), await self.state()
         async with self._lock:  # no entry may come between those of before and those of later looks
             entries = await asyncio.to_thread(self._backend.events, after)
+            # Others may have joined meanwhile, and the server may have been told to end.
+            if self._is_closed or len(self._readers) >= MOST_READERS:
+                return None
             seen = [_entry_frame(each) for each in entries if each.seq <= self._entry]
             reader.offer([_frame("lab", lab), *seen[-_FIRST_ENTRIES:]], _frame("state", state, self._seq))
             self._readers.add(reader)

@@ -102,6 +102,15 @@ def test_there_are_not_too_many_readers() -> None:
     run(work())
 
 
+def test_there_are_not_too_many_readers_when_many_join_at_once() -> None:
+    async def work() -> None:
+        hub = Hub(MemoryBackend())
+        readers = await asyncio.gather(*(hub.join(0) for _ in range(MOST_READERS + 30)))
+        assert sum(reader is not None for reader in readers) == hub.readers == MOST_READERS
+
+    run(work())
+
+
 def test_nobody_looks_while_nobody_reads() -> None:
     async def work() -> None:
         backend = MemoryBackend()
