@@ -11,7 +11,7 @@ from typing import Any
 
 import anyio
 from starlette.applications import Starlette
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -19,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 from kuijia_base.errors import InputError, KuijiaError
 from testbed.web.access import HostRules, Limiter, Token
 from testbed.web.backend import KIND_OF, Backend, SetPlan
-from testbed.web.bodies import BodyError, plan_body, read_body
+from testbed.web.bodies import BodyError, parsed, plan_body, read_body
 from testbed.web.files import PageFile, page_files
 from testbed.web.guard import Guard
 from testbed.web.hub import Hub, Reader
@@ -109,6 +109,8 @@ class _Api:
                 return await (self._read(each, request) if each.read else self._act(each, request))
             except BodyError as error:
                 return refusal(error.status, str(error))
+            except ClientDisconnect:
+                return refusal(400, "the body has no end")  # nobody reads it
             except InputError as error:
                 return refusal(404 if each.named else 422, str(error))
             except KuijiaError as error:
@@ -157,7 +159,7 @@ class _Api:
         return _json(to_json(Liveness(state.time, links, view.nodes_down, tunnels)))
 
     async def _verify(self, each: Endpoint, request: Request) -> Response:
-        plan = plan_body(await read_body(request, each.largest))
+        plan = plan_body(await _data(each, request))
         found = tuple(await anyio.to_thread.run_sync(self._backend.verify, plan))
         return _json(to_json(Verdict(not found, found)))
 
@@ -174,12 +176,12 @@ class _Api:
             return refusal(403, "the server only shows: it was started with --view")
         body = None
         if each.body is not None:
-            data = await read_body(request, each.largest)
+            data = await _data(each, request)
             if each.body is dict:
                 body = plan_body(data)
             else:
                 try:
-                    body = from_json(each.body, data)
+                    body = await anyio.to_thread.run_sync(from_json, each.body, data)
                 except InputError as error:
                     return refusal(422, str(error))
         assert each.action is not None, "a request that does not read acts"
@@ -229,6 +231,11 @@ class _Events(Response):
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if limit.cancelled_caught:
                 return
+
+
+async def _data(each: Endpoint, request: Request) -> Any:  # noqa: ANN401  # whatever JSON holds
+    """Return the data of a request's body, read in a thread: others are answered while a large one is read."""
+    return await anyio.to_thread.run_sync(parsed, await read_body(request, each.largest))
 
 
 async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:

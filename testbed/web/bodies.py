@@ -25,8 +25,8 @@ class BodyError(Exception):
         self.status = status
 
 
-async def read_body(request: Request, largest: int) -> Any:  # noqa: ANN401  # whatever JSON holds
-    """Return the data of a request's body; raises BodyError."""
+async def read_body(request: Request, largest: int) -> bytes:
+    """Return the body of a request; raises BodyError."""
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
         raise BodyError(415, "the type of the body is not application/json")
@@ -34,7 +34,7 @@ async def read_body(request: Request, largest: int) -> Any:  # noqa: ANN401  # w
     if said.isascii() and said.isdigit() and (len(said) > 15 or int(said) > largest):
         raise BodyError(413, f"a body of {said[:15]} bytes, expected at most {largest}")
     try:
-        return parsed(await asyncio.wait_for(_received(request, largest), _SECONDS))
+        return await asyncio.wait_for(_received(request, largest), _SECONDS)
     except asyncio.TimeoutError as error:  # another class before Python 3.11
         raise BodyError(408, f"the body did not come within {_SECONDS:g} s") from error
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -17,6 +18,7 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from kuijia_base.errors import InputError, KuijiaError
+from testbed.web import app
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
 from testbed.web.backend import Action, Description, Finding, LogEntry, State
@@ -294,7 +296,14 @@ def test_no_request_is_the_servers_fault(
     assert 200 <= status < 500
 
 
-async def status_of(method: str, path: str, query: bytes, body: bytes, headers: dict[bytes, bytes]) -> int:
+async def status_of(  # the parts of a request
+    method: str,
+    path: str,
+    query: bytes,
+    body: bytes,
+    headers: dict[bytes, bytes],
+    receiving: Callable[[], Coroutine[Any, Any, dict[str, Any]]] | None = None,
+) -> int:
     """Return the status of the answer to a request, as a server hands it to the application."""
     given_headers = {
         b"host": b"127.0.0.1:8400",
@@ -323,8 +332,36 @@ async def status_of(method: str, path: str, query: bytes, body: bytes, headers: 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
 
-    await _SERVED(scope, receive, send)
+    await _SERVED(scope, receiving or receive, send)
     return int(sent[0]["status"])
+
+
+def test_a_client_that_leaves_within_its_body_is_no_fault(capsys: pytest.CaptureFixture[str]) -> None:
+    async def gone() -> dict[str, Any]:
+        return {"type": "http.disconnect"}
+
+    assert asyncio.run(status_of("PATCH", "/api/links/s1~s3", b"", b"", {}, gone)) == 400
+    assert capsys.readouterr().err == ""
+
+
+def test_others_are_answered_while_a_large_body_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, answered = threading.Event(), threading.Event()
+
+    def slowly(body: bytes) -> object:
+        begun.set()
+        assert answered.wait(10)
+        return json.loads(body)
+
+    async def work() -> int:
+        monkeypatch.setattr(app, "parsed", slowly)
+        large = asyncio.create_task(status_of("PATCH", "/api/links/s1~s3", b"", b'{"up": true}', {}))
+        await asyncio.to_thread(begun.wait, 10)
+        assert await status_of("GET", "/api/lab", b"", b"", {}) == 200
+        assert not large.done()
+        answered.set()
+        return await large
+
+    assert asyncio.run(work()) in {200, 409}
 
 
 def test_entries_and_errors_name_the_request_at_fault(client: TestClient) -> None:
