@@ -22,6 +22,7 @@ from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
 from testbed.web.hub import Hub
+from testbed.web.punctual import PunctualProtocol
 from testbed.web.recording import Recorder
 from testbed.web.tls import TlsPair, follow
 
@@ -110,6 +111,7 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             server_header=False,
             proxy_headers=False,
             ws="none",
+            http=PunctualProtocol,
             limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_SECONDS_TO_END,
             h11_max_incomplete_event_size=64 * 1024,

@@ -1,8 +1,11 @@
-"""A server of the live lab for tests: its application, called without sockets."""
+"""A server of the live lab for tests: its application, called without sockets, or the whole of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -10,6 +13,8 @@ from starlette.testclient import TestClient
 
 from testbed.web.app import make_app
 from testbed.web.files import PageFile
+from testbed.web.server import Link, Serving, serve
+from tests.testbed.web.memory_backend import MemoryBackend
 
 TOKEN = "a-token-for-tests"  # noqa: S105  # no secret
 AUTHORIZED = {"authorization": f"Bearer {TOKEN}"}
@@ -22,3 +27,23 @@ def served(backend: Any, **options: Any) -> Iterator[TestClient]:  # noqa: ANN40
     app: Any = make_app(backend, TOKEN, files=PAGE, **options)
     with TestClient(app, "http://127.0.0.1:8400", headers=AUTHORIZED, raise_server_exceptions=True) as client:
         yield client
+
+
+def while_serving(serving: Serving, act: Callable[[Link], None]) -> None:
+    """Run `act` on a thread while this one serves; the end of it ends the server."""
+    failures: list[BaseException] = []
+
+    def acting(link: Link) -> None:
+        try:
+            act(link)
+        except BaseException as error:  # noqa: BLE001  # raised again below
+            failures.append(error)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def ready(link: Link) -> None:
+        threading.Thread(target=acting, args=(link,)).start()
+
+    serve(MemoryBackend(), serving, ready)
+    for failure in failures:
+        raise failure

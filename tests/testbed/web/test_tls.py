@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import socket
 import ssl
-import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,9 +15,9 @@ from kuijia_app.pki.holders import Holder, Kind
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls
 from testbed.web import server
-from testbed.web.server import Link, Serving, serve
+from testbed.web.server import Link, Serving
 from testbed.web.tls import TlsPair, follow
-from tests.testbed.web.memory_backend import MemoryBackend
+from tests.testbed.web.serving import while_serving
 
 DAYS = 10
 
@@ -38,23 +35,7 @@ def pair(keys: Path) -> TlsPair:
 
 
 def while_served(keys: Path, act: Callable[[Link], None]) -> None:
-    """Run `act` on a thread while this one serves; the end of it ends the server."""
-    failures: list[BaseException] = []
-
-    def acting(link: Link) -> None:
-        try:
-            act(link)
-        except BaseException as error:  # noqa: BLE001  # raised again below
-            failures.append(error)
-        finally:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    def ready(link: Link) -> None:
-        threading.Thread(target=acting, args=(link,)).start()
-
-    serve(MemoryBackend(), Serving(port=0, tls=pair(keys)), ready)
-    for failure in failures:
-        raise failure
+    while_serving(Serving(port=0, tls=pair(keys)), act)
 
 
 def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys: Path) -> None:
