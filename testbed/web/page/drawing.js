@@ -6,6 +6,7 @@ import { queueColour } from "./colours.js";
 import { draw } from "./frames.js";
 import { Gauges } from "./gauges.js";
 import { beside, places, sizes } from "./geometry.js";
+import { labelSides, measurer } from "./labels.js";
 import { unitFor } from "./quantities.js";
 import { styleSheet } from "./drawing_style.js";
 
@@ -51,7 +52,7 @@ export class Drawing {
 
   #elements() {
     const nodes = this.lab.nodes.map((node) => ({
-      data: { id: `node ${node.name}`, name: node.name },
+      data: { id: `node ${node.name}`, name: node.name, label: "" },
       classes: node.site ? "site" : "",
     }));
     const edges = this.lab.links.flatMap((link) =>
@@ -75,6 +76,7 @@ export class Drawing {
     cy.batch(() => {
       cy.style(styleSheet(this.palette, this.sizes));
       this.lab.nodes.forEach((node, number) => this.#node(node.name).position(at[number]));
+      this.#placeNames(at, { width, height });
       cy.edges(".direction").forEach((edge) => this.#placeGauge(edge));
     });
     cy.zoom(1);
@@ -83,6 +85,18 @@ export class Drawing {
     this.#drawn.clear();
     draw();
     if (this.#view) this.update(this.#view);
+  }
+
+  /** Write the names of nodes where they cover nothing: first those of sites, then of nodes with many links. */
+  #placeNames(at, box) {
+    const { nodes } = this.lab;
+    const links = (number) => this.#node(nodes[number].name).degree(false);
+    const order = [...nodes.keys()].sort((a, b) => nodes[b].site - nodes[a].site || links(b) - links(a));
+    const widths = nodes.map(({ name }) => name).map(measurer(this.sizes.font));
+    labelSides(order, at, widths, this.sizes, box).forEach((side, number) => {
+      const { name } = nodes[number];
+      this.#node(name).data("label", side ? name : "").removeClass("center top bottom left right").addClass(side);
+    });
   }
 
   /** Return a colour for each queue, and one for free capacity. */
@@ -109,18 +123,22 @@ export class Drawing {
   #place(edge, offset) {
     const ends = beside(edge.source().position(), edge.target().position(), this.sizes.radius + 2, offset);
     const point = ({ x, y }) => `${x.toFixed(1)}px ${y.toFixed(1)}px`;
-    edge.style({
-      "source-endpoint": point(ends.source),
-      "target-endpoint": point(ends.target),
-      "text-margin-x": ends.right.x * (this.sizes.font * 1.1 + this.sizes.line),
-      "text-margin-y": ends.right.y * (this.sizes.font * 0.8 + this.sizes.line),
-    });
+    edge.style({ "source-endpoint": point(ends.source), "target-endpoint": point(ends.target) });
     return ends;
+  }
+
+  /** Put the load of a direction beside its line, and the cross of a link that is down between both of its lines. */
+  #placeLabel(edge, up) {
+    const { font, line, gap } = this.sizes;
+    const { right } = beside(edge.source().position(), edge.target().position(), 0, 0);
+    const [x, y] = up ? [font * 1.1 + line, font * 0.8 + line] : [-line / 2 - gap, -line / 2 - gap];
+    edge.style({ "text-margin-x": right.x * x, "text-margin-y": right.y * y });
   }
 
   /** Show a view of the state; only what looks different from before is touched. */
   update(view) {
     this.#view = view;
+    if (!this.sizes) return; // laying out updates
     const down = new Set(view.nodes_down);
     this.#hasChanged = false;
     this.#cy.batch(() => {
@@ -135,7 +153,7 @@ export class Drawing {
         this.#once(id, dead.has(path), (is, each) => each.toggleClass("dead", is));
       }
     });
-    if (this.sizes) this.#gauges.draw(this.#gaugeColours(), this.sizes.line);
+    this.#gauges.draw(this.#gaugeColours(), this.sizes.line);
     if (this.#hasChanged) draw();
   }
 
@@ -149,10 +167,9 @@ export class Drawing {
       return total / capacity;
     });
     this.#gauges.show(id, link.up ? shares : null);
-    this.#once(`up ${id}`, link.up, (up) => this.#cy.getElementById(id).toggleClass("down", !up));
-    if (!this.sizes?.rates) return;
+    this.#once(`up ${id}`, link.up, (up) => this.#placeLabel(this.#cy.getElementById(id).toggleClass("down", !up), up));
     const cutLabel = direction.from === this.#ends(link.id).a ? "✕" : "";
-    const loadLabel = total > 0 ? this.unit.show(total) : "";
+    const loadLabel = total > 0 && this.sizes.rates ? this.unit.show(total) : "";
     const label = link.up ? loadLabel : cutLabel;
     this.#once(`label ${id}`, label, (text) => this.#cy.getElementById(id).style("label", text));
   }

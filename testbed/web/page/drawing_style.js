@@ -1,5 +1,7 @@
 // Style of the drawing, in the style sheets of Cytoscape.js.
 
+import { WIDEST_NAME } from "./labels.js";
+
 /** Return the style sheet for these colours and sizes. Links that are up are to be pointed at; gauges show them. */
 export function styleSheet(palette, size) {
   return [
@@ -12,17 +14,25 @@ export function styleSheet(palette, size) {
         "background-color": palette.panel,
         "border-width": 1.5,
         "border-color": palette.muted,
-        label: "data(name)",
+        label: "data(label)",
         color: palette.ink,
         "font-size": size.font,
         "font-family": "system-ui, sans-serif",
         "text-valign": "center",
         "text-halign": "center",
-        "text-max-width": "12em",
+        "text-max-width": WIDEST_NAME * size.font,
         "text-wrap": "ellipsis",
         "overlay-opacity": 0,
         "z-index": 3,
       },
+    },
+    { selector: "node.top", style: { "text-valign": "top" } },
+    { selector: "node.bottom", style: { "text-valign": "bottom" } },
+    { selector: "node.left", style: { "text-halign": "left" } },
+    { selector: "node.right", style: { "text-halign": "right" } },
+    {
+      selector: "node.top, node.bottom, node.left, node.right",
+      style: { "text-background-color": palette.panel, "text-background-opacity": 0.7, "text-background-padding": 0 },
     },
     { selector: "node.site", style: { shape: "round-rectangle" } },
     {

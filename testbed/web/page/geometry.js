@@ -1,6 +1,7 @@
 // Where nodes and lines of a drawing lie, in pixels.
 
 const MARGIN = 34;
+const LARGEST_MARGIN = 0.07;
 const WIDEST = 1200;
 
 /** Return positions of all nodes in a box: the shape of the network is kept unless it is much flatter than the box. */
@@ -10,7 +11,8 @@ export function places(nodes, width, height) {
   const [left, top] = [Math.min(...xs), Math.min(...ys)];
   const wide = Math.max(...xs) - left;
   const high = Math.max(...ys) - top;
-  const [roomX, roomY] = [Math.min(width, WIDEST) - 2 * MARGIN, height - 2 * MARGIN];
+  const margin = Math.min(MARGIN, LARGEST_MARGIN * width);
+  const [roomX, roomY] = [Math.min(width, WIDEST) - 2 * margin, height - 2 * margin];
   const even = Math.min(wide ? roomX / wide : Infinity, high ? roomY / high : Infinity);
   const scale = Number.isFinite(even) ? even : 1;
   const [scaleX, scaleY] = [stretched(scale, roomX, wide), stretched(scale, roomY, high)];
@@ -42,8 +44,8 @@ export function beside(from, to, radius, offset) {
 /** Return sizes for a drawing of so many nodes and links in a box. */
 export function sizes(nodes, links, width, height) {
   const each = Math.sqrt((width * height) / Math.max(nodes, 1));
-  const radius = Math.max(5, Math.min(17, each / 9));
-  const line = Math.max(2.5, Math.min(7, each / 22));
+  const radius = Math.max(3.5, Math.min(17, each / 9));
+  const line = Math.max(1.5, Math.min(7, each / 22));
   return {
     radius,
     line,
