@@ -43,7 +43,7 @@ _RECTANGLE = "document.querySelector('%s').getBoundingClientRect()"
 PARTS = {
     "whole": f"({_BOX})(0, {_RECTANGLE % '.panels'}.bottom + 12)",
     "below": f"({_BOX})({_RECTANGLE % '.pair'}.top - 12, {_RECTANGLE % '.below'}.bottom + 12)",
-    "to the log": f"({_BOX})(0, {_RECTANGLE % '.below'}.bottom + 12)",
+    "to the log": f"({_BOX})(0, {_RECTANGLE % '#log'}.bottom + 8)",
     "window": f"({_BOX})(0, innerHeight)",
 }
 """JavaScript for the rectangle of each part of the page."""
@@ -75,7 +75,6 @@ def take(browser: Browser, name: str, size: ViewportSize, colours: Colours, part
         if part == "below":
             visit.row("flow", FLOW).locator("button.plain").click()
         visit.wait(until, AFTER)
-        visit.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
         save(visit, name, part)
 
 
@@ -95,6 +94,8 @@ def take_switches(browser: Browser, name: str) -> None:
 
 
 def save(visit: Visit, name: str, part: str) -> None:
+    # A click scrolls to its place, which would cut off the head of the page.
+    visit.page.evaluate("document.activeElement.blur(); scrollTo(0, 0)")
     clip = visit.page.evaluate(PARTS[part])
     visit.page.screenshot(path=IMAGES / name, clip=clip, full_page=True)
     sys.stdout.write(f"{IMAGES / name}\n")
