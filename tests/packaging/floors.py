@@ -59,8 +59,8 @@ ROOMS = {
         " kuijia_app.control.plan_update testbed.machine testbed.lab"
     ),
     "testbed.chaos": (
-        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log testbed.machine testbed.links"
-        " testbed.network testbed.traffic testbed.controllers testbed.lab"
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.flap_damping"
+        " testbed.machine testbed.links testbed.network testbed.traffic testbed.controllers testbed.lab"
     ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",
