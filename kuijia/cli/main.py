@@ -135,5 +135,5 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
             subparser.set_defaults(run=verb.run)
     args, unknown = parser.parse_known_args(with_default_action(arguments))
     if unknown:
-        chosen.error(unrecognized(unknown, chosen))
+        chosen.error(unrecognized(unknown, chosen, args))
     return args

@@ -24,7 +24,7 @@ from experiments.registry import (
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
-from kuijia.cli.run_help import CAPACITY_HELP, Chosen, shorten_help
+from kuijia.cli.run_help import CAPACITY_HELP, Chosen, offered, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed
@@ -104,6 +104,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     for configure_family in dict.fromkeys(each.configure for each in experiments):
         configure_family(parser)
     shorten_help(parser)
+    parser.set_defaults(offered=offered)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -1,4 +1,4 @@
-"""Help of `kuijia run`: without an experiment the options of all, with one only those that it has."""
+"""Help of `kuijia run`, and the options it suggests: with an experiment only those that it has."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from functools import partial
 
 from experiments.registry import Experiment, default_capacity, defaults_of, find_experiment
 from experiments.sweep.workers import add_workers
+from kuijia_base.errors import InputError
 
 _OF_ALL = frozenset(
     {"experiment", "backend", "output", "capacity", "repetitions", "quick", "full", "json", "verbose", "seed"}
@@ -39,6 +40,14 @@ def options_of(experiment: Experiment) -> frozenset[str]:
     if len(experiment.backends) == 1:
         found.discard("backend")
     return frozenset(found - set(experiment.ignores) - set(experiment.unused))
+
+
+def offered(args: argparse.Namespace) -> frozenset[str]:
+    """Return the options of the experiment asked for; those that most have if there is none of its name."""
+    try:
+        return options_of(find_experiment(args.experiment))
+    except InputError:
+        return _OF_ALL
 
 
 def help_of(experiment: Experiment, option: str) -> str | None:

@@ -103,3 +103,26 @@ def test_an_option_that_changes_nothing_is_not_shown_but_noted(
     assert "note: fig6: --full changes nothing in it\n" in err
     assert "note: fig6: --repetitions changes nothing in it\n" in err
     assert "--quick" not in err
+
+
+@pytest.mark.parametrize(
+    ("words", "hint"),
+    [
+        ("table2 --sizes x", ""),
+        ("hedera-8192 --sizes x", " (did you mean --flow-sizes?)"),
+        ("table2 --cutt s1-s2", " (did you mean --cut?)"),
+        ("fig10 --nicrate 1", ""),
+        ("fig10 --quik", " (did you mean --quick?)"),
+        ("fig10 --hlep", " (did you mean --help?)"),
+        ("tabel2 --sizes x", ""),
+        ("tabel2 --quik", " (did you mean --quick?)"),
+    ],
+)
+def test_only_options_of_the_experiment_are_suggested(
+    words: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", *words.split()])
+    assert ended.value.code == 2
+    given = words.partition(" ")[2]
+    assert capsys.readouterr().err == f"error: kuijia run: unrecognized arguments: {given}{hint}\n"
