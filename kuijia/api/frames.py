@@ -6,7 +6,7 @@ import math
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
@@ -66,6 +66,10 @@ def records(frame: Frame, required: Sequence[str], optional: Sequence[str]) -> I
             if column not in cells:
                 raise InputError("data frame", place, f"{column} is empty", "a value")
         yield place, {name: cells[name] for name in (*required, *optional) if name in cells}
+
+
+Node: TypeAlias = str | int | float | tuple[Any, ...]
+"""A node by its name, or as networkx and pandas have it; a pair of nodes is a link."""
 
 
 def name_of(node: object) -> str:

@@ -83,7 +83,7 @@ def proved(built: Built, kind: str, show: Callable[[str], None]) -> tuple[Verifi
     return found, time.monotonic() - started
 
 
-def followed(built: Built, packet: str, fail: Iterable[str]) -> tuple[Failure, Walk, ModelNetwork]:
+def followed(built: Built, packet: str | tuple[str, str], fail: Iterable[str]) -> tuple[Failure, Walk, ModelNetwork]:
     """Return the failure, a packet's way under it, and the network; raises InputError."""
     asked = parse_packet(packet, built.plan.topology, built.options)
     failure = parse_failure(list(fail), built.plan.topology)

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from kuijia.api.frames import Node, name_of
 from kuijia.api.plan import Plan, PlanLike, load_plan
 from kuijia.api.progress import progress_line
 from kuijia.api.spelling import bad_option, options_in_python, require_known
@@ -19,8 +20,10 @@ from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.table_sizes import TableSize
+from kuijia_base.errors import InputError, quoted
 from te_solver.failures import Failure
 from te_solver.formats.notes import counted
+from te_solver.topology import Topology
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack
@@ -212,26 +215,49 @@ def verify(plan: PlanLike | Tables, failures: str = "links", **options: Unpack[T
 
 def trace(
     plan: PlanLike | Tables,
-    packet: str | tuple[str, str],
-    failures: str | Iterable[str | tuple[str, str]] = (),
+    packet: Node,
+    target: Node | None = None,
+    *,
+    failures: str | Iterable[Node] = (),
     **options: Unpack[TableOptions],
 ) -> Trace:
     """Return the way of a packet through the tables, hop by hop and table by table.
 
     Args:
         plan: the plan, its file, or compiled tables.
-        packet: (SOURCE, TARGET), or "SOURCE->TARGET" and after it slot=N, class=N, dscp=N, control or ecn=N.
+        packet: its source if `target` is given; otherwise (SOURCE, TARGET), or "SOURCE->TARGET".
+        target: its target. slot=N, class=N, dscp=N, control or ecn=N may follow it: "s4 slot=40".
         failures: what is down: links, such as "s2-s4" or ("s2", "s4"), and nodes.
         options: those of `compile`.
 
     Raises:
         InputError: an option has no such value, or the network has no such node or link.
     """
-    listed = [failures] if isinstance(failures, str) else failures
-    down = ["-".join(each) if isinstance(each, tuple) else each for each in listed]
+    tables = _tables(plan, options)
     with options_in_python():
-        words = "->".join(packet) if isinstance(packet, tuple) else packet
-        return Trace(*followed(_tables(plan, options).built, words, down))
+        return Trace(*followed(tables.built, _packet(packet, target, tables.plan.topology), _names(failures)))
+
+
+def _packet(packet: Node, target: Node | None, topology: Topology) -> str | tuple[str, str]:
+    """Return a packet as text, or what stands before and after the arrow in it; raises InputError."""
+    if target is None and isinstance(packet, tuple):
+        if len(packet) != 2:
+            raise InputError("packet", "", f"{quoted(str(packet))} is no pair of nodes", "(SOURCE, TARGET)")
+        packet, target = packet
+    source = name_of(packet)
+    if target is None:
+        return source
+    if "->" in source and not topology.has_node(source):
+        raise bad_option("target", f"{quoted(source)} has one", "failures=... for what is down")
+    return source, name_of(target)
+
+
+def _names(failures: str | Iterable[Node]) -> list[str]:
+    """Return failed links and nodes as on the command line; raises InputError."""
+    listed: object = [failures] if isinstance(failures, str) else failures
+    if not isinstance(listed, Iterable):
+        raise bad_option("failures", f"found {quoted(type(listed).__name__)}", "a list of links and nodes")
+    return ["-".join(map(name_of, each)) if isinstance(each, tuple) else name_of(each) for each in listed]
 
 
 def _tables(plan: PlanLike | Tables, options: TableOptions) -> Tables:

@@ -40,7 +40,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _packet(words: Sequence[str]) -> str:
-    """Return the packet of the arguments: a single one is a packet, otherwise the first two are its ends."""
+def _packet(words: Sequence[str]) -> str | tuple[str, str]:
+    """Return the packet of the arguments: with an arrow they are one text, otherwise the first is the source."""
     joined = " ".join(words)
-    return joined if len(words) == 1 or "->" in joined else f"{words[0]}->{' '.join(words[1:])}"
+    return joined if len(words) == 1 or "->" in joined else (words[0], " ".join(words[1:]))

@@ -53,13 +53,18 @@ class AskedPacket:
         return Packet(wiring.host_port(self.source), *ends, self.dscp, self.ecn, slot=self.slot)
 
 
-def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> AskedPacket:
+def parse_packet(packet: str | tuple[str, str], topology: Topology, options: PipelineOptions) -> AskedPacket:
     """Return a packet in `PACKET_SYNTAX`; `class=N` means the first code point of the layout's class of priority N.
+
+    Args:
+        packet: the text, or what stands before and after its arrow.
+        topology: the network.
+        options: of the tables that the packet meets.
 
     Raises:
         InputError: the text is no packet, or names a part that topology or layout lack.
     """
-    source, target, words = _parts(text)
+    source, target, words = _parts(packet)
     for end in (source, target):
         if not topology.has_node(end):
             raise InputError(
@@ -79,16 +84,16 @@ def parse_packet(text: str, topology: Topology, options: PipelineOptions) -> Ask
     return AskedPacket(source, target, values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0))
 
 
-def _parts(text: str) -> tuple[str, str, list[str]]:
+def _parts(packet: str | tuple[str, str]) -> tuple[str, str, list[str]]:
     """Return source, target and the words after it; names may have spaces themselves."""
-    source, arrow, rest = text.partition("->")
+    source, rest = packet.partition("->")[::2] if isinstance(packet, str) else packet
     target = rest.strip()
     words: list[str] = []
     while len(words) < _MOST_WORDS and len(parts := target.rsplit(maxsplit=1)) == 2 and _WORD.fullmatch(parts[1]):
         target = parts[0]
         words.insert(0, parts[1])
-    if not (arrow and source.strip() and target):
-        raise InputError("packet", "", quoted(text), PACKET_SYNTAX)
+    if not (source.strip() and target):
+        raise InputError("packet", "", quoted(packet if isinstance(packet, str) else " ".join(packet)), PACKET_SYNTAX)
     return source.strip(), target, words
 
 

@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import networkx as nx
 import pytest
 
 import kuijia
@@ -54,8 +55,22 @@ def test_a_trace_is_that_of_the_command(fig1: kuijia.Plan, plan_file: Path, caps
     assert f"{found.text()}\n" == capsys.readouterr().out
     assert main(["trace", str(plan_file), "s1->s4", "--json"]) == 0
     assert kuijia.trace(fig1, "s1->s4").to_json() == json.loads(capsys.readouterr().out)
-    assert kuijia.trace(fig1, ("s1", "s4")).text() == kuijia.trace(fig1, "s1->s4").text()
     assert (found.nodes, repr(found)) == (("s1", "s4"), "Trace('delivered to the host: s1-s4')")
+
+
+@pytest.mark.parametrize("packet", [("s1", "s4 slot=40"), ("s1 -> s4  slot=40",), (("s1", "s4 slot=40"),)])
+def test_a_packet_has_two_nodes_in_any_form(fig1: kuijia.Plan, packet: tuple[str]) -> None:
+    wanted = kuijia.trace(fig1, "s1->s4 slot=40").text()
+    assert kuijia.trace(fig1, *packet).text() == wanted
+
+
+def test_nodes_of_graphs_are_traced_as_the_graph_has_them() -> None:
+    ring = kuijia.solve(nx.cycle_graph(4), {(0, 1): 10})
+    assert kuijia.trace(ring, 0, 1, failures=[(0, 1)]).nodes == ("0", "3", "2", "1")
+    grid = kuijia.solve(nx.grid_2d_graph(2, 2), {((0, 0), (0, 1)): 10})
+    assert kuijia.trace(grid, (0, 0), (0, 1)).nodes == ("(0, 0)", "(0, 1)")
+    arrow = kuijia.solve(nx.Graph([("a->b", "c")]), {("a->b", "c"): 10})
+    assert kuijia.trace(arrow, "a->b", "c").nodes == ("a->b", "c")
 
 
 @pytest.mark.parametrize(
@@ -77,7 +92,23 @@ def test_a_trace_is_that_of_the_command(fig1: kuijia.Plan, plan_file: Path, caps
         ),
         (lambda plan: kuijia.trace(plan, "s1"), "packet: 's1', expected SOURCE->TARGET"),
         (
-            lambda plan: kuijia.trace(plan, "s1->s4", "s1-s9"),
+            lambda plan: kuijia.trace(plan, "s1", "s04"),
+            "packet: unknown node 's04' (did you mean s4?), expected a node of",
+        ),
+        (
+            lambda plan: kuijia.trace(plan, ("s1",)),
+            "packet: \"('s1',)\" is no pair of nodes, expected (SOURCE,",
+        ),
+        (
+            lambda plan: kuijia.trace(plan, "s1->s4", "s2-s4"),
+            "option:target: 's1->s4' has one, expected failures=... for what is down",
+        ),
+        (
+            lambda plan: kuijia.trace(plan, "s1", "s4", failures=3),  # type: ignore[arg-type]
+            "option:failures: found 'int', expected a list of links and nodes",
+        ),
+        (
+            lambda plan: kuijia.trace(plan, "s1->s4", failures="s1-s9"),
             "option:failures: 's1-s9' is no link (did you mean s1-s4?), expected",
         ),
         (lambda _: kuijia.verify("nowhere.json"), "nowhere.json: "),

@@ -41,6 +41,7 @@ def test_a_script_runs_and_its_types_are_known(tmp_path: Path) -> None:
     assert_type(kuijia.verify(tables), kuijia.Proof)
     assert_type(kuijia.verify(plan, failures="links", slots=16), kuijia.Proof)
     assert_type(kuijia.trace(tables, "s1->s4", failures=["s2-s4"]), kuijia.Trace)
+    assert_type(kuijia.trace(tables, "s1", "s4", failures=[("s2", "s4")]), kuijia.Trace)
     assert_type(kuijia.packet("single-switch:2", flows=4, sizes=1000), kuijia.PacketResult)
     assert_type(kuijia.__version__, str)
 
