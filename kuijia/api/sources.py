@@ -13,6 +13,7 @@ from te_solver.demands import Demand
 from te_solver.demands_file import line_of_demand, load_demands
 from te_solver.formats.csv_rows import Progress, no_progress
 from te_solver.formats.notes import Note, counted
+from te_solver.formats.sndlib import is_sndlib_native
 from te_solver.formats.teavar import DEMANDS_FILE, file_of_folder
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_demands, shipped_network
@@ -43,11 +44,18 @@ def demands_of(
 
 
 def holds_demands(name: str) -> bool:
-    """Return True if the source of a topology may hold demands as well: its format has room for them."""
+    """Return True if the source of a topology may hold demands as well: its format has room for them.
+
+    Raises:
+        InputError: its format depends on its first line, which cannot be read.
+    """
     source = _file(name)
     if source is None or isinstance(source, str):
         return True
-    return file_of_folder(source, DEMANDS_FILE).suffix.lower() in {".xml", ".txt"}
+    if file_of_folder(source, DEMANDS_FILE) != source:
+        return True
+    suffix = source.suffix.lower()
+    return suffix == ".xml" or (suffix == ".txt" and is_sndlib_native(source, "a demand file"))
 
 
 def line_in(name: str, file_format: str | None) -> Place:

@@ -6,10 +6,11 @@ import argparse
 
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_TUNNELS, announced
-from kuijia.api.sources import connected_demands, demands_of, line_in, topology_of
+from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in, topology_of
 from kuijia.api.spelling import typed_options
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.notes import print_notes
+from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
@@ -54,14 +55,15 @@ def add_reading(parser: argparse.ArgumentParser, *, scaled: bool = False) -> Non
         add_alias(parser, "--capacity", "--default-capacity")
 
 
-def add_demands(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Add the argument DEMANDS and its options."""
+def add_demands(parser: argparse.ArgumentParser, *, of_topology: bool = True) -> None:
+    """Add the argument DEMANDS and its options; `of_topology` is for verbs that by default take those of TOPOLOGY."""
+    default = " (default: the demands that come with TOPOLOGY)" if of_topology else ""
     parser.add_argument(
         "demands",
         metavar="DEMANDS",
-        nargs=None if required else "?",
+        nargs="?",
         help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
-        f"{', '.join(shipped_names())}",
+        f"{', '.join(shipped_names())}{default}",
     )
     parser.add_argument(
         "--demand-format", choices=DEMAND_FORMATS, help="format of the demand file (default: by its suffix)"
@@ -104,8 +106,13 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
 def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, ...]:
     """Return the demands chosen by the options of `add_demands`; raises InputError.
 
-    Demands between nodes that are not connected are left out where the options say so, else refused.
+    Without DEMANDS they are those that come with the topology, and `args` then names it as their source. Demands
+    between nodes that are not connected are left out where the options say so, else refused.
     """
+    if args.demands is None:
+        if not holds_demands(str(args.topology)):
+            raise InputError(args.topology, "", "comes without demands", "DEMANDS after it")
+        args.demands = args.topology
     name = str(args.demands)
     notes: list[str] = []
     with progress_line() as progress:

@@ -54,7 +54,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     """Add the actions of this module to those of `kuijia lab`."""
     web = actions.add_parser("web", help="show the lab or a model of a network as a page, with links to cut")
     add_topology(web, required=False)
-    add_demands(web, required=False)
+    add_demands(web)
     add_tunnels(web)
     web.add_argument(
         "--backend",
@@ -194,7 +194,7 @@ def show_lab(args: argparse.Namespace) -> int:
 
 
 def _model(args: argparse.Namespace, kind: str) -> Backend:
-    if args.topology is None or args.demands is None:
+    if args.topology is None:
         raise InputError("lab web", "", "no network is given", "TOPOLOGY and DEMANDS, such as gscale gscale")
     topology = read_topology(args)
     demands = read_demands(args, topology)

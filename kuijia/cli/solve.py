@@ -128,7 +128,7 @@ def _require_usable(args: argparse.Namespace) -> None:
     """Raise InputError unless the output files can be written and differ from each other and from the input files."""
     if args.plot is not None:
         require_installed(LIBRARY, "--plot")
-    taken = [Path(args.topology), Path(args.demands)]
+    taken = [Path(name) for name in (args.topology, args.demands) if name is not None]
     for path in (args.output, args.plot):
         if path is None:
             continue

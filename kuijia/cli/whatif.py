@@ -55,16 +55,13 @@ from te_solver.topology import Topology
 if TYPE_CHECKING:
     from simulator.flow.what_if import Contender
 
-_INPUTS = "TOPOLOGY and DEMANDS, or --plan PLAN"
-"""The inputs, as messages name them."""
-
 _WORST = 5
 """Worst failures in the summary of each scheme, unless -v asks for all."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, required=False)
-    add_demands(parser, required=False)
+    add_demands(parser)
     add_tunnels(parser)
     parser.add_argument(
         "--plan", type=Path, metavar="PLAN", help="plan file to examine, in place of TOPOLOGY and DEMANDS"
@@ -220,9 +217,6 @@ def _inputs(
     _require_alone(args, planning)
     if args.plan is None:
         topology = read_topology(args, assumptions)
-        if args.demands is None:
-            # Read the network first: the message about a plan in its place names --plan.
-            raise InputError("kuijia whatif", "", "DEMANDS missing", _INPUTS)
         return None, topology, read_demands(args, topology)
     plan = load_plan(args.plan)
     demands = [Demand(pair.source, pair.target, pair.demand, pair.priority) for pair in plan.pairs]
@@ -233,7 +227,7 @@ def _require_alone(args: argparse.Namespace, planning: Planning) -> None:
     """Raise InputError unless there is a topology, or a plan without options on making one."""
     if args.plan is None:
         if args.topology is None:
-            raise InputError("kuijia whatif", "", "TOPOLOGY and DEMANDS missing", _INPUTS)
+            raise InputError("kuijia whatif", "", "TOPOLOGY missing", "TOPOLOGY and DEMANDS, or --plan PLAN")
         planning.require_sense()
         return
     if args.topology is not None:

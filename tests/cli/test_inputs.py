@@ -146,3 +146,32 @@ def test_whatif_of_a_plan_alone_names_the_option_for_plans(folder: Path, capsys:
     assert capsys.readouterr().err == (
         "error: plan.json:1: a plan of kuijia, expected a topology; a plan is an argument of its own (--plan)\n"
     )
+
+
+NATIVE = """\
+?SNDlib native format; type: network; version: 1.0
+NODES ( a ( 1 2 ) b ( 3 4 ) )
+LINKS ( L ( a b ) 9 0 0 0 ( ) )
+"""
+
+
+def test_demands_are_by_default_those_that_come_with_the_network(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "net.txt").write_text(f"{NATIVE}DEMANDS ( d ( a b ) 1 5 UNLIMITED )\n")
+    (folder / "teavar").mkdir()
+    (folder / "teavar" / "topology.txt").write_text("to from capacity prob\n1 2 10 .01\n2 1 10 .01\n")
+    (folder / "teavar" / "demand.txt").write_text("0 4 0 0\n")
+    for source, wanted in (("net.txt", "a -> b: 5 of 5"), ("teavar", "1 -> 2: 4 of 4"), ("fig1", "s1 -> s4: 3 of 3")):
+        assert main(["solve", source]) == 0
+        assert wanted in capsys.readouterr().out
+    assert main(["whatif", "net.txt", "--schemes", "kuijia"]) == 0
+    assert "net: 1 failure, 1 pair" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("verb", ["solve", "whatif"])
+def test_a_network_without_demands_asks_for_them(verb: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "topology.txt").write_text("to from capacity prob\n1 2 10 .01\n2 1 10 .01\n")
+    for source in ("parts.yaml", "topology.txt"):
+        assert main([verb, source]) == 2
+        assert capsys.readouterr().err == f"error: {source}: comes without demands, expected DEMANDS after it\n"

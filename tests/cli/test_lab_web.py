@@ -145,7 +145,7 @@ def test_ctrl_c_ends_it_cleanly_while_browsers_look_also_without_the_modules_of_
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
-        (["web", "gscale"], "error: lab web: no network is given, expected TOPOLOGY and DEMANDS"),
+        (["web", "net.yaml"], "error: net.yaml: cannot be read"),
         (["web", "--backend", "flow"], "error: lab web: no network is given, expected TOPOLOGY and DEMANDS"),
         (["web", "fig1", "nothing.csv"], "error: nothing.csv: "),
         (["web", "--backend", "lab", "fig1"], "error: lab web:TOPOLOGY: found 'fig1', expected none"),

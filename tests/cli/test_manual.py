@@ -26,7 +26,7 @@ def test_every_verb_has_a_page(pages: dict[str, str]) -> None:
 def test_a_page_has_arguments_options_and_their_defaults(pages: dict[str, str]) -> None:
     page = pages["kuijia-solve.1"].replace("\\-", "-")
     assert "kuijia-solve - choose tunnels for demands and divide the traffic over them" in page
-    assert "\\fBkuijia solve\\fR [\\fIOPTION\\fR]... \\fITOPOLOGY\\fR \\fIDEMANDS\\fR" in page
+    assert "\\fBkuijia solve\\fR [\\fIOPTION\\fR]... \\fITOPOLOGY\\fR [\\fIDEMANDS\\fR]" in page
     assert "\\fB--tunnels\\fR \\fIK\\fR\ntunnels per pair, edge-disjoint where possible (default: 3)" in page
     assert "--capacity" not in page.replace("--default-capacity", "")
 

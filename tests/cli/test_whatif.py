@@ -233,8 +233,7 @@ def test_the_plan_has_the_objective_that_is_asked_for(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "kuijia whatif: TOPOLOGY and DEMANDS missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
-        (("fig1",), "kuijia whatif: DEMANDS missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
+        ((), "kuijia whatif: TOPOLOGY missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
         (
             ("fig1", "fig1", "--plan", "p"),
             "option:--plan: the plan has a topology and demands itself, expected neither",
