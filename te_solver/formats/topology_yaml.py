@@ -10,9 +10,10 @@ from typing import Any
 import yaml
 
 from kuijia_base.errors import UnsoundError, one_line
+from kuijia_base.quantities import RATE_EXPECTED
 from kuijia_base.yaml_document import YamlDocument
 from kuijia_base.yaml_nodes import MOST_VALUES
-from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
+from te_solver.topology import MOST_LINKS, Link, Topology
 
 _TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")
 _LINK_KEYS = ("a", "b", "capacity", "delay")
@@ -137,7 +138,7 @@ class _Reader:
         return Link(
             self._document.text(keys["a"], "a"),
             self._document.text(keys["b"], "b"),
-            self._document.rate(keys["capacity"], "capacity", POSITIVE_RATE),
+            self._document.rate(keys["capacity"], "capacity", RATE_EXPECTED),
             self._document.number(keys["delay"], "delay", "a number of seconds") if "delay" in keys else 0.0,
         )
 

@@ -13,6 +13,7 @@ NODES = "nodes: [a, b]\n"
 LINK_KEYS = "expected the keys a, b, capacity, delay"
 FILE_KEYS = "expected the keys name, directed, nodes, links"
 RATE = "expected a finite number of Mbit/s greater than zero"
+WORD = "expected a finite number greater than zero, in Mbit/s or with its unit, such as 10G"
 
 
 def written(folder: Path, content: str | bytes) -> Path:
@@ -68,8 +69,8 @@ def test_a_byte_order_mark_and_windows_line_ends_do_no_harm(tmp_path: Path) -> N
             ":4: link to the unknown node 'x', expected a name from nodes",
         ),
         (NODES + "links:\n- a: a\n  b: a\n  capacity: 1", ":4: a link from a to itself, expected two different nodes"),
-        (NODES + "links:\n- a: a\n  b: b\n  capacity: fast", f":5: capacity 'fast' is not a number, {RATE}"),
-        (NODES + "links:\n- a: a\n  b: b\n  capacity: 1_0", f":5: capacity '1_0' is not a number, {RATE}"),
+        (NODES + "links:\n- a: a\n  b: b\n  capacity: fast", f":5: capacity 'fast' is not a number, {WORD}"),
+        (NODES + "links:\n- a: a\n  b: b\n  capacity: 1_0", f":5: capacity '1_0' is not a number, {WORD}"),
         (NODES + "links:\n- a: a\n  b: b\n  capacity: -1", f":5: link a-b has capacity -1, {RATE}"),
         (NODES + "links:\n- a: a\n  b: b\n  capacity: 0", f":5: link a-b has capacity 0, {RATE}"),
         (NODES + "links:\n- a: a\n  b: b\n  capacity: nan", f":5: link a-b has capacity nan, {RATE}"),

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from kuijia_base.errors import InputError
+from kuijia_base.quantities import RATE_EXPECTED
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
 from te_solver.networks import shipped_names, shipped_network
 from te_solver.schemas import schema
@@ -137,7 +138,7 @@ def test_numbers_that_are_none_are_refused_as_yaml_writes_them(tmp_path: Path, n
     path.write_text(yaml.safe_dump({"nodes": ["a", "b"], "links": [{"a": "a", "b": "b", "capacity": number}]}))
     with pytest.raises(InputError) as raised:
         load_topology(path)
-    assert raised.value.expected == "a finite number of Mbit/s greater than zero"
+    assert raised.value.expected == RATE_EXPECTED
 
 
 @pytest.mark.parametrize(
@@ -145,7 +146,7 @@ def test_numbers_that_are_none_are_refused_as_yaml_writes_them(tmp_path: Path, n
     [
         (
             'nodes: [a, b]\nlinks:\n- {a: a, b: b, capacity: "10"}',
-            ":3: capacity '10' is not a number, expected a finite number of Mbit/s greater than zero",
+            f":3: capacity '10' is not a number, expected {RATE_EXPECTED}",
         ),
         (
             "directed: 'true'\nnodes: [a, b]\nlinks: [{a: a, b: b, capacity: 1}]",
