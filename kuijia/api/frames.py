@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeGuard
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
-from kuijia_base.quantities import parse_rate
+from kuijia_base.quantities import RATE_EXPECTED, parse_rate
+from kuijia_base.text import parse_number
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,9 @@ def records(frame: Frame, required: Sequence[str], optional: Sequence[str]) -> I
         yield place, {name: cells[name] for name in (*required, *optional) if name in cells}
 
 
+_RATES = frozenset({"capacity", "rate"})
+"""Columns whose numbers may have a unit."""
+
 Node: TypeAlias = str | int | float | tuple[Any, ...]
 """A node by its name, or as networkx and pandas have it; a pair of nodes is a link."""
 
@@ -78,7 +82,7 @@ def name_of(node: object) -> str:
 
 
 def number_in(cells: Mapping[str, Any], column: str, place: str, source: str = "data frame") -> float | None:
-    """Return the number in a cell, or the Mbit/s of a rate such as "10G"; None if it is empty.
+    """Return the number in a cell, or in one of `_RATES` the Mbit/s of a rate such as "10G"; None if it is empty.
 
     Raises:
         InputError: the cell holds neither.
@@ -88,12 +92,13 @@ def number_in(cells: Mapping[str, Any], column: str, place: str, source: str = "
     cell = cells[column]
     if _is_truth_value(cell):
         cell = str(cell)  # float() would make 1 of True
+    parse, expected = (parse_rate, RATE_EXPECTED) if column in _RATES else (parse_number, "a number")
     try:
-        found = parse_rate(cell) if isinstance(cell, str) else float(cell)
+        found = parse(cell) if isinstance(cell, str) else float(cell)
     except (TypeError, ValueError, OverflowError):
         found = None
     if found is None:
-        raise InputError(source, place, f"{column} {quoted(str(cell))} is not a number", "a number")
+        raise InputError(source, place, f"{column} {quoted(str(cell))} is not a number", expected)
     return found
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import kuijia
+from kuijia_base.quantities import RATE_EXPECTED
 
 
 def test_tuples_a_mapping_and_demands_mean_the_same() -> None:
@@ -33,7 +34,8 @@ def test_demands_are_saved_as_csv_and_read_again(tmp_path: Path) -> None:
         ([], "demands: there is no demand, expected at least one"),
         ([("s1", "s4")], "demands:[0]: 2 values, expected source, target, rate and perhaps priority"),
         ([("s1", "s9", 1)], "demands:[0]: unknown node 's9', expected a node of fig1"),
-        ([("s1", "s4", "much")], "demands:[0]: rate 'much' is not a number, expected a number"),
+        ([("s1", "s4", "1.2TB")], f"demands:[0]: rate '1.2TB' is not a number, expected {RATE_EXPECTED}"),
+        ([("s1", "s4", 1, "2k")], "demands:[0]: priority '2k' is not a number, expected a number"),
         ([("s1", "s4", 1, 0.5)], "demands:[0]: priority 0.5, expected a whole number, zero or more"),
         ([("s1", "s4", 1, float("nan"))], "demands:[0]: priority nan, expected a whole number, zero or more"),
         ([("s1", "s1", 1)], "demands:[0]: a demand from 's1' to itself, expected two different nodes"),

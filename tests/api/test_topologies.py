@@ -74,9 +74,13 @@ def test_a_bad_attribute_of_an_edge_names_the_edge() -> None:
     graph = triangle()
     graph.edges["a", "b"]["capacity"] = "wide"
     with pytest.raises(
-        kuijia.InputError, match=r"^graph:edge a-b: capacity 'wide' is not a number, expected a number$"
+        kuijia.InputError, match=r"^graph:edge a-b: capacity 'wide' is not a number, .* as 10G$"
     ):
         kuijia.load_topology(graph)
+    graph.edges["a", "b"].update(capacity="10G", delay="10k")
+    with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: delay '10k' is not a number, expected a number$"):
+        kuijia.load_topology(graph)
+    del graph.edges["a", "b"]["delay"]
     graph.edges["a", "b"]["capacity"] = -1
     with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: edge 'a' to 'b' has capacity -1, expected a finite"):
         kuijia.load_topology(graph)
