@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, overload
 
 from experiments.sweep.workers import Workers
 from experiments.whatif.study import Likelihood, Provenance, Study
 from kuijia.api.demands import DemandsLike, demands_for
+from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import MOST_FAILURES, MOST_PARTS, announced
-from kuijia.api.spelling import Phrase, bad_option, in_python, parsed, parsed_or_none, require_known
+from kuijia.api.spelling import Phrase, bad_option, in_python, options_in_python, parsed, parsed_or_none, require_known
 from kuijia.api.topology import FileName, Topology, TopologyLike, load_topology
 from kuijia.api.whatif_failures import TOPOLOGY, chosen_failures, chosen_probabilities, default_probabilities
 from kuijia.api.whatif_packets import (
@@ -36,6 +37,7 @@ from kuijia.api.whatif_study import (
     Rerouting,
     outcomes_of,
 )
+from kuijia_app.proof.trace import parse_failure
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
@@ -51,8 +53,8 @@ if TYPE_CHECKING:
     from kuijia.api.whatif_contenders import Plans
     from simulator.flow.what_if import Contender
 
-Failures: TypeAlias = str | Path | Iterable[Failure | tuple[str, str]]
-"""Kinds of failures ("links", "pairs", "nodes", several separated by commas), a CSV file, or failures and links."""
+Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
+"""Kinds ("links", "pairs", "nodes", several separated by commas), a CSV file, or failures, links and nodes."""
 
 
 @overload
@@ -146,7 +148,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         schemes: names of schemes, and schemes of your own. By default "kuijia", "rescaling", "precomputed", "ffc" and
             "recompute"; "ffc" is left out, with a note, where it can protect no pair.
         failures: every single "links", "pairs" of links, "nodes", several of these separated by commas, a CSV file, or
-            a list of failures and of links such as ("s2", "s4").
+            a list of failures, of links such as "s2-s4" or ("s2", "s4"), and of nodes.
         sample: at most so many failures of each kind, drawn by `seed`.
         seed: seed of the sample, and of random places of nodes in pictures.
         tunnels: with a network: tunnels per pair, 3 by default.
@@ -307,7 +309,7 @@ def _failures(which: Failures, topology: Topology, sample: int | None, seed: int
     if not isinstance(listed, Iterable):
         problem = f"found {quoted(type(listed).__name__)}"
         raise bad_option("failures", problem, "names such as 'links', a CSV file, or a list of failures")
-    found = [each if isinstance(each, Failure) else _of_link(each) for each in listed]
+    found = [each if isinstance(each, Failure) else _failure(each, topology) for each in listed]
     if not found:
         raise bad_option("failures", "nothing fails", "at least one failure")
     for each in found:
@@ -318,10 +320,14 @@ def _failures(which: Failures, topology: Topology, sample: int | None, seed: int
     return tuple(found)
 
 
-def _of_link(ends: object) -> Failure:
-    if not (isinstance(ends, tuple | list) and len(ends) == 2):
-        raise bad_option("failures", f"found {quoted(str(ends))}", "failures, or links such as ('s2', 's4')")
-    a, b = map(str, ends)
+def _failure(part: object, topology: Topology) -> Failure:
+    """Return the failure of a link or node; raises InputError."""
+    if isinstance(part, str):
+        with options_in_python():
+            return parse_failure([part], topology)
+    if not (isinstance(part, tuple | list) and len(part) == 2):
+        raise bad_option("failures", f"found {quoted(str(part))}", "failures, nodes, or links such as ('s2', 's4')")
+    a, b = map(name_of, part)
     return Failure(f"{a}-{b}", edges=((a, b),))
 
 

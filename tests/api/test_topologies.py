@@ -73,9 +73,7 @@ def test_other_things_are_refused_in_one_line(source: str, message: str) -> None
 def test_a_bad_attribute_of_an_edge_names_the_edge() -> None:
     graph = triangle()
     graph.edges["a", "b"]["capacity"] = "wide"
-    with pytest.raises(
-        kuijia.InputError, match=r"^graph:edge a-b: capacity 'wide' is not a number, .* as 10G$"
-    ):
+    with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: capacity 'wide' is not a number, .* as 10G$"):
         kuijia.load_topology(graph)
     graph.edges["a", "b"].update(capacity="10G", delay="10k")
     with pytest.raises(kuijia.InputError, match=r"^graph:edge a-b: delay '10k' is not a number, expected a number$"):

@@ -70,8 +70,10 @@ def test_tables_tell_who_loses(both: kuijia.WhatIf) -> None:
 
 def test_failures_may_be_listed(fig1: kuijia.Plan) -> None:
     site = kuijia.Failure("site", nodes=("s3",))
-    found = kuijia.whatif(fig1, schemes=["kuijia"], failures=[("s2", "s4"), site])
-    assert found.failures == ("s2-s4", "site")
+    found = kuijia.whatif(fig1, schemes=["kuijia"], failures=[("s2", "s4"), site, "s1-s2", "s3"])
+    assert found.failures == ("s2-s4", "site", "s1-s2", "s3")
+    ring = kuijia.solve(nx.cycle_graph(4), {(0, 1): 10})
+    assert kuijia.whatif(ring, schemes=["kuijia"], failures=[(0.0, 1)]).failures == ("0-1",)
 
 
 class Undemoted(KuijiaScheme):
@@ -135,7 +137,11 @@ def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -
         ({"failures": "ducts"}, "option:failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
         ({"failures": 5}, "option:failures: found 'int', expected names such as 'links', a CSV file, or a list of"),
         ({"failures": [("s1", "s9")]}, "option:failures: there is no link between 's1' and 's9', expected a link of"),
-        ({"failures": ["s1-s2"]}, "option:failures: found 's1-s2', expected failures, or links such as ('s2', 's4')"),
+        ({"failures": [7]}, "option:failures: found '7', expected failures, nodes, or links such as ('s2', 's4')"),
+        (
+            {"failures": ["s2-s04"]},
+            "option:failures: 's2-s04' is no link (did you mean s2-s4?), expected A-B or a node of fig1",
+        ),
         (
             {"schemes": TWO, "protect": 1},
             "option:protect: none of the compared schemes has this option, expected ffc in",
