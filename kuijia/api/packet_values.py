@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from experiments.packet_study.schemes import DISCIPLINES, Mark
 from experiments.packet_study.transports import transport_names
+from kuijia_base import quantities
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
-from kuijia_base.quantities import parse_rate
 from kuijia_base.suggestion import unknown
 from kuijia_base.text import parse_number, parse_whole
 from simulator.flow_sizes.distribution import FlowSizes
@@ -112,9 +112,10 @@ def timeout(text: str) -> float:
 
 def rate(text: str) -> float:
     """Return a rate that a link can have, in Mbit/s."""
-    number = parse_rate(text)
+    number = quantities.parse_rate(text)
     if number is None or not SLOWEST <= number <= FASTEST:
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {SLOWEST:g} to {FASTEST:g} Mbit/s")
+        limits = f"{quantities.rate(SLOWEST)} to {quantities.rate(FASTEST)}"
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {limits}, in Mbit/s or with its unit, such as 10G")
     return number
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from kuijia_base import quantities
 from kuijia_base.errors import UnsoundError
 from simulator.packet import _core
 
@@ -24,7 +25,7 @@ def bits_per_second(rate: float) -> int:
         UnsoundError: the rate is negative, not finite, or larger than `FASTEST`.
     """
     if not 0 <= rate <= FASTEST:
-        raise UnsoundError((), f"a rate of {rate:g} Mbit/s", f"0 to {FASTEST:g}")
+        raise UnsoundError((), f"a rate of {quantities.rate(rate)}", f"0 to {quantities.rate(FASTEST)}")
     return round(rate * 1e6)
 
 
