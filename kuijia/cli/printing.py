@@ -38,33 +38,44 @@ def show(page: str | Iterable[str | TextTable]) -> None:
 
 
 def _draw(table: TextTable, terminal: Console) -> None:
-    """Draw a table; on a narrow terminal in several pieces, each with the first column."""
-    columns = range(max(map(len, table.rows), default=0))
+    """Draw a table; on a narrow terminal in several pieces, each with the columns that tell rows apart."""
+    count = max(map(len, table.rows), default=0)
+    keys = _keys(table, count, terminal)
     piece: list[int] = []
-    for column in columns[1:]:
-        if piece and not _fits(table, [0, *piece, column], terminal):
-            terminal.print(_drawn(table, [0, *piece]))
+    for column in range(keys, count):
+        if piece and not _fits(table, [*range(keys), *piece, column], keys, terminal):
+            terminal.print(_drawn(table, [*range(keys), *piece], keys))
             print()
             piece = []
         piece.append(column)
-    terminal.print(_drawn(table, [*columns[:1], *piece]))
+    terminal.print(_drawn(table, [*range(min(keys, count)), *piece], keys))
 
 
-def _fits(table: TextTable, columns: list[int], terminal: Console) -> bool:
+def _keys(table: TextTable, count: int, terminal: Console) -> int:
+    """Return the number of first columns that tell all rows apart; one if the others have no room beside them."""
+    rows = table.rows[table.headings :]
+    for keys in range(1, count):
+        if len({tuple(row[:keys]) for row in rows}) == len(rows):
+            there_is_room = all(_fits(table, [*range(keys), column], keys, terminal) for column in range(keys, count))
+            return keys if there_is_room else 1
+    return 1
+
+
+def _fits(table: TextTable, columns: list[int], keys: int, terminal: Console) -> bool:
     endless = terminal.options.update_width(_ENDLESS)
-    return terminal.measure(_drawn(table, columns, most=_FOLDED), options=endless).maximum <= terminal.width
+    return terminal.measure(_drawn(table, columns, keys, most=_FOLDED), options=endless).maximum <= terminal.width
 
 
-def _drawn(table: TextTable, columns: list[int], most: int | None = None) -> Table:
-    """Return these columns as rich's table, those of words with at most so many characters."""
+def _drawn(table: TextTable, columns: list[int], keys: int, most: int | None = None) -> Table:
+    """Return these columns as rich's table, the first `keys` in every piece; words in at most `most` characters."""
     from rich import box  # noqa: PLC0415  # slow to import
     from rich.table import Table  # noqa: PLC0415  # slow to import
     from rich.text import Text  # noqa: PLC0415  # slow to import
 
     drawn = Table(box=box.SIMPLE_HEAD if table.headings else None, show_header=table.headings > 0, show_edge=False)
     drawn.pad_edge = False
-    for column in columns:
-        lines = [_heading(table, number, column, columns) for number in range(table.headings)]
+    for position, column in enumerate(columns):
+        lines = [_heading(table, number, column, is_first=position == keys) for number in range(table.headings)]
         words = column in table.left
         drawn.add_column(
             Text("\n".join(lines)),
@@ -78,10 +89,10 @@ def _drawn(table: TextTable, columns: list[int], most: int | None = None) -> Tab
     return drawn
 
 
-def _heading(table: TextTable, number: int, column: int, columns: list[int]) -> str:
-    """Return a cell of a heading; where a piece of the table begins within a group, the group is named again."""
+def _heading(table: TextTable, number: int, column: int, *, is_first: bool) -> str:
+    """Return a cell of a heading; the first column of a piece that begins within a group names the group again."""
     row = table.rows[number]
     is_group = number < table.headings - 1
-    if is_group and columns[1:2] == [column]:
+    if is_group and is_first:
         return next((row[before] for before in range(column, 0, -1) if row[before]), "")
     return row[column] if column < len(row) else ""

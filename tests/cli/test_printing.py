@@ -67,6 +67,25 @@ def test_a_narrow_terminal_has_columns_below_each_other_and_no_cell_is_cut(monke
     ]
 
 
+def test_each_piece_has_the_columns_that_tell_rows_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [("queue", "load", "lost", "sent"), ("tail", "0.3", "1.5%", "3 Gbit/s"), ("tail", "0.6", "2%", "3 Gbit/s")]
+    table = TextTable(rows)
+    assert on_a_terminal(Page.of([table]), 25, monkeypatch) == [
+        "queue   load   lost",
+        "───────────────────",
+        "tail     0.3   1.5%",
+        "tail     0.6     2%",
+        "",
+        "queue   load       sent",
+        "───────────────────────",
+        "tail     0.3   3 Gbit/s",
+        "tail     0.6   3 Gbit/s",
+    ]
+    without_room = on_a_terminal(Page.of([table]), 20, monkeypatch)
+    assert without_room[0] == "queue   load   lost"
+    assert without_room[5] == "queue       sent"
+
+
 def test_words_are_folded_before_columns_part(monkeypatch: pytest.MonkeyPatch) -> None:
     table = TextTable([("name", "about"), ("x", "a row of words that is long")], left=(0, 1))
     lines = on_a_terminal(Page.of([table]), 34, monkeypatch)
