@@ -93,7 +93,8 @@ def _parts(packet: str | tuple[str, str]) -> tuple[str, str, list[str]]:
         target = parts[0]
         words.insert(0, parts[1])
     if not (source.strip() and target):
-        raise InputError("packet", "", quoted(packet if isinstance(packet, str) else " ".join(packet)), PACKET_SYNTAX)
+        found = packet if isinstance(packet, str) else " ".join(packet)
+        raise InputError("packet", "", quoted(found), f"two nodes, or {PACKET_SYNTAX}")
     return source.strip(), target, words
 
 

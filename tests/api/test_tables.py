@@ -90,7 +90,7 @@ def test_nodes_of_graphs_are_traced_as_the_graph_has_them() -> None:
             lambda plan: kuijia.verify(kuijia.compile(plan), slots=64),
             "option:slots: given with compiled tables, which h",
         ),
-        (lambda plan: kuijia.trace(plan, "s1"), "packet: 's1', expected SOURCE->TARGET"),
+        (lambda plan: kuijia.trace(plan, "s1"), "packet: 's1', expected two nodes, or SOURCE->TARGET"),
         (
             lambda plan: kuijia.trace(plan, "s1", "s04"),
             "packet: unknown node 's04' (did you mean s4?), expected a node of",

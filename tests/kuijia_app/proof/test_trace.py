@@ -37,7 +37,7 @@ def test_a_packet_is_its_ends_and_what_is_said_of_it(text: str, packet: AskedPac
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("c", "packet: 'c', expected SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N]"),
+        ("c", "packet: 'c', expected two nodes, or SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N]"),
         ("c->d", "packet: unknown node 'd', expected a node of named"),
         ("c->c", "packet: from c to itself, expected two different nodes"),
         ("c->a-b slot=64", "packet:slot: '64', expected a whole number from 0 to 63"),
