@@ -54,10 +54,9 @@ def _draw(table: TextTable, terminal: Console) -> None:
 def _keys(table: TextTable, count: int, terminal: Console) -> int:
     """Return the number of first columns that tell all rows apart; one if the others have no room beside them."""
     rows = table.rows[table.headings :]
-    for keys in range(1, count):
-        if len({tuple(row[:keys]) for row in rows}) == len(rows):
-            there_is_room = all(_fits(table, [*range(keys), column], keys, terminal) for column in range(keys, count))
-            return keys if there_is_room else 1
+    keys = next((each for each in range(1, count) if len({tuple(row[:each]) for row in rows}) == len(rows)), 1)
+    if keys == 1 or all(_fits(table, [*range(keys), column], keys, terminal) for column in range(keys, count)):
+        return keys
     return 1
 
 

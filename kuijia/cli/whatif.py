@@ -61,7 +61,7 @@ _WORST = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, required=False)
-    add_demands(parser)
+    add_demands(parser, of_topology=True)
     add_tunnels(parser)
     parser.add_argument(
         "--plan", type=Path, metavar="PLAN", help="plan file to examine, in place of TOPOLOGY and DEMANDS"

@@ -175,3 +175,12 @@ def test_a_network_without_demands_asks_for_them(verb: str, folder: Path, capsys
     for source in ("parts.yaml", "topology.txt"):
         assert main([verb, source]) == 2
         assert capsys.readouterr().err == f"error: {source}: comes without demands, expected DEMANDS after it\n"
+
+
+@pytest.mark.parametrize("command", [("lab", "up"), ("chaos",)])
+def test_verbs_that_change_the_machine_want_demands_typed(
+    command: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        main([*command, "fig1"])
+    assert capsys.readouterr().err.endswith("the following arguments are required: DEMANDS\n")
