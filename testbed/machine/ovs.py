@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
@@ -34,12 +35,25 @@ SWITCH_NICENESS = -10
 
 _EXIT_TIMEOUT = 10.0
 
+_LIBRARIES = Path("/usr/lib")
+_ALLOCATOR = "*/libtcmalloc_minimal.so.4"
+"""Of Debian's and Ubuntu's libtcmalloc-minimal4."""
+
 
 class Datapath(Enum):
     """Type of a datapath; the values are Open vSwitch's names (`datapath_type`)."""
 
     USERSPACE = "netdev"
     KERNEL = "system"
+
+
+def allocator(datapath: Datapath, libraries: Path = _LIBRARIES) -> list[str]:
+    """Return the setting of the environment that gives a forwarding daemon a faster allocator, if the machine has one.
+
+    The `netdev` datapath takes room for 32 frames each time that it looks at a port, and gives most of it back.
+    """
+    found = sorted(libraries.glob(_ALLOCATOR)) if datapath is Datapath.USERSPACE else []
+    return [f"LD_PRELOAD={path}" for path in found[:1]]
 
 
 class Ovs:
@@ -126,7 +140,7 @@ class PrivateOvs(Ovs):
 
     def start_switches(self) -> None:
         """Start the daemon of all switches, which makes them as the database has them, with empty tables."""
-        self._start_daemon("ovs-vswitchd", self.database)
+        self._start_daemon("ovs-vswitchd", self.database, settings=allocator(self.datapath))
         give_priority(self.switch_pid(), SWITCH_NICENESS)
 
     def kill_switches(self) -> None:
@@ -139,11 +153,11 @@ class PrivateOvs(Ovs):
         self._stop_daemon("ovsdb-server", "exit")
         shutil.rmtree(self.directory, ignore_errors=True)
 
-    def _start_daemon(self, name: str, *arguments: str) -> None:
+    def _start_daemon(self, name: str, *arguments: str, settings: Sequence[str] = ()) -> None:
         # The environment gives the daemons a folder for the sockets that no option names, such as s1.mgmt.
         places = [self._place(folder) for folder in ("RUN", "LOG", "DB", "SYSCONF")]
         options = ["--detach", "--pidfile", "--log-file", "-vconsole:off"]
-        run_command(["env", *places, *located([name, *arguments, *options])])
+        run_command(["env", *places, *settings, *located([name, *arguments, *options])])
 
     def _place(self, folder: str) -> str:
         return f"OVS_{folder}DIR={self.directory}"

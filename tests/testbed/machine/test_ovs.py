@@ -3,7 +3,7 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from testbed.machine.ovs import Datapath, PrivateOvs
+from testbed.machine.ovs import Datapath, PrivateOvs, allocator
 
 
 def test_a_process_that_got_the_number_of_a_dead_daemon_is_left_alone(tmp_path: Path) -> None:
@@ -15,3 +15,12 @@ def test_a_process_that_got_the_number_of_a_dead_daemon_is_left_alone(tmp_path: 
         assert innocent.poll() is None
         assert not directory.exists()
         innocent.kill()
+
+
+def test_a_daemon_that_forwards_gets_the_faster_allocator_where_there_is_one(tmp_path: Path) -> None:
+    assert allocator(Datapath.USERSPACE, tmp_path) == []
+    library = tmp_path / "x86_64-linux-gnu" / "libtcmalloc_minimal.so.4"
+    library.parent.mkdir()
+    library.touch()
+    assert allocator(Datapath.USERSPACE, tmp_path) == [f"LD_PRELOAD={library}"]
+    assert allocator(Datapath.KERNEL, tmp_path) == []
