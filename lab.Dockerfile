@@ -12,7 +12,7 @@
 FROM debian:bookworm-slim AS system
 COPY requirements/debian.txt requirements/install-debian /requirements/
 RUN packages=$(grep -v '^#' /requirements/debian.txt) \
-    && /requirements/install-debian ca-certificates user-mode-linux $packages \
+    && /requirements/install-debian ca-certificates libtcmalloc-minimal4 user-mode-linux $packages \
     && rm -rf /var/lib/apt/lists/*
 
 FROM system
