@@ -16,10 +16,7 @@ REUSE = 1.5
 """Penalty at which a port that is held down is released."""
 
 CEILING = 6.0
-"""The greatest penalty."""
-
-LONGEST_HOLD = HALF_LIFE * math.log2(CEILING / REUSE)
-"""Seconds in which the greatest penalty falls to `REUSE`: no port is held down longer after its last failure."""
+"""The greatest penalty: no port is held down longer than it takes to fall from here to `REUSE`, four seconds."""
 
 Name = TypeVar("Name")
 
@@ -73,10 +70,6 @@ class FlapDamping(Generic[Name]):
     def doubted(self) -> frozenset[Name]:
         """Return the ports that are held down although they are up."""
         return frozenset(name for name, state in self._ports.items() if state.held and state.live)
-
-    def trust(self, port: Name) -> None:
-        """Release a port before it has calmed down; it is held again when it goes down again."""
-        self._ports[port].held = False
 
     def is_held(self, port: Name) -> bool:
         """Return True while the port is held down, whatever the switch reports."""

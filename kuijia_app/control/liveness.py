@@ -81,6 +81,7 @@ class LivenessTracker:
         self._undescribed = set(plan.topology.nodes)
         self._found_dead: set[Tunnel] = set()
         self._unnoticed: frozenset[Tunnel] = frozenset()
+        self._doubted: frozenset[tuple[str, int]] = frozenset()
 
     def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
         """Watch the tunnels of these plans from now on; all must have the same network and the same path ids."""
@@ -152,22 +153,15 @@ class LivenessTracker:
         self._unnoticed = tunnels
         return self._changes()
 
-    def last_resorts(self, doubted: Collection[tuple[str, int]]) -> frozenset[tuple[str, int]]:
-        """Return those of the ports, which are up but count as down, without which a pair has no tunnel.
+    def doubt(self, ports: frozenset[tuple[str, int]]) -> tuple[LivenessChange, ...]:
+        """Record the ports that are up but count as down, as they flap.
 
-        Nothing can be lost by trusting these.
+        A tunnel that only these break is alive if its pair has no other: nothing can be lost by using it.
         """
-        broken = self._crossing(self._failed_edges)
-        surely = self._crossing(self._edges(self._down_ports.difference(doubted)))
-        return frozenset(
-            port
-            for port in self._down_ports.intersection(doubted)
-            if any(
-                tunnel in together and together[tunnel] <= broken
-                for tunnel in self._crossing(self._edges([port])) - surely
-                for together in self._together
-            )
-        )
+        if ports == self._doubted:
+            return ()
+        self._doubted = ports
+        return self._changes()
 
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
@@ -218,10 +212,23 @@ class LivenessTracker:
         if self._found_dead:
             self._found_dead &= self._broken_by(self._undescribed_edges())
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._unnoticed
+        dead -= self._last_resorts(dead)
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
         self._dead = dead
         return (*died, *revived)
+
+    def _last_resorts(self, dead: frozenset[Tunnel]) -> frozenset[Tunnel]:
+        """Return the dead tunnels that only doubted ports break, and whose pair has no other tunnel."""
+        if not self._doubted:
+            return frozenset()
+        broken = dead | self._begun_with(self._failed_edges)
+        surely = self._crossing(self._edges(self._down_ports - self._doubted)) | self._found_dead
+        return frozenset(
+            tunnel
+            for tunnel in dead - surely
+            if any(tunnel in together and together[tunnel] <= broken for together in self._together)
+        )
 
     def _undescribed_edges(self) -> frozenset[Edge]:
         """Return the links with at least one end that has not described its ports yet."""

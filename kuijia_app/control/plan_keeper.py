@@ -107,7 +107,7 @@ class PlanKeeper(PairKeeper):
         self._tend_pair(now)
         for switch, port in self._damping.released(now):
             self._port_changed(switch, port, live=True)
-        self._trust_last_resorts(now)
+        self._tell_ingresses(self._tracker.doubt(self._damping.doubted()))
         unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
         self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
         self._failed_edges = self._tracker.failed_edges
@@ -124,17 +124,6 @@ class PlanKeeper(PairKeeper):
         if self._acts:
             self._note(self._rollout.passed(now))
             self._follow_rollout()
-
-    def _trust_last_resorts(self, now: float) -> None:
-        """Let up ports that are held down, but needed by pairs without another tunnel."""
-        doubted = self._damping.doubted()
-        for switch, port in sorted(self._tracker.last_resorts(doubted)) if doubted else ():
-            self._damping.trust((switch, port))
-            times = self._reports.occurred(("last resort", switch, port), now)
-            if times is not None:
-                words = "port %d of switch %s flaps, but a pair has no other tunnel: treated as up (%d times)"
-                self.logger.warning(words, port, switch, times)
-            self._port_changed(switch, port, live=True)
 
     def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
         self._live_ports[switch] = self._believed_ports(switch, ports)
@@ -178,6 +167,7 @@ class PlanKeeper(PairKeeper):
             self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
             self.logger.warning("port %d of switch %s flaps: treated as down until it calms down", port, switch)
         self._port_changed(switch, port, live=believed)
+        self._tell_ingresses(self._tracker.doubt(self._damping.doubted()))
 
     def _changed_port(
         self,

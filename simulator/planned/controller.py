@@ -105,17 +105,15 @@ class SimulatedController:
 
     def _release(self) -> None:
         """Look again and again at ports that are held down, until none is."""
-        needed = self._tracker.last_resorts(self._damping.doubted())
-        for last_resort in needed:
-            self._damping.trust(last_resort)
-        for switch, port in [*sorted(needed), *self._damping.released(self._simulation.now)]:
+        for switch, port in self._damping.released(self._simulation.now):
             self._believe(switch, port, live=True)
         self._held = {port for port in self._held if self._damping.is_held(port)}
         if self._held:
             self._after(_DAMPING_TICK, self._release)
 
     def _believe(self, switch: str, port: int, *, live: bool) -> None:
-        changes = self._tracker.port_changed(switch, port, live=live)
+        changed = self._tracker.port_changed(switch, port, live=live)
+        changes = (*changed, *self._tracker.doubt(self._damping.doubted()))
         self._after(self._timing.reaction, partial(self._tell_ingresses, changes))
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:

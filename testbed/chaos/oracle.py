@@ -22,7 +22,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from kuijia_app.control.flap_damping import LONGEST_HOLD
+from kuijia_app.control.flap_damping import FlapDamping
 from te_solver.plan import Plan
 from testbed.chaos.faults import CUT, CUT_END, FLAP_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
 from testbed.chaos.timeline import FOREVER, Timeline
@@ -266,31 +266,37 @@ def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, win
 def _without_tunnels(
     flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
 ) -> Iterator[Excuse]:
-    """Yield the times in which each tunnel of the pair has a link that is down, or that its ingress takes for down.
-
-    A link that flaps is taken for down for a while, until the controller has heard that there is no other tunnel.
-    """
+    """Yield the times in which each tunnel of the pair has a link that is down, or that its ingress takes for down."""
     unheard = windows.again if windows.by_bfd else windows.remote
     times = sorted({span.start for span in timeline.of(_LINK_DOWN)})
     for at in times:
         tunnels = _tunnels(flow, plans, at, at, windows.remote)
-        doubted = {path for path in tunnels if not windows.by_bfd and _is_doubted(path, timeline, at)}
-        if not tunnels or not all(_was_down(path, timeline, at - unheard, at) for path in tunnels - doubted):
-            continue
-        whole = min(max(_whole_from(path, timeline, at), at if path in doubted else 0.0) for path in tunnels)
-        told = timeline.in_reach_from([flow.source, flow.target], whole)
-        slack = windows.remote + windows.again
-        yield Excuse(at - windows.before, told + slack, "no tunnel is whole")
+        whole = {path for path in tunnels if not _was_down(path, timeline, at - unheard, at)}
+        if tunnels and not whole:
+            back = min(_whole_from(path, timeline, at) for path in tunnels)
+            told = timeline.in_reach_from([flow.source, flow.target], back)
+            yield Excuse(at - windows.before, told + windows.remote + windows.again, "no tunnel is whole")
+        elif whole and not windows.by_bfd and all(_is_doubted(path, timeline, at) for path in whole):
+            told = timeline.in_reach_from([flow.source, flow.target], at)
+            end = told + windows.remote + (windows.again if told > at else 0.0)
+            yield Excuse(at - windows.before, end, "the only tunnel left has flapped")
 
 
 def _is_doubted(path: Path, timeline: Timeline, at: float) -> bool:
-    """Return True if the controller may hold down a port of the path that has flapped, and has come up since."""
-    hops = _hops(path)
-    return any(
-        span.start < at <= timeline.in_reach_from(span.subject, span.end) + LONGEST_HOLD
-        for span in timeline.of((FLAP_DOWN,))
-        if frozenset(span.subject) in hops
-    )
+    """Return True if the controller may hold down a port of the path that is up, as its link has gone down often."""
+    return any(_is_held(hop, end, timeline, at) for hop in map(frozenset, pairwise(path)) for end in sorted(hop))
+
+
+def _is_held(hop: frozenset[str], end: str, timeline: Timeline, at: float) -> bool:
+    """Return True if the port at one end of a link would be held, by the controller's own damping."""
+    damping: FlapDamping[str] = FlapDamping()
+    spans = (span for span in timeline.of(_LINK_DOWN) if frozenset(span.subject) == hop and span.start < at)
+    for span in sorted(spans, key=lambda each: each.start):
+        for time, live in ((span.start, False), (span.end, True)):
+            # Bad news may come late, and then all at once.
+            damping.observed(end, min(timeline.in_reach_from([end], time), at), live=live)
+    damping.released(at)
+    return damping.is_held(end)
 
 
 def _whole_from(path: Path, timeline: Timeline, at: float) -> float:

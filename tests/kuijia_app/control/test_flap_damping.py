@@ -43,16 +43,15 @@ def test_a_port_that_ends_down_is_not_let_up() -> None:
     assert damping.observed(PORT, 100.0, live=True)
 
 
-def test_a_held_port_that_is_up_is_doubted_until_it_is_trusted_and_held_again_when_it_goes_down() -> None:
+def test_a_held_port_is_doubted_while_it_is_up() -> None:
     damping: FlapDamping[tuple[str, int]] = FlapDamping()
     flap(damping, 10, 0.0)
     assert damping.doubted() == {PORT}
-    damping.trust(PORT)
+    damping.observed(PORT, 0.1, live=False)
     assert damping.doubted() == frozenset()
-    assert not damping.is_held(PORT)
-    assert not flap(damping, 1, 0.1)
-    damping.observed(PORT, 0.2, live=False)
-    assert damping.is_held(PORT)
+    damping.observed(PORT, 0.2, live=True)
+    assert damping.doubted() == {PORT}
+    damping.released(0.2 + LONGEST)
     assert damping.doubted() == frozenset()
 
 

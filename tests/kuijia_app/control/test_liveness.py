@@ -25,38 +25,44 @@ def test_a_remote_failure_empties_the_tunnel_at_the_ingress_that_cannot_see_it()
     assert changes == (LivenessChange("s1", T1, alive=False),)
 
 
-def test_doubted_ports_are_a_last_resort_only_for_a_pair_whose_other_tunnels_have_failed() -> None:
+def test_a_tunnel_that_only_doubted_ports_break_is_alive_while_its_pair_has_no_other() -> None:
     tracker = LivenessTracker(motivation_plan())
     wiring = Wiring(motivation_plan().topology)
-    doubted = {("s2", wiring.port("s2", "s4")), ("s3", wiring.port("s3", "s1"))}
-    for switch, port in doubted:
-        tracker.port_changed(switch, port, live=False)
-    assert tracker.last_resorts(doubted) == frozenset()
-    tracker.port_changed("s1", wiring.port("s1", "s4"), live=False)
-    assert tracker.last_resorts(doubted) == doubted
-    # Trust in s3's port would not help a tunnel that has surely failed at another place.
-    tracker.port_changed("s4", wiring.port("s4", "s3"), live=False)
-    assert tracker.last_resorts(doubted) == {("s2", wiring.port("s2", "s4"))}
-    assert tracker.last_resorts(()) == frozenset()
+    flaps = ("s2", wiring.port("s2", "s4"))
+    tracker.port_changed(*flaps, live=False)
+    assert tracker.doubt(frozenset({flaps})) == ()
+    others = [("s1", wiring.port("s1", neighbour)) for neighbour in ("s3", "s4")]
+    assert LivenessChange("s1", T1, alive=True) not in tracker.port_changed(*others[0], live=False)
+    assert LivenessChange("s1", T1, alive=True) in tracker.port_changed(*others[1], live=False)
+    # The port is down again, and surely so.
+    assert tracker.doubt(frozenset()) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.doubt(frozenset({flaps})) == (LivenessChange("s1", T1, alive=True),)
+    assert LivenessChange("s1", T1, alive=False) in tracker.port_changed(*others[1], live=True)
 
 
 @given(plans(), st.data())
-def test_a_pair_is_left_without_a_tunnel_only_by_ports_that_are_surely_down(plan: Plan, data: st.DataObject) -> None:
+def test_doubt_revives_tunnels_of_pairs_without_another_and_of_no_other_pair(plan: Plan, data: st.DataObject) -> None:
     tracker, wiring = LivenessTracker(plan), Wiring(plan.topology)
     ports = [(node, port) for node in plan.topology.nodes for port in wiring.link_ports(node)]
     down = data.draw(st.sets(st.sampled_from(ports)))
     doubted = data.draw(st.sets(st.sampled_from(sorted(down)))) if down else set()
     for switch, port in sorted(down):
         tracker.port_changed(switch, port, live=False)
-    trusted = tracker.last_resorts(doubted)
-    assert trusted <= doubted
-    for switch, port in sorted(trusted):
-        tracker.port_changed(switch, port, live=True)
+    before = {node: tracker.dead_path_ids(node) for node in plan.topology.nodes}
+    tracker.doubt(frozenset(doubted))
     surely = {frozenset((node, wiring.neighbour_at(node, port))) for node, port in down - doubted}
-    for pair in plan.pairs:
-        ways = [{frozenset(hop) for hop in pairwise(tunnel.nodes)} for tunnel in pair.tunnels]
-        if any(way.isdisjoint(surely) for way in ways):
-            assert any(way.isdisjoint(tracker.failed_edges) for way in ways)
+    failed = tracker.failed_edges
+    for direction in directions(plan):
+        dead = tracker.dead_path_ids(direction.ingress)
+        first = {route.path_id: frozenset((direction.ingress, route.next_hop)) for route in direction.routes}
+        has_other = any(
+            route.path_id not in before[direction.ingress] and first[route.path_id] not in failed
+            for route in direction.routes
+        )
+        for route in direction.routes:
+            was_dead = route.path_id in before[direction.ingress]
+            is_sure = not surely.isdisjoint({first[route.path_id], *route.remote_edges})
+            assert (route.path_id in dead) == (was_dead and (has_other or is_sure))
 
 
 def test_the_second_end_of_a_failed_link_changes_nothing() -> None:

@@ -87,12 +87,14 @@ def test_without_a_whole_tunnel_everything_may_be_lost_until_one_is_back() -> No
 
 def test_a_link_that_has_flapped_is_not_trusted_until_no_other_tunnel_is_left() -> None:
     flapped = [Span(FLAP_DOWN, ("b", "d"), 8.0 + 0.2 * number, 8.1 + 0.2 * number) for number in range(6)]
-    for timeline in (Timeline((*flapped, cut("a", "c"))), Timeline((*flapped, cut("a", "c", 12.9)))):
-        (cut_at,) = (span.start for span in timeline.of((CUT,)))
-        assert [may_lose(cut_at + after, timeline) for after in (0.02, 1.1, 1.3)] == [True, True, False]
-    assert not may_lose(13.3, Timeline((*flapped, cut("a", "c", 13.2))))
+    other_cut = Timeline((*flapped, cut("a", "c")))
+    assert [may_lose(at, other_cut) for at in (10.1, 10.19, 10.21)] == [True, True, False]
+    out_of_reach = replace(other_cut, away={"a": ((9.5, 11.0),)})
+    assert [may_lose(at, out_of_reach) for at in (12.1, 12.3)] == [True, False]
+    assert not may_lose(13.25, Timeline((*flapped, cut("a", "c", 13.2))))
+    assert not may_lose(10.1, Timeline((*flapped[:3], cut("a", "c"))))
     with_bfd = replace(WINDOWS, by_bfd=True, again=0.1)
-    assert not may_lose(10.1, Timeline((*flapped, cut("a", "c"))), windows=with_bfd)
+    assert not may_lose(10.1, other_cut, windows=with_bfd)
 
 
 def test_the_other_tunnel_is_of_no_use_until_its_bfd_sessions_are_up_again() -> None:
