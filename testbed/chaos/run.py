@@ -18,6 +18,7 @@ from testbed.chaos.faults import Fault
 from testbed.chaos.injection import Injector
 from testbed.chaos.leaks import contents_of, left_behind, namespaces_of, surplus, take_inventory
 from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows, findings, owed_to_the_machine
+from testbed.chaos.pair_state import faults_of_files, faults_of_roles
 from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
 from testbed.chaos.sizes import ProcessSize
@@ -195,10 +196,10 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
             errors.append(INTERRUPTED)
             errors += injector.mend_all()
             watch.stopped = False
-        tables = _settled_tables(lab, injector, watch, errors)
+        tables = _settled(lab, injector, watch, errors, faults_of_tables, faults_of_roles)
         if not tables and INTERRUPTED not in errors:
             errors += _followed(injector)
-            tables = _settled_tables(lab, injector, watch, errors)
+            tables = _settled(lab, injector, watch, errors, faults_of_tables, faults_of_roles, faults_of_files)
         _wait(lab, watch, time.monotonic() + QUIET_SECONDS)
         beside.stop()
         result = sent.stop()
@@ -269,8 +270,10 @@ def _followed(injector: Injector) -> tuple[str, ...]:
         return (str(error),)
 
 
-def _settled_tables(lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> tuple[str, ...]:
-    """Return what is wrong in the switches' tables once nothing is broken any more, as soon as nothing is."""
+def _settled(
+    lab: Lab, injector: Injector, watch: Watch, errors: list[str], *looks: Callable[[Lab], tuple[str, ...]]
+) -> tuple[str, ...]:
+    """Return what looks at tables and controllers find once nothing is broken any more, as soon as that is nothing."""
     try:
         injector.settle()
     except KuijiaError as error:
@@ -279,7 +282,9 @@ def _settled_tables(lab: Lab, injector: Injector, watch: Watch, errors: list[str
     while True:
         watch.look(lab)
         away = sorted(set(lab.plan.topology.nodes) - set(lab.controller.programmed_switches()))
-        wrong = faults_of_tables(lab) if not away else tuple(f"{switch} is not programmed" for switch in away)
+        wrong = tuple(f"{switch} is not programmed" for switch in away) or tuple(
+            fault for look in looks for fault in look(lab)
+        )
         if not wrong or time.monotonic() > deadline:
             return wrong
         time.sleep(LOOK_SECONDS)

@@ -47,6 +47,10 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
         self._metrics = metrics
         self.peers: Peers | None = None
 
+    def plan_in_file(self) -> Plan:
+        """Return the plan that it would start with; raises InputError if its file holds none."""
+        return load_plan(self._plan_file)
+
     def update(self, plan: Plan, timeout: float = UPDATE_TIMEOUT) -> Plan:
         """Replace the plan file and have the controller follow it; return when the old plan is gone from the switches.
 
