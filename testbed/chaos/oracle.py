@@ -44,7 +44,7 @@ class Windows:
         local: until a switch has noticed that its own port is down or up.
         remote: until an ingress knows of a link further on, from the controller or by BFD.
         by_bfd: True if BFD tells the ingress, so that the controller is not needed.
-        ends_sessions: length of a stall of this machine from which on BFD sessions end.
+        ends_sessions: length of a stall of this machine from which on BFD sessions end, or of several close together.
         again: after a controller is back or the daemon of the switches runs again, until all is as it should be.
     """
 
@@ -144,11 +144,24 @@ def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, w
         *(excuse.stretched(timeline) for excuse in by_faults),
         *(
             Excuse(start - windows.before, end + windows.again, SESSIONS_ENDED)
-            for start, end in timeline.stalled
-            if end - start >= windows.ends_sessions
+            for start, end in _long_stalls(timeline.stalled, windows.ends_sessions)
         ),
         *(Excuse(start - windows.before, end, OVERLOAD) for start, end in timeline.overloaded),
     )
+
+
+def _long_stalls(stalled: Sequence[tuple[float, float]], least: float) -> Iterator[tuple[float, float]]:
+    """Yield the stalls of at least a length, and the times in which a half more than it has so much of stalls."""
+    ordered = sorted(stalled)
+    for place, (start, _) in enumerate(ordered):
+        total = 0.0
+        for begin, end in ordered[place:]:
+            if begin - start > 1.5 * least:
+                break
+            total += end - begin
+            if total >= least:
+                yield start, end
+                break
 
 
 def unexcused(loss: Loss, allowed: Iterable[Excuse]) -> bool:

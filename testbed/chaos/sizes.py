@@ -51,29 +51,35 @@ def size_of(pid: int) -> ProcessSize | None:
 
 @dataclass
 class SizeWatch:
-    """Samples of processes by name; a process that takes the place of another one begins anew."""
+    """Samples of processes by name; a process that takes the place of another one, or has other work, begins anew."""
 
-    _samples: dict[tuple[str, int], list[ProcessSize]] = field(default_factory=dict)
+    _samples: dict[tuple[str, int, int], list[ProcessSize]] = field(default_factory=dict)
     _looked_at: float = 0.0
 
-    def look(self, processes: Callable[[], Mapping[str, int | None]], now: float) -> None:
-        """Take a sample of each process that runs, if it is time for one; `processes` returns their ids by name."""
+    def look(self, processes: Callable[[], Mapping[str, int | None]], now: float, work: int = 0) -> None:
+        """Take a sample of each process that runs, if it is time for one.
+
+        Args:
+            processes: returns their ids by name.
+            now: seconds.
+            work: number of things that they keep; samples are compared only with those for as many.
+        """
         if now - self._looked_at < SAMPLE_SECONDS:
             return
         self._looked_at = now
         for name, pid in processes().items():
             size = None if pid is None else size_of(pid)
             if pid is not None and size is not None:
-                self._samples.setdefault((name, pid), []).append(size)
+                self._samples.setdefault((name, pid, work), []).append(size)
 
     def growth(self) -> tuple[str, ...]:
         """Return in words what has piled up in a process that lived long enough to tell."""
-        return tuple(line for (name, _), samples in self._samples.items() for line in piled_up(name, samples))
+        return tuple(line for (name, *_), samples in self._samples.items() for line in piled_up(name, samples))
 
     def largest(self) -> dict[str, tuple[ProcessSize, ProcessSize]]:
         """Return for each name the size at first and the largest of each kind."""
         found: dict[str, list[ProcessSize]] = {}
-        for (name, _), samples in self._samples.items():
+        for (name, *_), samples in self._samples.items():
             found.setdefault(name, []).extend(samples)
         return {name: (samples[0], _extreme(samples, max)) for name, samples in found.items()}
 

@@ -88,7 +88,7 @@ class Watch:
                 seen.append((event["monotonic"], event["switch"]))
         self._read = len(events)
         self._look_at_frames(lab)
-        self.sizes.look(lambda: _processes(lab), time.monotonic())
+        self.sizes.look(lambda: _processes(lab), time.monotonic(), len(lab.sessions))  # each has a port and its sockets
 
     def _look_at_frames(self, lab: Lab) -> None:
         try:

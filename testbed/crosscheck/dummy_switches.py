@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TypeVar
@@ -21,9 +21,9 @@ _COUNTERS = re.compile(r"(duration|n_packets|n_bytes)=[^,]*, ")
 class _DummyOvs(PrivateOvs):
     """The daemons of a lab with the datapath that Open vSwitch's own tests use."""
 
-    def _start_daemon(self, name: str, *arguments: str) -> None:
+    def _start_daemon(self, name: str, *arguments: str, settings: Sequence[str] = ()) -> None:
         dummy = ("--enable-dummy=override", "--disable-system") if name == "ovs-vswitchd" else ()
-        super()._start_daemon(name, *arguments, *dummy)
+        super()._start_daemon(name, *arguments, *dummy, settings=settings)
 
 
 class DummyNetwork:

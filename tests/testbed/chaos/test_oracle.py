@@ -192,6 +192,10 @@ def test_a_stall_that_ends_bfd_sessions_excuses_until_they_are_up_again() -> Non
     timeline = Timeline((), stalled=((10.0, 10.07), (20.0, 20.05)))
     assert [may_lose(at, timeline, windows=by_bfd) for at in (10.5, 13.0, 13.2, 20.5)] == [True, True, False, False]
     assert not may_lose(10.5, timeline)
+    close = tuple((10.0 + 0.025 * number, 10.019 + 0.025 * number) for number in range(4))
+    assert may_lose(10.5, Timeline((), stalled=close), windows=by_bfd)
+    apart = tuple((10.0 + 0.1 * number, 10.019 + 0.1 * number) for number in range(4))
+    assert not may_lose(10.5, Timeline((), stalled=apart), windows=by_bfd)
 
 
 def test_traffic_may_follow_the_plan_before_until_an_update_has_ended() -> None:

@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from testbed.chaos.sizes import SAMPLE_SECONDS, SETTLED_AFTER, WINDOW, ProcessSize, SizeWatch, piled_up
+from testbed.chaos.sizes import (
+    MOST_MORE_DESCRIPTORS,
+    SAMPLE_SECONDS,
+    SETTLED_AFTER,
+    WINDOW,
+    ProcessSize,
+    SizeWatch,
+    piled_up,
+)
 
 HOUR = round(3600 / SAMPLE_SECONDS)
 
@@ -60,3 +69,15 @@ def test_a_process_that_was_started_anew_is_another_one() -> None:
     first, largest = watch.largest()[name]
     assert name == "x"
     assert 0 < first.memory_kb <= largest.memory_kb
+
+
+def test_what_more_work_takes_is_no_growth() -> None:
+    watch = SizeWatch()
+    own = int(Path("/proc/self").readlink().name)
+    with ExitStack() as held:
+        for number in range(4 * WINDOW):
+            if number == 2 * WINDOW:
+                for _ in range(2 * MOST_MORE_DESCRIPTORS):
+                    held.enter_context(Path("/dev/null").open())
+            watch.look(lambda: {"x": own}, 1000.0 + number * SAMPLE_SECONDS, work=number // (2 * WINDOW))
+    assert watch.growth() == ()
