@@ -16,12 +16,12 @@ from dataclasses import dataclass
 import uvicorn
 
 from kuijia_base.certificate_expiry import ExpiryWatch
-from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls
 from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
 from testbed.web.hub import Hub
+from testbed.web.listener import listen
 from testbed.web.punctual import PunctualProtocol
 from testbed.web.recording import Recorder
 from testbed.web.tls import TlsPair, follow
@@ -30,11 +30,8 @@ PORT = 8400
 LOOPBACK = "127.0.0.1"
 
 _LOG = logging.getLogger("kuijia.tls")
-_MOST_CONNECTIONS = 512
 _SECONDS_TO_END = 2
 _TOKEN_BYTES = 24
-_UNREAD_BYTES = 256 * 1024
-"""Bytes that the kernel keeps for a reader who does not read."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +91,7 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
     """
     followed = None if serving.tls is None else follow(serving.tls)
     token = serving.token or secrets.token_urlsafe(_TOKEN_BYTES)
-    with contextlib.closing(_listener(serving.address, serving.port)) as listener:
+    with contextlib.closing(listen(serving.address, serving.port)) as listener:
         hub = Hub(backend, view_only=serving.view_only, recorder=serving.recorder)
         app = make_app(
             backend,
@@ -112,7 +109,6 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             proxy_headers=False,
             ws="none",
             http=PunctualProtocol,
-            limit_concurrency=_MOST_CONNECTIONS,
             timeout_graceful_shutdown=_SECONDS_TO_END,
             h11_max_incomplete_event_size=64 * 1024,
             ssl_keyfile=None if serving.tls is None else serving.tls.key,
@@ -178,25 +174,3 @@ class _Server(uvicorn.Server):
     def _end(self) -> None:
         self._end_streams()
         self.should_exit = True
-
-
-def _listener(address: str, port: int) -> socket.socket:
-    """Return a socket that listens; what it accepts is closed when a peer leaves data unread for long."""
-    place = f"{address}:{port}"
-    try:
-        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
-    except ValueError as error:
-        raise InputError("--bind", "", f"found {address!r}", "an IP address of this machine") from error
-    listener = socket.socket(family)
-    try:
-        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
-            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
-        listener.bind((address, port))
-        listener.listen(128)
-    except OSError as error:
-        listener.close()
-        expected = "an address of this machine and a port that is free (--port 0 takes any)"
-        raise InputError("--port", "", f"cannot listen on {place} ({error.strerror})", expected) from error
-    return listener
