@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import http
 import json
 import sys
 import traceback
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -18,7 +19,7 @@ from starlette.types import Receive, Scope, Send
 
 from kuijia_base.errors import InputError, KuijiaError
 from testbed.web.access import HostRules, Limiter, Token
-from testbed.web.backend import KIND_OF, Backend, SetPlan
+from testbed.web.backend import KIND_OF, Action, Backend, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body
 from testbed.web.files import PageFile, page_files
 from testbed.web.guard import Guard
@@ -26,6 +27,7 @@ from testbed.web.hub import Hub, Reader
 from testbed.web.openapi import message_schemas, openapi
 from testbed.web.requests import (
     ENDPOINTS,
+    SMALL,
     Done,
     Endpoint,
     LinkLiveness,
@@ -39,9 +41,16 @@ from testbed.web.shapes import from_json, to_json
 STALL = 5.0
 """Seconds that a reader of events may leave what is sent to it unread, before it is dropped."""
 
-_ACTIONS_AT_ONCE = 8
+_WORKS_AT_ONCE = 8
+"""Actions and verifications."""
+
+_SECONDS_TO_RETRY = 1
 _MOST_AFTER = 10**15
 _Handler = Callable[[Request], Awaitable[Response]]
+
+
+class _BusyError(Exception):
+    """Too much work is under way."""
 
 
 def make_app(  # noqa: PLR0913  # all by name
@@ -109,6 +118,8 @@ class _Api:
                 return await (self._read(each, request) if each.read else self._act(each, request))
             except BodyError as error:
                 return refusal(error.status, str(error))
+            except _BusyError as error:
+                return refusal(429, str(error))
             except ClientDisconnect:
                 return refusal(400, "the body has no end")  # nobody reads it
             except InputError as error:
@@ -159,8 +170,9 @@ class _Api:
         return _json(to_json(Liveness(state.time, links, view.nodes_down, tunnels)))
 
     async def _verify(self, each: Endpoint, request: Request) -> Response:
-        plan = plan_body(await _data(each, request))
-        found = tuple(await anyio.to_thread.run_sync(self._backend.verify, plan))
+        with self._work():
+            plan = plan_body(await _data(each, request))
+            found = tuple(await anyio.to_thread.run_sync(self._backend.verify, plan))
         return _json(to_json(Verdict(not found, found)))
 
     async def _log(self, request: Request) -> Response:
@@ -174,6 +186,33 @@ class _Api:
     async def _act(self, each: Endpoint, request: Request) -> Response:
         if self._view_only:
             return refusal(403, "the server only shows: it was started with --view")
+        with ExitStack() as work:
+            if each.largest > SMALL:  # as many large bodies as works are in memory
+                work.enter_context(self._work())
+            action = await self._action(each, request)
+            described = await anyio.to_thread.run_sync(self._backend.describe)
+            if KIND_OF[type(action)] not in described.actions:
+                return refusal(409, f"the backend {described.backend} has no such action")
+            if each.largest <= SMALL:  # a body that comes slowly keeps no other from its work
+                work.enter_context(self._work())
+            try:
+                return await anyio.to_thread.run_sync(self._carry_out, action)
+            finally:
+                self._hub.refresh()
+
+    @contextmanager
+    def _work(self) -> Iterator[None]:
+        """Count a work for the time of a block; raises _BusyError if too many are under way."""
+        if self._busy >= _WORKS_AT_ONCE:
+            raise _BusyError(f"{_WORKS_AT_ONCE} actions and verifications are under way: try again when one is done")
+        self._busy += 1
+        try:
+            yield
+        finally:
+            self._busy -= 1
+
+    async def _action(self, each: Endpoint, request: Request) -> Action:
+        """Return the action that a request asks for; raises BodyError."""
         body = None
         if each.body is not None:
             data = await _data(each, request)
@@ -183,20 +222,9 @@ class _Api:
                 try:
                     body = await anyio.to_thread.run_sync(from_json, each.body, data)
                 except InputError as error:
-                    return refusal(422, str(error))
+                    raise BodyError(422, str(error)) from error
         assert each.action is not None, "a request that does not read acts"
-        action = each.action(request.path_params.get(each.named or "", ""), body)
-        described = await anyio.to_thread.run_sync(self._backend.describe)
-        if KIND_OF[type(action)] not in described.actions:
-            return refusal(409, f"the backend {described.backend} has no such action")
-        if self._busy >= _ACTIONS_AT_ONCE:
-            return refusal(429, f"{_ACTIONS_AT_ONCE} actions are under way: try again when one is done")
-        self._busy += 1
-        try:
-            return await anyio.to_thread.run_sync(self._carry_out, action)
-        finally:
-            self._hub.refresh()
-            self._busy -= 1
+        return each.action(request.path_params.get(each.named or "", ""), body)
 
     def _carry_out(self, action: Any) -> Response:  # noqa: ANN401  # one of the actions
         if isinstance(action, SetPlan) and (found := tuple(self._backend.verify(action.plan))):
@@ -252,7 +280,10 @@ def _after(request: Request) -> int:
 
 
 def refusal(status: int, error: str) -> Response:
-    return _json({"error": error}, status)
+    answer = _json({"error": error}, status)
+    if status == http.HTTPStatus.TOO_MANY_REQUESTS:
+        answer.headers["retry-after"] = str(_SECONDS_TO_RETRY)
+    return answer
 
 
 def _json(data: Any, status: int = 200) -> Response:  # noqa: ANN401  # JSON has no type

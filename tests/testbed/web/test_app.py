@@ -7,6 +7,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -18,7 +19,7 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from kuijia_base.errors import InputError, KuijiaError
-from testbed.web import app
+from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
 from testbed.web.backend import Action, Description, Finding, LogEntry, State
@@ -220,6 +221,42 @@ def test_too_many_requests_are_told_when_to_come_again() -> None:
         answers = [client.patch("/api/clock", json={"paused": True}) for _ in range(3)]
         assert [each.status_code for each in answers] == [200, 200, 429]
         assert int(answers[2].headers["retry-after"]) == 10
+
+
+def test_more_readers_of_events_than_there_is_room_for_are_told_when_to_come_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(hub, "MOST_READERS", 0)
+    with served(MemoryBackend()) as client:
+        refused = client.get("/api/events")
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "1")
+
+
+@pytest.mark.parametrize("path", ["/api/verify", "/api/plan", "/api/demands"])
+def test_actions_and_verifications_are_limited_together_before_large_bodies_are_read(
+    path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    verifying, answered = threading.Event(), threading.Event()
+
+    class Slow(MemoryBackend):
+        def verify(self, plan: dict[str, Any]) -> list[Finding]:
+            verifying.set()
+            assert answered.wait(10)
+            return super().verify(plan)
+
+    method = next(each.method for each in ENDPOINTS if each.path == path and each.largest == LARGE)
+    monkeypatch.setattr(app, "_WORKS_AT_ONCE", 1)
+    with served(Slow()) as client, ThreadPoolExecutor(1) as pool:
+        first = pool.submit(client.post, "/api/verify", json=PLAN)
+        assert verifying.wait(10)
+        large = client.request(method, path, content=b"{", headers={"content-type": "application/json"})
+        small = client.patch("/api/links/s1~s3", json={"up": False})
+        reading = client.get("/api/lab")
+        answered.set()
+        assert first.result().json()["sound"] is True
+        assert [(each.status_code, each.headers["retry-after"]) for each in (large, small)] == [(429, "1")] * 2
+        assert reading.status_code == 200
+        assert client.patch("/api/links/s1~s3", json={"up": False}).status_code == 200
 
 
 def test_states_are_taken_at_most_five_times_a_second() -> None:
