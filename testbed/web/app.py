@@ -18,6 +18,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kuijia_base.errors import InputError, KuijiaError
+from testbed.machine.errors import TestbedError
 from testbed.web.access import HostRules, Limiter, Token
 from testbed.web.backend import KIND_OF, Action, Backend, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body
@@ -51,6 +52,8 @@ _Handler = Callable[[Request], Awaitable[Response]]
 
 class _BusyError(Exception):
     """Too much work is under way."""
+
+    status = http.HTTPStatus.TOO_MANY_REQUESTS.value
 
 
 def make_app(  # noqa: PLR0913  # all by name
@@ -116,16 +119,15 @@ class _Api:
         async def answer(request: Request) -> Response:
             try:
                 return await (self._read(each, request) if each.read else self._act(each, request))
-            except BodyError as error:
+            except (BodyError, _BusyError) as error:
                 return refusal(error.status, str(error))
-            except _BusyError as error:
-                return refusal(429, str(error))
             except ClientDisconnect:
                 return refusal(400, "the body has no end")  # nobody reads it
             except InputError as error:
                 return refusal(404 if each.named else 422, str(error))
             except KuijiaError as error:
-                return refusal(503 if each.method == "GET" else 409, str(error))
+                is_gone = each.method == "GET" or isinstance(error, TestbedError)
+                return refusal(503 if is_gone else 409, str(error))
             except Exception as error:  # noqa: BLE001  # one request's fault must not end the others'
                 sys.stderr.write(f"{each.method} {each.path} failed\n{traceback.format_exc()}\n")
                 return refusal(500, f"the server has a fault: {type(error).__name__}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from testbed.web.backend import VERSION, Description, LogEntry, State
-from testbed.web.requests import ENDPOINTS, Done, Endpoint, Liveness, Refusal, Switch, Verdict
+from testbed.web.requests import ENDPOINTS, REFUSALS, Done, Endpoint, Liveness, Refusal, Switch, Verdict
 from testbed.web.shapes import schema_of
 
 MESSAGES = {
@@ -25,19 +25,6 @@ MESSAGES = {
 """Messages by name."""
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
-_REFUSALS = {
-    "400": "the request is malformed",
-    "401": "the token is missing or wrong",
-    "403": "the request comes from a page of another origin, or the server only shows (`--view`)",
-    "404": "there is no such thing",
-    "409": "the action could not be carried out, for the reason given",
-    "413": "the body is too large",
-    "415": "the body is no JSON by its type",
-    "421": "the Host is not one of this server's",
-    "422": "the body has another shape",
-    "429": "too many requests; Retry-After has the seconds to wait",
-    "503": "the backend does not answer",
-}
 
 
 def message_schemas() -> dict[str, dict[str, Any]]:
@@ -92,7 +79,7 @@ def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
         "parameters": parameters,
         "responses": {
             "200": {"description": "done", "content": {content_type: {"schema": schema}}},
-            **{status: _refusal(words) for status, words in _REFUSALS.items()},
+            **{str(status): _refusal(words) for status, words in REFUSALS.items()},
         },
     }
     if each.body is not None:

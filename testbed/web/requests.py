@@ -88,6 +88,25 @@ class Liveness:
     tunnels: tuple[TunnelLiveness, ...]
 
 
+REFUSALS: Mapping[int, str] = {
+    400: "the request is malformed",
+    401: "the token is missing or wrong",
+    403: "a page of another origin asks, or the server runs with `--view`",
+    404: "there is no such thing",
+    405: "the address has no such method",
+    408: "the body has not come within 20 s",
+    409: "refused with the reason; `findings` has the broken promises of a plan",
+    413: "the body is too large",
+    415: "the type of the body is not `application/json`",
+    421: "`Host` is none of the server's names",
+    422: "body or query have another shape; the message names the key",
+    429: "too much is asked for at once; `Retry-After` has the seconds after which to come again",
+    431: "the request has more than 100 headers",
+    500: "the server has a fault, which its standard error describes",
+    503: "the network does not answer",
+}
+"""Statuses of refused requests, and what they mean."""
+
 Read = Literal["lab", "state", "log", "events", "plan", "topology", "liveness", "verify"]
 """Requests that change nothing."""
 

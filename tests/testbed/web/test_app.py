@@ -19,12 +19,13 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from kuijia_base.errors import InputError, KuijiaError
+from testbed.machine.errors import TestbedError
 from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
 from testbed.web.backend import Action, Description, Finding, LogEntry, State
 from testbed.web.openapi import message_schemas, openapi
-from testbed.web.requests import ENDPOINTS, LARGE, SMALL, Done, Liveness, Refusal
+from testbed.web.requests import ENDPOINTS, LARGE, REFUSALS, SMALL, Done, Liveness, Refusal
 from testbed.web.shapes import schema_of
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN, served
@@ -109,6 +110,23 @@ def test_what_a_backend_refuses_is_answered_with_its_reason() -> None:
         assert client.get("/api/state").status_code == 503
         assert client.get("/api/plan").json() == {"error": "the server has a fault: ZeroDivisionError"}
         assert client.get("/api/lab").status_code == 200
+
+
+def test_a_lab_that_does_not_answer_is_503_for_every_request() -> None:
+    class Dead(MemoryBackend):
+        def act(self, action: Action) -> dict[str, Any]:
+            raise TestbedError(f"lab 1-lab does not answer {type(action).__name__}")
+
+        def verify(self, plan: dict[str, Any]) -> list[Finding]:
+            raise TestbedError(f"lab 1-lab does not answer for {plan['format']}")
+
+        def state(self) -> State:
+            raise TestbedError("lab 1-lab does not answer")
+
+    with served(Dead()) as client:
+        assert client.patch("/api/links/s1~s3", json={"up": False}).status_code == 503
+        assert client.post("/api/verify", json=PLAN).status_code == 503
+        assert client.get("/api/state").status_code == 503
 
 
 def test_a_backend_is_asked_only_for_what_it_can_do() -> None:
@@ -414,3 +432,17 @@ def test_the_page_of_the_documentation_lists_every_request() -> None:
     page = (Path(__file__).parents[3] / "docs" / "web.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| ([A-Z]+) \| `(/api/[^`]*)` \|", page, re.MULTILINE)
     assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
+
+
+def test_the_document_and_the_page_list_every_status_of_a_refusal() -> None:
+    folder = Path(app.__file__).parent
+    code = "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("access", "app", "bodies", "guard"))
+    raised = re.findall(r"(?:refusal|Refused|BodyError)\((\d{3})(?: if .* else (\d{3}))?", code)
+    assert {int(status) for pair in raised for status in pair if status} == set(REFUSALS)
+    for methods in openapi()["paths"].values():
+        for operation in methods.values():
+            described = {status: each["description"] for status, each in operation["responses"].items()}
+            assert described == {"200": "done", **{str(status): words for status, words in REFUSALS.items()}}
+    page = (Path(__file__).parents[3] / "docs" / "web.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| (\d{3}) \| ([^|]*) \|$", page, re.MULTILINE)
+    assert {int(status): words for status, words in listed} == REFUSALS
