@@ -222,7 +222,7 @@ class RealLab:
         return plan_to_json(plan) if plan.pairs else None
 
     def topology(self) -> dict[str, Any]:
-        topology: dict[str, Any] = plan_to_json(self._known.plan)["topology"]
+        topology: dict[str, Any] = plan_to_json(self._in_force().plan)["topology"]
         return topology
 
     def verify(self, plan: dict[str, Any]) -> list[Finding]:

@@ -157,6 +157,22 @@ def test_the_next_lab_is_shown_when_the_first_is_down(service: Service) -> None:
     assert second.asked == [{"do": "fail", "a": "s1", "b": "s2"}]
 
 
+def test_the_topology_is_that_of_the_lab_that_is_up(service: Service) -> None:
+    labs = {Path("1-lab"): service}
+
+    def ask(lab: Path, do: str, **details: Any) -> Any:  # noqa: ANN401  # JSON
+        if lab not in labs:
+            raise TestbedError(f"lab {lab} does not answer")
+        return labs[lab](Path("1-lab"), do, **details)
+
+    shown = RealLab(None, ask, lambda _: None, lambda: next(iter(labs), None))
+    assert shown.topology()["nodes"] == ["s1", "s2", "s3", "s4"]
+    labs[Path("2-lab")] = Service(plan_of(both_ways("two", "a b", "a-b"), "a-b"))
+    del labs[Path("1-lab")]
+    assert shown.topology()["nodes"] == ["a", "b"]
+    assert shown.describe().name == "two"
+
+
 def test_a_pair_of_controllers_is_told_with_the_one_that_acts_and_since_when(service: Service) -> None:
     lab = backend(service)
     alone = lab.state().controller
