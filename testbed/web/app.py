@@ -20,7 +20,7 @@ from starlette.types import Receive, Scope, Send
 from kuijia_base.errors import InputError, KuijiaError
 from testbed.machine.errors import TestbedError
 from testbed.web.access import HostRules, Limiter, Token
-from testbed.web.backend import KIND_OF, Action, Backend, SetPlan
+from testbed.web.backend import KIND_OF, Action, Backend, Description, SetLink, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body
 from testbed.web.files import PageFile, page_files
 from testbed.web.guard import Guard
@@ -198,7 +198,7 @@ class _Api:
             if each.largest <= SMALL:  # a body that comes slowly keeps no other from its work
                 work.enter_context(self._work())
             try:
-                return await anyio.to_thread.run_sync(self._carry_out, action)
+                return await anyio.to_thread.run_sync(self._carry_out, _with_known_link(action, described))
             finally:
                 self._hub.refresh()
 
@@ -235,6 +235,15 @@ class _Api:
         before = self._backend.events(0)
         done = self._backend.act(action)
         return _json(to_json(Done(done, tuple(self._backend.events(before[-1].seq if before else 0)))))
+
+
+def _with_known_link(action: Action, described: Description) -> Action:
+    """Return the action; if it names a link by its ends the other way round, with the id that the link has."""
+    if isinstance(action, SetLink):
+        turned = "~".join(reversed(action.id.split("~")))
+        if turned != action.id and turned in {link.id for link in described.links}:
+            return SetLink(turned, action.up)
+    return action
 
 
 class _Events(Response):

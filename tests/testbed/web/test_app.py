@@ -62,6 +62,12 @@ def test_a_cut_is_answered_with_its_log_and_seen_by_all(client: TestClient) -> N
     assert [each["kind"] for each in client.get("/api/log?after=1").json()] == ["heal"]
 
 
+def test_a_link_may_be_named_from_its_other_end(client: TestClient) -> None:
+    done = client.patch("/api/links/s3~s1", json={"up": False}).json()
+    assert [each["subject"] for each in done["log"]] == [{"link": "s1~s3"}]
+    assert [each["id"] for each in client.get("/api/liveness").json()["links"] if not each["up"]] == ["s1~s3"]
+
+
 def test_a_plan_is_verified_replaced_and_withdrawn(client: TestClient) -> None:
     assert client.post("/api/verify", json=PLAN).json() == {"sound": True, "findings": []}
     assert client.put("/api/plan", json=PLAN).status_code == 200
