@@ -85,7 +85,10 @@ class Lab:
                 yield event
 
     def events(self, after: int = 0) -> Iterator[Description | State | LogEntry]:
-        """Yield descriptions and states when they change, and log entries with a number above `after`."""
+        """Yield descriptions and states when they change, and log entries with a number above `after`.
+
+        Of the entries that are there already come at most the last 500; `log(after)` returns more.
+        """
         for kind, data in self._server.follow(f"/api/events?after={after}"):
             if kind == "trouble":
                 raise LabError(f"{self._server}: {one_line(str(data))}")
@@ -172,11 +175,14 @@ class Lab:
         return self._act("DELETE", f"/api/flows/{quote(flow, safe='')}")
 
     def show_schemes(self, *schemes: str) -> Done:
-        """Choose the failure schemes, of which a model shows several side by side."""
+        """Choose the failure schemes of a model, which shows several side by side.
+
+        Real labs have the one of `kuijia lab up --scheme`, and recordings theirs; both refuse.
+        """
         return self._act("PUT", "/api/scheme", to_json(SetScheme(schemes)))
 
     def set_clock(self, *, speed: float | None = None, paused: bool | None = None, moment: float | None = None) -> Done:
-        """Set speed or moment of a model's or recording's clock, or hold it."""
+        """Set the speed of a model's or recording's clock, or hold it; `moment` is for recordings. Real labs refuse."""
         return self._act("PATCH", "/api/clock", to_json(SetClock(speed, paused, moment)))
 
     def _switch_node(self, name: str, *, up: bool) -> Done:

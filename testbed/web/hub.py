@@ -16,6 +16,7 @@ from typing import Any
 from kuijia_base.errors import KuijiaError
 from testbed.web.backend import Backend, Description, LogEntry, State
 from testbed.web.recording import Recorder, with_views
+from testbed.web.requests import FIRST_ENTRIES
 from testbed.web.shapes import to_json
 
 INTERVAL = 0.2
@@ -26,7 +27,6 @@ MOST_ENTRIES = 1000
 """Log entries that wait for a reader; one that is further behind is dropped."""
 
 _LOOKS_BETWEEN_DESCRIPTIONS = 5
-_FIRST_ENTRIES = 500
 _SILENCE = 10.0
 """Seconds without anything to send after which a comment shows that the server is alive."""
 
@@ -177,7 +177,7 @@ class Hub:
             if self._is_closed or len(self._readers) >= MOST_READERS:
                 return None
             seen = [_entry_frame(each) for each in entries if each.seq <= self._entry]
-            reader.offer([_frame("lab", lab), *seen[-_FIRST_ENTRIES:]], _frame("state", state, self._seq))
+            reader.offer([_frame("lab", lab), *seen[-FIRST_ENTRIES:]], _frame("state", state, self._seq))
             self._readers.add(reader)
         self._wanted.set()
         return reader

@@ -143,13 +143,18 @@ class Endpoint:
         return rest.rstrip("}") if brace else None
 
 
-_AFTER = {"after": "number of the last log entry that is known; those above it follow"}
+FIRST_ENTRIES = 500
+"""Log entries that a stream of events begins with, at most."""
+
+_KNOWN = "number of the last log entry that is known"
+_AFTER = {"after": f"{_KNOWN}; those above it follow"}
+_STREAMED = {"after": f"{_KNOWN}; of those above it the last {FIRST_ENTRIES} follow; `GET /api/log` has more"}
 
 ENDPOINTS = (
     Endpoint("GET", "/api/lab", "Describe the network, its queues and tunnels", Description, "lab"),
     Endpoint("GET", "/api/state", "Return the state of now", State, "state"),
     Endpoint("GET", "/api/log", "Return the log", tuple[LogEntry, ...], "log", query=_AFTER),
-    Endpoint("GET", "/api/events", "Follow descriptions, states and log entries", None, "events", query=_AFTER),
+    Endpoint("GET", "/api/events", "Follow descriptions, states and log entries", None, "events", query=_STREAMED),
     Endpoint("GET", "/api/plan", "Return the plan in force", None, "plan"),
     Endpoint("GET", "/api/topology", "Return the topology, as in a plan", None, "topology"),
     Endpoint("GET", "/api/liveness", "Return which links, nodes and tunnels work", Liveness, "liveness"),

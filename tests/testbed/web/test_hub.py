@@ -8,11 +8,14 @@ from collections.abc import Coroutine
 from pathlib import Path
 from typing import Any
 
+from kuijia.api.lab import Lab
 from kuijia_base.errors import KuijiaError
 from testbed.web.app import make_app
 from testbed.web.backend import SetLink, SetScheme, State
 from testbed.web.hub import MOST_ENTRIES, MOST_READERS, Hub, Reader
+from testbed.web.openapi import openapi
 from testbed.web.recording import Recorder, read_recording
+from testbed.web.requests import FIRST_ENTRIES
 from tests.testbed.web.memory_backend import MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN
 
@@ -88,6 +91,20 @@ def test_a_reader_with_too_many_unread_entries_is_dropped() -> None:
         assert [chunk async for chunk in reader.chunks()] == []
 
     run(work())
+
+
+def test_a_stream_begins_with_as_many_entries_as_its_description_says() -> None:
+    async def work() -> list[int]:
+        backend = MemoryBackend()
+        for number in range(FIRST_ENTRIES + 2):
+            backend.act(SetLink("s1~s3", up=number % 2 == 1))
+        reader = await joined(Hub(backend))
+        return [data["seq"] for event, data in messages(await anext(reader.chunks())) if event == "log"]
+
+    assert asyncio.run(work()) == list(range(3, FIRST_ENTRIES + 3))
+    (parameter,) = openapi()["paths"]["/api/events"]["get"]["parameters"]
+    assert f"the last {FIRST_ENTRIES} follow" in parameter["description"]
+    assert f"the last {FIRST_ENTRIES};" in (Lab.events.__doc__ or "")
 
 
 def test_there_are_not_too_many_readers() -> None:
