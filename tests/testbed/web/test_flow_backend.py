@@ -34,6 +34,7 @@ from testbed.web.backend import (
 )
 from testbed.web.flow_backend import FlowBackend
 from testbed.web.shapes import to_json
+from tests.testbed.web.documented import documented_actions
 
 # A square with a diagonal: from a to d directly and over b, with traffic from b to d on the way.
 CABLES = (("a", "b"), ("b", "d"), ("a", "d"), ("a", "c"), ("c", "d"))
@@ -295,6 +296,7 @@ def test_others_go_on_while_a_plan_is_solved(plan: Plan) -> None:
 
 def test_it_can_do_all_kinds_of_actions_and_everything_is_json(backend: FlowBackend) -> None:
     assert set(backend.describe().actions) == set(KIND_OF.values())
+    assert documented_actions("flow") == sorted(backend.describe().actions)
     for message in (backend.describe(), backend.state()):
         json.dumps(to_json(message), allow_nan=False)
     assert backend.topology()["nodes"] == ["a", "b", "c", "d"]

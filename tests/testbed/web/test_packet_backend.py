@@ -21,6 +21,7 @@ from testbed.web.backend import (
     WithdrawPlan,
 )
 from testbed.web.packet_backend import PacketBackend
+from tests.testbed.web.documented import documented_actions
 
 CABLES = (("a", "b"), ("b", "d"), ("a", "d"), ("a", "c"), ("c", "d"))
 TOPOLOGY = Topology(
@@ -134,3 +135,7 @@ def test_its_thread_moves_time_on_until_it_is_closed(plan: Plan) -> None:
     backend.close()
     assert not backend._thread.is_alive()
     assert backend.state().faults == ()
+
+
+def test_the_documentation_lists_its_actions(backend: PacketBackend) -> None:
+    assert documented_actions("packet") == sorted(backend.describe().actions)

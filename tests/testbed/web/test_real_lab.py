@@ -27,6 +27,7 @@ from testbed.web.backend import (
 from testbed.web.real_lab import RealLab
 from testbed.web.shapes import to_json
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+from tests.testbed.web.documented import documented_actions
 
 FACTOR = 0.02
 
@@ -123,6 +124,11 @@ def test_the_network_is_described_from_the_plan_and_the_queues(service: Service)
         (17, "s4", 0.3),
     ]
     assert (described.schemes, described.dropped_unit, described.clock) == (("kuijia",), "packets/s", "real")
+
+
+def test_the_documentation_lists_its_actions(service: Service) -> None:
+    actions = sorted(backend(service).describe().actions)
+    assert documented_actions("lab") == documented_actions("boxes") == actions
 
 
 def test_nodes_stand_where_the_network_s_file_has_them(service: Service) -> None:

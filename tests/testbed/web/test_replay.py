@@ -13,6 +13,7 @@ from testbed.web.experiment_recording import read_results
 from testbed.web.recording import FILE_NAME, Recorder, read_recording
 from testbed.web.replay_backend import ReplayBackend
 from testbed.web.shapes import to_json
+from tests.testbed.web.documented import documented_actions
 from tests.testbed.web.memory_backend import MemoryBackend
 
 RESULTS = Path(__file__).parents[3] / "docs" / "results"
@@ -46,6 +47,10 @@ def test_a_recording_is_played_at_its_speed_and_stays_at_its_end(recording: Path
     state = backend.state()
     assert state.clock is not None
     assert state.clock.paused
+
+
+def test_the_documentation_lists_its_actions(recording: Path) -> None:
+    assert documented_actions("replay") == sorted(ReplayBackend(read_recording(recording)).describe().actions)
 
 
 def test_log_entries_come_at_their_time(recording: Path) -> None:
