@@ -27,6 +27,7 @@ from testbed.web.backend import Action, Description, Finding, LogEntry, State
 from testbed.web.openapi import message_schemas, openapi
 from testbed.web.requests import ENDPOINTS, LARGE, REFUSALS, SMALL, Done, Liveness, Refusal
 from testbed.web.shapes import schema_of
+from tests.testbed.web.documented import PAGE as PAGE_OF_DOCS
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN, served
 
@@ -66,6 +67,13 @@ def test_a_link_may_be_named_from_its_other_end(client: TestClient) -> None:
     done = client.patch("/api/links/s3~s1", json={"up": False}).json()
     assert [each["subject"] for each in done["log"]] == [{"link": "s1~s3"}]
     assert [each["id"] for each in client.get("/api/liveness").json()["links"] if not each["up"]] == ["s1~s3"]
+
+
+@pytest.mark.parametrize(("name", "address"), [("a%b", "a%2525b"), ("..", "%252E%252E")])
+def test_names_in_addresses_are_encoded_twice_as_documented(client: TestClient, name: str, address: str) -> None:
+    assert f"`/api/nodes/{address}`" in PAGE_OF_DOCS.read_text(encoding="utf-8")
+    done = client.patch(f"/api/nodes/{address}", json={"up": False}).json()
+    assert [each["subject"] for each in done["log"]] == [{"node": name}]
 
 
 def test_a_plan_is_verified_replaced_and_withdrawn(client: TestClient) -> None:
@@ -435,7 +443,7 @@ def test_entries_and_errors_name_the_request_at_fault(client: TestClient) -> Non
 
 
 def test_the_page_of_the_documentation_lists_every_request() -> None:
-    page = (Path(__file__).parents[3] / "docs" / "web.md").read_text(encoding="utf-8")
+    page = PAGE_OF_DOCS.read_text(encoding="utf-8")
     listed = re.findall(r"^\| ([A-Z]+) \| `(/api/[^`]*)` \|", page, re.MULTILINE)
     assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
 
@@ -449,6 +457,6 @@ def test_the_document_and_the_page_list_every_status_of_a_refusal() -> None:
         for operation in methods.values():
             described = {status: each["description"] for status, each in operation["responses"].items()}
             assert described == {"200": "done", **{str(status): words for status, words in REFUSALS.items()}}
-    page = (Path(__file__).parents[3] / "docs" / "web.md").read_text(encoding="utf-8")
+    page = PAGE_OF_DOCS.read_text(encoding="utf-8")
     listed = re.findall(r"^\| (\d{3}) \| ([^|]*) \|$", page, re.MULTILINE)
     assert {int(status): words for status, words in listed} == REFUSALS
