@@ -12,6 +12,7 @@ import pytest
 import kuijia
 from kuijia_app.pki.folder import Folder
 from kuijia_app.pki.holders import Holder, Kind
+from kuijia_base import certificate_expiry
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls
 from testbed.web import server
@@ -22,12 +23,16 @@ from tests.testbed.web.serving import while_serving
 DAYS = 10
 
 
+def made(path: Path, days: int) -> Path:
+    folder = Folder(path)
+    folder.make_authority("authority", days, force=False)
+    folder.make(Holder("page", Kind.WEB, ("localhost", "127.0.0.1")), days, force=False)
+    return path
+
+
 @pytest.fixture
 def keys(tmp_path: Path) -> Path:
-    folder = Folder(tmp_path)
-    folder.make_authority("authority", DAYS, force=False)
-    folder.make(Holder("page", Kind.WEB, ("localhost", "127.0.0.1")), DAYS, force=False)
-    return tmp_path
+    return made(tmp_path, DAYS)
 
 
 def pair(keys: Path) -> TlsPair:
@@ -49,10 +54,23 @@ def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys:
     while_served(keys, act)
 
 
-def test_a_certificate_that_expires_soon_is_told_of(keys: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize(("days", "said"), [(DAYS, "expires on 20"), (365, "is valid until 20")])
+def test_the_day_on_which_the_certificate_expires_is_printed(
+    tmp_path: Path, days: int, said: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    made(tmp_path, days)
+    while_served(tmp_path, lambda _link: None)
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith(f"the certificate {tmp_path / 'page.pem'} {said}")
+
+
+def test_expiry_that_cannot_be_watched_is_printed_with_what_is_missing(
+    keys: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(certificate_expiry, "is_installed", lambda _module: False)
     while_served(keys, lambda _link: None)
-    (line,) = caplog.messages
-    assert line.startswith(f"the certificate {keys / 'page.pem'} expires on 20")
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("when certificates expire is not watched: pip install ")
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
