@@ -113,7 +113,8 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="further name by which browsers may call the server, such as that of a reverse proxy; may be repeated",
+        help="further name by which browsers may call the server, such as that of a reverse proxy or of its "
+        "certificate; may be repeated, and with TLS the first is printed",
     )
     tls = parser.add_argument_group("TLS", "both or none: the server then speaks HTTPS only")
     tls.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, in PEM")

@@ -10,7 +10,7 @@ import signal
 import socket
 import ssl
 import sys
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import uvicorn
@@ -40,7 +40,7 @@ class Serving:
     Attributes:
         address: address to listen on.
         port: port to listen on, 0 for a free one.
-        names: further names by which browsers may call it.
+        names: further names by which browsers may call it; with TLS the first stands in the link.
         view_only: True to refuse all actions.
         recorder: takes down what is shown.
         token: the secret of the link; a random one by default.
@@ -50,7 +50,7 @@ class Serving:
 
     address: str = LOOPBACK
     port: int = PORT
-    names: Collection[str] = ()
+    names: Sequence[str] = ()
     view_only: bool = False
     recorder: Recorder | None = None
     token: str = ""
@@ -116,10 +116,18 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
         if followed is not None:
             _use(config, followed)
         scheme = "http" if followed is None else "https"
-        host = LOOPBACK if ipaddress.ip_address(serving.address).is_unspecified else serving.address
         expiry = ExpiryWatch({} if serving.tls is None else {"own": serving.tls.certificate})
-        server = _Server(config, lambda: ready(Link(host, listener.getsockname()[1], token, scheme)), hub.close, expiry)
+        server = _Server(
+            config, lambda: ready(Link(_host(serving), listener.getsockname()[1], token, scheme)), hub.close, expiry
+        )
         asyncio.run(server.serve(sockets=[listener]))
+
+
+def _host(serving: Serving) -> str:
+    """Return the name for the link; with TLS one of the names, if there are any, since certificates have these."""
+    if serving.tls is not None and serving.names:
+        return serving.names[0]
+    return LOOPBACK if ipaddress.ip_address(serving.address).is_unspecified else serving.address
 
 
 def _use(config: uvicorn.Config, followed: FollowedTls) -> None:

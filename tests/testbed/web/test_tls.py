@@ -54,6 +54,14 @@ def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys:
     while_served(keys, act)
 
 
+def test_the_link_has_the_first_name_that_browsers_may_use_as_certificates_have_it(keys: Path) -> None:
+    def act(link: Link) -> None:
+        assert link.server == f"https://localhost:{link.port}/"
+        assert kuijia.connect(link.url, ca=keys / "ca.pem").describe().name == "triangle"
+
+    while_serving(Serving(port=0, names=("localhost", "lab.example.net"), tls=pair(keys)), act)
+
+
 @pytest.mark.parametrize(("days", "said"), [(DAYS, "expires on 20"), (365, "is valid until 20")])
 def test_the_day_on_which_the_certificate_expires_is_printed(
     tmp_path: Path, days: int, said: str, capfd: pytest.CaptureFixture[str]
