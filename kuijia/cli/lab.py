@@ -111,6 +111,8 @@ def _up(args: argparse.Namespace) -> int:
     if args.web:
         lab_web.require_packages()
         lab_web.tls_pair(args)  # refused before the lab is started
+    else:
+        lab_web.refuse_serving(args)
     topology = read_topology(args)
     demands = read_demands(args, topology)
     words = option_words(args)

@@ -6,7 +6,7 @@ import argparse
 import ipaddress
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -31,11 +31,33 @@ if TYPE_CHECKING:
 PORT = 8400
 LOOPBACK = "127.0.0.1"
 BACKENDS = ("lab", "boxes", "flow", "packet")
+SCHEMES = ("kuijia", "rescaling")
+TRAFFIC = "tcp"
 PACKET_CAPACITY = 100.0
 """Mbit/s of the largest link in the packet model; the others and the demands are scaled with it."""
 
 _PURPOSE = "the live lab"
 _MOST_SCHEMES = 4
+
+_OF_SERVER: dict[str, tuple[str, object]] = {
+    "--view": ("view", False),
+    "--port": ("port", PORT),
+    "--bind": ("bind", LOOPBACK),
+    "--host-name": ("host_name", []),
+    "--tls-key": ("tls_key", None),
+    "--tls-certificate": ("tls_certificate", None),
+}
+_OF_MODELS: dict[str, tuple[str, object]] = {
+    "--format": ("topology_format", None),
+    "--default-capacity": ("default_capacity", None),
+    "--demand-format": ("demand_format", None),
+    "--row": ("row", None),
+    "--drop-unreachable": ("drop_unreachable", False),
+    "--tunnels": ("tunnels", DEFAULT_TUNNELS),
+    "--schemes": ("schemes", SCHEMES),
+    "--traffic": ("traffic", TRAFFIC),
+}
+"""Options that need a server, and those of models: their names in the namespace and their defaults."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,19 +87,18 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     web.add_argument(
         "--schemes",
         type=_schemes,
-        default=("kuijia", "rescaling"),
+        default=SCHEMES,
         metavar="LIST",
         help="failure schemes that a model shows side by side (default: kuijia,rescaling)",
     )
     web.add_argument(
         "--traffic",
         choices=("tcp", "udp"),
-        default="tcp",
+        default=TRAFFIC,
         help="traffic of the demands in a model: it adapts to its share, or loses its excess (default: %(default)s)",
     )
     web.add_argument("--record", type=Path, metavar="DIR", help="folder for a recording of what is shown")
     add_serving(web)
-    web.add_argument("--view", action="store_true", help="only show: refuse all actions")
     web.set_defaults(act=_web)
 
     replay = actions.add_parser("replay", help="play back a recording, or the results of an experiment")
@@ -94,6 +115,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
 
 def add_serving(parser: argparse.ArgumentParser) -> None:
     """Add the options of the server."""
+    parser.add_argument("--view", action="store_true", help="only show: refuse all actions")
     parser.add_argument(
         "--port",
         type=whole_number(0, 65535),
@@ -143,6 +165,17 @@ def _replay(args: argparse.Namespace) -> int:
     return show(ReplayBackend(read(args.folder), args.speed), args)
 
 
+def refuse_serving(args: argparse.Namespace) -> None:
+    """Raise InputError if an option of `add_serving` is given, for a command that serves nothing."""
+    _refuse(args, _OF_SERVER, "lab up", "--web with it")
+
+
+def _refuse(args: argparse.Namespace, options: Mapping[str, tuple[str, object]], verb: str, expected: str) -> None:
+    for option, (name, default) in options.items():
+        if getattr(args, name) != default:
+            raise InputError(verb, option, "is given", expected)
+
+
 def show(backend: Backend, args: argparse.Namespace) -> int:
     """Serve a backend until Ctrl-C by the options of `add_serving`; it is closed at the end."""
     from testbed.web.recording import Recorder  # noqa: PLC0415  # with the server, which an extra has
@@ -150,8 +183,7 @@ def show(backend: Backend, args: argparse.Namespace) -> int:
 
     folder, tls = getattr(args, "record", None), tls_pair(args)
     with closing(backend), Recorder(folder) if folder is not None else nullcontext() as recorder:
-        view_only = getattr(args, "view", False)
-        serving = Serving(args.bind, args.port, tuple(args.host_name), view_only, recorder, tls=tls)
+        serving = Serving(args.bind, args.port, tuple(args.host_name), args.view, recorder, tls=tls)
         serve(backend, serving, _announcement(args, backend.describe().name))
     return 0
 
@@ -220,8 +252,7 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
 def _lab(args: argparse.Namespace, kind: str) -> Backend:
     if args.topology is not None:
         raise InputError("lab web", "TOPOLOGY", f"found {quoted(args.topology)}", "none: the running lab has its own")
-    if args.tunnels != DEFAULT_TUNNELS:
-        raise InputError("lab web", "--tunnels", f"found {args.tunnels}", "none: the running lab has its own")
+    _refuse(args, _OF_MODELS, "lab web", "none: the running lab has its own network, plan and traffic")
     from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
 
     lab = RealLab()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import http.client
 import json
 import signal
@@ -16,6 +17,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from kuijia.cli import lab, lab_web
 from kuijia.cli.lab_web import _announcement
 from kuijia.cli.main import main
 from kuijia_base import extras
@@ -149,6 +151,19 @@ def test_ctrl_c_ends_it_cleanly_while_browsers_look_also_without_the_modules_of_
         (["web", "--backend", "flow"], "error: lab web: no network is given, expected TOPOLOGY and DEMANDS"),
         (["web", "fig1", "nothing.csv"], "error: nothing.csv: "),
         (["web", "--backend", "lab", "fig1"], "error: lab web:TOPOLOGY: found 'fig1', expected none"),
+        (
+            ["web", "--schemes", "kuijia"],
+            "error: lab web:--schemes: is given, expected none: the running lab has its own",
+        ),
+        (["web", "--traffic", "udp"], "error: lab web:--traffic: is given, expected none: the running lab has its own"),
+        (["web", "--demand-format", "csv"], "error: lab web:--demand-format: is given, expected none"),
+        (["web", "--backend", "boxes", "--row", "2"], "error: lab web:--row: is given, expected none"),
+        (["web", "--tunnels", "2"], "error: lab web:--tunnels: is given, expected none"),
+        (["up", "fig1", "fig1", "--view"], "error: lab up:--view: is given, expected --web with it"),
+        (["up", "fig1", "fig1", "--port", "0"], "error: lab up:--port: is given, expected --web with it"),
+        (["up", "fig1", "fig1", "--bind", "::1"], "error: lab up:--bind: is given, expected --web with it"),
+        (["up", "fig1", "fig1", "--host-name", "a"], "error: lab up:--host-name: is given, expected --web with it"),
+        (["up", "fig1", "fig1", "--tls-key", "a"], "error: lab up:--tls-key: is given, expected --web with it"),
         (["web", "fig1", "fig1", "--bind", "here"], "error: kuijia lab web: argument --bind: 'here', expected an IP"),
         (["web", "fig1", "fig1", "--bind", "192.0.2.1"], "error: --port: cannot listen on 192.0.2.1:8400 ("),
         (["web", "fig1", "fig1", "--schemes", "none"], "error: kuijia lab web: argument --schemes: 'none', expected"),
@@ -187,6 +202,21 @@ def test_without_the_packages_the_extra_is_named(
     monkeypatch.setattr(extras, "is_installed", lambda module: module != "uvicorn")
     assert main(["lab", "web", "fig1", "fig1"]) == 2
     assert "pip install 'kuijia[web]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("verb", [["up", "fig1", "fig1", "--web"], ["web"], ["replay", "."]])
+def test_the_page_of_every_verb_can_be_made_to_show_only(verb: list[str]) -> None:
+    parser = argparse.ArgumentParser()
+    lab.configure(parser)
+    assert parser.parse_args([*verb, "--view"]).view is True
+    assert parser.parse_args(verb).view is False
+
+
+def test_all_options_of_the_server_are_refused_where_nothing_is_served() -> None:
+    parser = argparse.ArgumentParser(add_help=False)
+    lab_web.add_serving(parser)
+    defaults = vars(parser.parse_args([]))
+    assert dict(lab_web._OF_SERVER.values()) == defaults
 
 
 @pytest.mark.parametrize(("address", "warns"), [("127.0.0.1", False), ("::1", False), ("0.0.0.0", True)])  # noqa: S104  # nothing is bound
