@@ -21,10 +21,10 @@ PATIENCE = 10_000.0
 
 
 @contextmanager
-def browsing(chromium: str) -> Iterator[Browser]:
+def browsing(chromium: str, *arguments: str) -> Iterator[Browser]:
     """Yield a browser, without its sandbox, as tests may run as root."""
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox", *arguments])
         try:
             yield browser
         finally:
