@@ -90,6 +90,22 @@ def test_the_benchmark_of_the_page_opens_the_printed_link() -> None:
     assert live_page.document_of(said) == "http://127.0.0.1:8400/openapi.json"
 
 
+@pytest.mark.parametrize(
+    ("page", "serving", "states", "met"),
+    [(29, 3, 5.0, True), (25, 3, 4.0, False), (3, 25, 4.0, False), (3, 3, 0.0, False)],
+)
+def test_a_page_that_shows_fewer_states_does_not_meet_the_goal_by_that(
+    page: float,
+    serving: float,
+    states: float,
+    met: bool,  # noqa: FBT001  # a parameter
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(live_page, "_watched", lambda *_, **__: (page, page + 2, serving, states))
+    (goal,) = as_json("live-page", live_page._compared(1, {}, "few links"))["detail"]["goals"]
+    assert goal["met"] == met
+
+
 def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(te_resolve, "_CHANGES", 6)
     monkeypatch.setattr(te_resolve, "_CHANGES_OF_PEERS", 4)
