@@ -1,14 +1,16 @@
-// Rates, times and names as the page shows them: the units of the command line, with three digits.
+// Rates, shares, times and names as the page shows them: rates and shares as on the command line.
 
-const UNITS = [[1e-6, "bit/s"], [1e-3, "kbit/s"], [1, "Mbit/s"], [1e3, "Gbit/s"], [1e6, "Tbit/s"]];
+const UNITS = [[1e-6, "bit/s"], [1e-3, "kbit/s"], [1, "Mbit/s"], [1e3, "Gbit/s"], [1e6, "Tbit/s"], [1e9, "Pbit/s"]];
 const NOTHING = 1e-9;
-const DIGITS = 3;
+const NO_SHARE = 5e-5;
+const DIGITS = 4;
+const DIGITS_IN_DRAWINGS = 3;
 
 /** Return a rate, given in Mbit/s, with the unit that suits its size: `12.1 Mbit/s`, `1.2 Gbit/s`. */
 export function rate(mbits) {
   if (!(Math.abs(mbits) >= NOTHING)) return "0 Mbit/s";
   for (const [scale, unit] of UNITS) {
-    if (Math.abs(mbits / scale) < 999.5 || unit === "Tbit/s") return `${significant(mbits / scale)} ${unit}`;
+    if (Math.abs(mbits / scale) < 999.95 || unit === "Pbit/s") return `${significant(mbits / scale)} ${unit}`;
   }
 }
 
@@ -19,10 +21,11 @@ export function rateOf(part, whole) {
   return `${unit === rate(whole).split(" ")[1] ? number : rate(part)} of ${rate(whole)}`;
 }
 
-/** Return a number with three significant digits, whole ones with all before the point. */
-export function significant(number) {
+/** Return a number with so many significant digits, whole ones with all before the point. */
+export function significant(number, digits = DIGITS) {
   if (number === 0 || !Number.isFinite(number)) return String(number);
-  const decimals = Math.max(0, DIGITS - 1 - Math.floor(Math.log10(Math.abs(number))));
+  const rounded = Math.abs(Number(number.toPrecision(digits)));
+  const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(rounded)));
   const text = number.toFixed(Math.min(decimals, 9));
   return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
 }
@@ -30,7 +33,7 @@ export function significant(number) {
 /** Return the unit in which the largest of these rates has one to three digits before the point. */
 export function unitFor(largest) {
   const [scale, name] = UNITS.find(([each]) => Math.abs(largest / each) < 999.5) ?? UNITS.at(-1);
-  return { name, show: (mbits) => (mbits < NOTHING ? "0" : significant(mbits / scale)) };
+  return { name, show: (mbits) => (mbits < NOTHING ? "0" : significant(mbits / scale, DIGITS_IN_DRAWINGS)) };
 }
 
 /** Return a moment as a reader of this lab's clock says it: time of day, or seconds of a simulated clock. */
@@ -39,7 +42,8 @@ export function moment(time, clock) {
   return new Date(time * 1000).toLocaleTimeString("en-GB", { hour12: false }) + `.${Math.floor((time * 10) % 10)}`;
 }
 
-export const percent = (share) => `${Math.round(100 * share)} %`;
+/** Return a part of one as a percentage: `33.33%`, and `0%` where nothing of it would be seen. */
+export const percent = (share) => (Math.abs(share) <= NO_SHARE ? "0%" : `${(100 * share).toFixed(2)}%`);
 
 /** Return a link, given by its id, as people write it. */
 export const linkWords = (id) => id.replace("~", "-").replaceAll("%7E", "~").replaceAll("%25", "%");

@@ -15,6 +15,7 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
 
 from playwright.sync_api import Browser, ViewportSize  # noqa: E402  # may be missing
 
+from kuijia_base.quantities import rate, rate_of, share  # noqa: E402
 from te_solver.demands import Demand  # noqa: E402
 from te_solver.plan import Plan  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
@@ -197,6 +198,17 @@ def test_a_click_on_a_node_takes_it_down_unless_clicks_only_show(visit: Visit, s
     visit.page.get_by_label("A click").select_option("act")
 
 
+def test_rates_and_shares_are_written_as_on_the_command_line(visit: Visit) -> None:
+    rates = [0.0, 1e-10, 2e-6, 0.0123456, 3.3577, 16.0, 95.4321, 999.94, 999.96, 1333.3333, 400_000.0, 2e6, 1.5e9]
+    shares = [0.0, 4e-5, 6e-5, 0.25, 1 / 3, 0.99999, 1.0]
+    shown = visit.page.evaluate(
+        "([rates, shares]) => import('/quantities.js').then(({ rate, rateOf, percent }) =>"
+        " [rates.map(each => [rate(each), rateOf(each, 4000)]), shares.map(percent)])",
+        [rates, shares],
+    )
+    assert shown == [[[rate(each), rate_of(each, 4000)] for each in rates], [share(each) for each in shares]]
+
+
 def test_tunnels_of_a_pair_are_drawn_and_dead_ones_named(visit: Visit) -> None:
     drawn = "document.querySelector('[data-view=kuijia] .drawing')._cyreg.cy.edges('.tunnel').length"
     assert visit.page.evaluate(drawn) == 0
@@ -207,7 +219,7 @@ def test_tunnels_of_a_pair_are_drawn_and_dead_ones_named(visit: Visit) -> None:
     visit.row("link", "s2~s4").get_by_role("button").click()
     dead = visit.page.locator(".tunnels li", has_text="dead")
     dead.wait_for()
-    assert "s1 → s2 → s4, 33 %" in (dead.text_content() or "")
+    assert "s1 → s2 → s4, 33.33%" in (dead.text_content() or "")
     visit.page.get_by_role("button", name="Show none").click()
     assert visit.page.evaluate(drawn) == 0
 
