@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -24,10 +22,8 @@ from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
 from testbed.web.backend import Action, Description, Finding, LogEntry, State
-from testbed.web.openapi import message_schemas, openapi
-from testbed.web.requests import ENDPOINTS, LARGE, REFUSALS, SMALL, Done, Liveness, Refusal
+from testbed.web.requests import ENDPOINTS, LARGE, SMALL, Done, Liveness, Refusal
 from testbed.web.shapes import schema_of
-from tests.testbed.web.documented import PAGE as PAGE_OF_DOCS
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN, served
 
@@ -67,13 +63,6 @@ def test_a_link_may_be_named_from_its_other_end(client: TestClient) -> None:
     done = client.patch("/api/links/s3~s1", json={"up": False}).json()
     assert [each["subject"] for each in done["log"]] == [{"link": "s1~s3"}]
     assert [each["id"] for each in client.get("/api/liveness").json()["links"] if not each["up"]] == ["s1~s3"]
-
-
-@pytest.mark.parametrize(("name", "address"), [("a%b", "a%2525b"), ("..", "%252E%252E")])
-def test_names_in_addresses_are_encoded_twice_as_documented(client: TestClient, name: str, address: str) -> None:
-    assert f"`/api/nodes/{address}`" in PAGE_OF_DOCS.read_text(encoding="utf-8")
-    done = client.patch(f"/api/nodes/{address}", json={"up": False}).json()
-    assert [each["subject"] for each in done["log"]] == [{"node": name}]
 
 
 def test_a_plan_is_verified_replaced_and_withdrawn(client: TestClient) -> None:
@@ -298,34 +287,6 @@ def test_states_are_taken_at_most_five_times_a_second() -> None:
         assert backend.states <= 2
 
 
-def test_the_openapi_document_describes_every_request() -> None:
-    document = json.loads(json.dumps(openapi()))
-    declared = {(each.path, each.method.lower()) for each in ENDPOINTS}
-    assert {(path, method) for path, methods in document["paths"].items() for method in methods} == declared
-    operations = [each for methods in document["paths"].values() for each in methods.values()]
-    assert len({each["operationId"] for each in operations}) == len(operations)
-    for schema in document["components"]["schemas"].values():
-        Draft202012Validator.check_schema(schema)
-    used = {each.rpartition("/")[2] for each in references(document)}
-    assert used == set(document["components"]["schemas"])
-
-
-def references(data: Any) -> Iterator[str]:  # noqa: ANN401  # any part of a document
-    for key, value in data.items() if isinstance(data, dict) else enumerate(data) if isinstance(data, list) else ():
-        if key == "$ref":
-            yield value
-        else:
-            yield from references(value)
-
-
-def test_documents_are_served(client: TestClient) -> None:
-    assert client.get("/openapi.json").json()["openapi"] == "3.1.0"
-    for name in client.get("/schemas/index.json").json():
-        schema = client.get(f"/schemas/{name}.json").json()
-        assert schema == message_schemas()[name]
-        Draft202012Validator.check_schema(schema)
-
-
 _PIECES = st.one_of(
     st.sampled_from(["api", "links", "nodes", "flows", "s1~s3", "log", "plan", "..", "%2e%2e", "%00", "openapi.json"]),
     st.text(max_size=5),
@@ -440,23 +401,3 @@ def test_entries_and_errors_name_the_request_at_fault(client: TestClient) -> Non
     entry = LogEntry(1, 0.0, None, "fault", "words")
     require(LogEntry, {"seq": entry.seq, "time": 0, "view": None, "kind": "fault", "text": "words", "subject": {}})
     assert issubclass(InputError, KuijiaError)
-
-
-def test_the_page_of_the_documentation_lists_every_request() -> None:
-    page = PAGE_OF_DOCS.read_text(encoding="utf-8")
-    listed = re.findall(r"^\| ([A-Z]+) \| `(/api/[^`]*)` \|", page, re.MULTILINE)
-    assert sorted(listed) == sorted((each.method, each.path) for each in ENDPOINTS)
-
-
-def test_the_document_and_the_page_list_every_status_of_a_refusal() -> None:
-    folder = Path(app.__file__).parent
-    code = "".join((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("access", "app", "bodies", "guard"))
-    raised = re.findall(r"(?:refusal|Refused|BodyError)\((\d{3})(?: if .* else (\d{3}))?", code)
-    assert {int(status) for pair in raised for status in pair if status} == set(REFUSALS)
-    for methods in openapi()["paths"].values():
-        for operation in methods.values():
-            described = {status: each["description"] for status, each in operation["responses"].items()}
-            assert described == {"200": "done", **{str(status): words for status, words in REFUSALS.items()}}
-    page = PAGE_OF_DOCS.read_text(encoding="utf-8")
-    listed = re.findall(r"^\| (\d{3}) \| ([^|]*) \|$", page, re.MULTILINE)
-    assert {int(status): words for status, words in listed} == REFUSALS
