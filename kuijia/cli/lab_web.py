@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
@@ -38,6 +39,8 @@ PACKET_CAPACITY = 100.0
 
 _PURPOSE = "the live lab"
 _MOST_SCHEMES = 4
+
+_HOST_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 _OF_SERVER: dict[str, tuple[str, object]] = {
     "--view": ("view", False),
@@ -132,6 +135,7 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--host-name",
+        type=_host_name,
         action="append",
         default=[],
         metavar="NAME",
@@ -273,6 +277,16 @@ def _address(text: str) -> str:
         return str(ipaddress.ip_address(text))
     except ValueError as error:
         raise argparse.ArgumentTypeError(f"{quoted(text)}, expected an IP address of this machine") from error
+
+
+def _host_name(text: str) -> str:
+    if _HOST_NAME.fullmatch(text):
+        return text
+    try:
+        return str(ipaddress.ip_address(text))
+    except ValueError as error:
+        expected = "a name without scheme and port, or an IP address"
+        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {expected}") from error
 
 
 def _schemes(text: str) -> tuple[str, ...]:

@@ -165,6 +165,9 @@ def test_ctrl_c_ends_it_cleanly_while_browsers_look_also_without_the_modules_of_
         (["up", "fig1", "fig1", "--host-name", "a"], "error: lab up:--host-name: is given, expected --web with it"),
         (["up", "fig1", "fig1", "--tls-key", "a"], "error: lab up:--tls-key: is given, expected --web with it"),
         (["web", "fig1", "fig1", "--bind", "here"], "error: kuijia lab web: argument --bind: 'here', expected an IP"),
+        (["replay", ".", "--host-name", ""], "error: kuijia lab replay: argument --host-name: '', expected a name"),
+        (["web", "--host-name", "https://a"], "error: kuijia lab web: argument --host-name: 'https://a', expected"),
+        (["web", "--host-name", "a:443"], "error: kuijia lab web: argument --host-name: 'a:443', expected a name"),
         (["web", "fig1", "fig1", "--bind", "192.0.2.1"], "error: --port: cannot listen on 192.0.2.1:8400 ("),
         (["web", "fig1", "fig1", "--schemes", "none"], "error: kuijia lab web: argument --schemes: 'none', expected"),
         (["web", "fig1", "fig1", "--schemes", "ffc"], "error: --schemes: found ffc, expected one for plans of the"),
@@ -210,6 +213,13 @@ def test_the_page_of_every_verb_can_be_made_to_show_only(verb: list[str]) -> Non
     lab.configure(parser)
     assert parser.parse_args([*verb, "--view"]).view is True
     assert parser.parse_args(verb).view is False
+
+
+@pytest.mark.parametrize("name", ["lab", "lab_1.example.net", "10.0.0.1", "::1", "2001:db8::1"])
+def test_names_and_addresses_are_names_of_hosts(name: str) -> None:
+    parser = argparse.ArgumentParser()
+    lab_web.add_serving(parser)
+    assert parser.parse_args(["--host-name", name]).host_name == [name]
 
 
 def test_all_options_of_the_server_are_refused_where_nothing_is_served() -> None:
