@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import kuijia
 from kuijia.cli.main import main
 from te_solver.failure_schemes.kuijia import KuijiaScheme
 from te_solver.schemes.rescaling import Rescaling
+from tests.terminals import terminal
 
 if TYPE_CHECKING:
     from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
@@ -53,6 +55,28 @@ def test_a_plan_keeps_its_tunnels_where_a_scheme_needs_another_objective() -> No
     assert (protected.objective, protected.protected_failures) == ("ffc", 1)
     assert [each.nodes for each in protected.tunnels] == [each.nodes for each in plan.tunnels]
     assert kuijia.whatif(protected, schemes=["ffc"]).plan("ffc").to_json() == protected.to_json()
+
+
+def test_wide_tables_come_in_pieces_on_a_narrow_terminal_alone(
+    both: kuijia.WhatIf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    table, summary = both.table(), both.summary()
+    assert repr(table) == table.text()
+    assert repr(summary) == summary
+    with terminal(80) as seen:
+        monkeypatch.setattr(sys, "stdout", seen.stream)
+        in_pieces = repr(table)
+        assert max(map(len, in_pieces.splitlines())) <= 80 < max(map(len, table.text().splitlines()))
+        repeated = ["scheme", *TWO] * in_pieces.count("\n\n")
+        assert sorted(in_pieces.split()) == sorted([*table.text().split(), *repeated])
+        assert max(map(len, repr(summary).splitlines())) <= 80 < max(map(len, summary.splitlines()))
+        monkeypatch.setenv("COLUMNS", "200")
+        assert repr(table) == table.text()
+        monkeypatch.setenv("TERM", "dumb")
+        monkeypatch.setenv("COLUMNS", "20")
+        assert repr(table) == table.text()
 
 
 def test_tables_tell_who_loses(both: kuijia.WhatIf) -> None:
