@@ -96,6 +96,7 @@ def test_failures_may_be_listed(fig1: kuijia.Plan) -> None:
     site = kuijia.Failure("site", nodes=("s3",))
     found = kuijia.whatif(fig1, schemes=["kuijia"], failures=[("s2", "s4"), site, "s1-s2", "s3"])
     assert found.failures == ("s2-s4", "site", "s1-s2", "s3")
+    assert kuijia.whatif(fig1, schemes=["kuijia"], failures="s2-s4,s3").failures == ("s2-s4", "s3")
     ring = kuijia.solve(nx.cycle_graph(4), {(0, 1): 10})
     assert kuijia.whatif(ring, schemes=["kuijia"], failures=[(0.0, 1)]).failures == ("0-1",)
 
@@ -158,7 +159,10 @@ def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -
         ({"schemes": []}, "option:schemes: none, expected at least one"),
         ({"schemes": ["kuijia", KuijiaScheme()]}, "option:schemes: two are called kuijia, expected different names"),
         ({"tunnels": 2}, "option:tunnels: the plan has its tunnels and rates, expected plan without tunnels"),
-        ({"failures": "ducts"}, "option:failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
+        (
+            {"failures": "ducts"},
+            "option:failures: 'ducts' is unknown, expected links, pairs, nodes, A-B or a node of fig1, or a CSV file",
+        ),
         ({"failures": 5}, "option:failures: found 'int', expected names such as 'links', a CSV file, or a list of"),
         ({"failures": [("s1", "s9")]}, "option:failures: there is no link between 's1' and 's9', expected a link of"),
         ({"failures": [7]}, "option:failures: found '7', expected failures, nodes, or links such as ('s2', 's4')"),
