@@ -25,6 +25,7 @@ _FILES = (
     "live_lab",
     "live_page",
     "packet_growth",
+    "packet_plans",
     "packet_two_cores",
     "packet_vs_ns3",
     "packet_vs_htsim",

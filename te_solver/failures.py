@@ -70,6 +70,16 @@ def random_links(topology: Topology, size: int, count: int, seed: int) -> Iterat
     return _drawn(topology, size, count, random.Random(seed))
 
 
+def named(text: str, topology: Topology) -> tuple[Failure, ...]:
+    """Return the failures that a text may mean: of a node, or of the edge `A-B`, whose names may contain dashes."""
+    if topology.has_node(text):
+        return (Failure(text, nodes=(text,)),)
+    splits = [(text[:place], text[place + 1 :]) for place, letter in enumerate(text) if letter == "-"]
+    return tuple(
+        Failure(text, (ends,)) for ends in splits if topology.has_link(*ends) or topology.has_link(*ends[::-1])
+    )
+
+
 def surviving(topology: Topology, failure: Failure) -> Topology:
     """Return the topology without what the failure takes down, in the same order.
 

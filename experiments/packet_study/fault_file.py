@@ -9,7 +9,9 @@ from pathlib import Path
 
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.json_document import read_json
+from kuijia_base.quantities import parse_rate
 from kuijia_base.reading import reading
+from kuijia_base.text import parse_number
 from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault, cables, with_rates
 from simulator.packet.network import Network
 from simulator.packet.scenario import Outage
@@ -96,8 +98,7 @@ class _Reader:
 
     def _slow(self, data: object, where: Where) -> Iterator[tuple[int, float]]:
         fields = _fields(data, where, ("between", "rate"), ("cable",))
-        expected = f"Mbit/s, {SLOWEST:g} to {FASTEST:g}"
-        rate = _number(fields["rate"], (*where, "rate"), SLOWEST, FASTEST, expected)
+        rate = _rate(fields["rate"], (*where, "rate"))
         for link in self._cable(fields, where):
             yield link, rate
 
@@ -173,6 +174,15 @@ def _span(fields: Fields, where: Where) -> tuple[float, float]:
     if ends <= begins:
         raise UnsoundError((*where, "ends"), f"found {ends:g}", f"a time after the beginning, {begins:g} s")
     return begins, ends
+
+
+def _rate(value: object, where: Where) -> float:
+    """Return the Mbit/s of a number, or of a text with a unit."""
+    with_unit = parse_rate(value) if isinstance(value, str) and parse_number(value) is None else None
+    if with_unit is not None and SLOWEST <= with_unit <= FASTEST:
+        return with_unit
+    expected = f"Mbit/s, {SLOWEST:g} to {FASTEST:g}, or a rate with its unit, such as 10G"
+    return _number(value, where, SLOWEST, FASTEST, expected)
 
 
 def _number(value: object, where: Where, low: float, high: float, expected: str) -> float:

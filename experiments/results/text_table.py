@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from unicodedata import combining, east_asian_width
 
@@ -33,6 +33,53 @@ class TextTable:
 
     def __str__(self) -> str:
         return "\n".join(aligned(self.rows, self.least, self.left))
+
+    def within(self, width: int) -> str:
+        """Return the table as text of at most so many columns: whole if it fits, else its pieces below each other."""
+
+        def fits(table: TextTable) -> bool:
+            return all(_width(line) <= width for line in str(table).splitlines())
+
+        return str(self) if fits(self) else "\n\n".join(map(str, self.pieces(fits)))
+
+    def pieces(self, fits: Callable[[TextTable], bool]) -> Iterator[TextTable]:
+        """Yield the table in as few pieces as fit, each beginning with the columns that tell rows apart.
+
+        Where these leave no room for the others, pieces begin with the first column. A piece of one further column may
+        be too wide.
+        """
+        count = max(map(len, self.rows), default=0)
+        keys = self._keys(count, fits)
+        piece: list[int] = []
+        for column in range(keys, count):
+            if piece and not fits(self._of([*range(keys), *piece, column], keys)):
+                yield self._of([*range(keys), *piece], keys)
+                piece = []
+            piece.append(column)
+        yield self._of([*range(min(keys, count)), *piece], keys)
+
+    def _keys(self, count: int, fits: Callable[[TextTable], bool]) -> int:
+        """Return the number of first columns that pieces begin with."""
+        rows = self.rows[self.headings :]
+        keys = next((each for each in range(1, count) if len({tuple(row[:each]) for row in rows}) == len(rows)), 1)
+        if keys == 1 or all(fits(self._of([*range(keys), column], keys)) for column in range(keys, count)):
+            return keys
+        return 1
+
+    def _of(self, columns: Sequence[int], keys: int) -> TextTable:
+        """Return the table with these columns; the first behind `keys` names the group again that it is in."""
+        rows = [
+            [self._cell(number, column, is_first=position == keys) for position, column in enumerate(columns)]
+            for number in range(len(self.rows))
+        ]
+        left = [position for position, column in enumerate(columns) if column in self.left]
+        return replace(self, rows=rows, left=left)
+
+    def _cell(self, number: int, column: int, *, is_first: bool) -> str:
+        row = self.rows[number]
+        if is_first and number < self.headings - 1:
+            return next((row[before] for before in range(column, 0, -1) if row[before]), "")
+        return row[column] if column < len(row) else ""
 
 
 class Page(str):

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote
 
+from kuijia.api.demands import DemandsLike, load_demands
 from kuijia.api.lab_requests import LabError, Server, server_at
 from kuijia.api.plan import Plan, PlanLike, load_plan
+from kuijia.api.spelling import parsed
 from kuijia.api.topology import Topology
 from kuijia_base.errors import InputError, one_line, quoted
+from kuijia_base.option_values import positive_rate
 from kuijia_base.text import name_in_address
 from te_solver import topology as core
 from te_solver.plan_file import plan_from_json, plan_to_json
 from testbed.web.backend import (
     VERSION,
-    DemandRow,
     Description,
     LogEntry,
     SetClock,
@@ -136,9 +138,11 @@ class Lab:
         """Take the plan out of force."""
         return self._act("DELETE", "/api/plan")
 
-    def demand(self, demands: Iterable[DemandRow]) -> Done:
-        """Solve for other demands, rows of source, target, Mbit/s and priority, and put the plan in force."""
-        return self._act("PUT", "/api/demands", to_json(SetDemands(tuple(demands))))
+    def demand(self, demands: DemandsLike) -> Done:
+        """Solve for other demands in any form, see `load_demands`, and put the plan in force."""
+        asked = load_demands(demands, self.topology())
+        rows = ((each.source, each.target, each.rate, each.priority) for each in asked)
+        return self._act("PUT", "/api/demands", to_json(SetDemands(tuple(rows))))
 
     def cut(self, a: str, b: str) -> Done:
         """Cut the link between two nodes."""
@@ -160,14 +164,15 @@ class Lab:
         self,
         source: str,
         target: str,
-        rate: float,
+        rate: float | str,
         *,
         kind: Literal["udp", "tcp"] = "udp",
         seconds: float = 60.0,
         priority: int = 0,
     ) -> str:
-        """Send traffic beside that of the demands, at so many Mbit/s; return the flow's id."""
-        flow = StartFlow(source, target, rate, kind, seconds, priority)
+        """Send traffic beside that of the demands, at so many Mbit/s or as in "1.5G"; return the flow's id."""
+        mbits = parsed("rate", rate, positive_rate) if isinstance(rate, str) else rate
+        flow = StartFlow(source, target, mbits, kind, seconds, priority)
         return str(self._act("POST", "/api/flows", to_json(flow)).done.get("id", ""))
 
     def stop_flow(self, flow: str) -> Done:

@@ -179,7 +179,7 @@ def solve(  # noqa: PLR0913  # options are keywords
         demands: the demands in any form, see `load_demands`; by default those in the file of the network.
         tunnels: tunnels per pair, edge-disjoint where possible.
         objective: "max-throughput", "max-min", "ffc" or "min-max-utilisation".
-        tunnel_weight: metric that tunnels minimise, "hops" or "delay".
+        tunnel_weight: metric that tunnels minimise, "hops", "delay" or "inverse-capacity".
         node_disjoint: tunnels of a pair have no node in common where possible.
         protect: ffc: failed links that the plan survives without loss; 1 by default.
         spread: use all tunnels of a pair equally instead of preferring shorter ones.

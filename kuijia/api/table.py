@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
@@ -11,6 +12,7 @@ from experiments.results.text_table import Page, TextTable
 from kuijia.api.frames import frame_of
 from kuijia_base import quantities
 from kuijia_base.quantities import significant
+from kuijia_base.terminal import columns_of, draws
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
@@ -82,8 +84,7 @@ class Table:
 
     def text(self) -> str:
         """Return the whole table as aligned text."""
-        left = [place for place, column in enumerate(self.columns) if column.words]
-        return str(TextTable((self.heads, *self._shown()), left=left))
+        return str(self._as_text())
 
     def to_frame(self) -> pd.DataFrame:
         """Return the table as a data frame; raises MissingPackageError without pandas."""
@@ -100,7 +101,7 @@ class Table:
         return len(self.rows)
 
     def __repr__(self) -> str:
-        return "\n".join([self.head(SHOWN_ROWS).text(), *self._left_out()])
+        return "\n".join([_fitted(self._as_text(SHOWN_ROWS)), *self._left_out()])
 
     def _repr_html_(self) -> str:
         heads = "".join(f'<th style="text-align:{_side(each)}">{escape(each.head)}</th>' for each in self.columns)
@@ -113,6 +114,10 @@ class Table:
             f'<td style="text-align:{_side(column)}">{escape(cell)}</td>'
             for column, cell in zip(self.columns, row, strict=True)
         )
+
+    def _as_text(self, most: int | None = None) -> TextTable:
+        left = [place for place, column in enumerate(self.columns) if column.words]
+        return TextTable((self.heads, *self._shown(most)), left=left)
 
     def _shown(self, most: int | None = None) -> Iterator[list[str]]:
         for row in self.rows[:most]:
@@ -129,7 +134,7 @@ class Text(Page):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return str(self)
+        return "\n".join(_fitted(part) if isinstance(part, TextTable) else part for part in self.parts)
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
@@ -143,3 +148,9 @@ def html_page(title: str, facts: Sequence[str], *parts: Table) -> str:
 
 def _side(column: Column) -> str:
     return "left" if column.words else "right"
+
+
+def _fitted(table: TextTable) -> str:
+    """Return a table as text, on a terminal that is too narrow for it in several pieces."""
+    stream = sys.stdout
+    return table.within(columns_of(stream)) if stream is not None and draws(stream) else str(table)

@@ -70,12 +70,12 @@ class Tables:
     def flows(self, switch: str) -> Text:
         """Return the flow entries of a switch in the syntax of `ovs-ofctl`."""
         require_known("switch", switch, self.switches)
-        return Text(flows_text(self.built.tables[switch]))
+        return Text.of([flows_text(self.built.tables[switch])])
 
     def groups(self, switch: str) -> Text:
         """Return the groups of a switch in the syntax of `ovs-ofctl`."""
         require_known("switch", switch, self.switches)
-        return Text(groups_text(self.built.tables[switch]))
+        return Text.of([groups_text(self.built.tables[switch])])
 
     def save(self, folder: str | Path) -> Path:
         """Write SWITCH.groups and SWITCH.flows for each switch; raises InputError."""

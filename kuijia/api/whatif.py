@@ -54,7 +54,8 @@ if TYPE_CHECKING:
     from simulator.flow.what_if import Contender
 
 Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
-"""Kinds ("links", "pairs", "nodes", several separated by commas), a CSV file, or failures, links and nodes."""
+"""Kinds ("links", "pairs", "nodes") or links and nodes, several separated by commas, a CSV file, or a list of failures,
+links and nodes."""
 
 
 @overload
@@ -148,7 +149,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         schemes: names of schemes, and schemes of your own. By default "kuijia", "rescaling", "precomputed", "ffc" and
             "recompute"; "ffc" is left out, with a note, where it can protect no pair.
         failures: every single "links", "pairs" of links, "nodes", several of these separated by commas, a CSV file, or
-            a list of failures, of links such as "s2-s4" or ("s2", "s4"), and of nodes.
+            a list of failures, of links such as "s2-s4" or ("s2", "s4"), and of nodes; "s2-s4,s3" is such a list too.
         sample: at most so many failures of each kind, drawn by `seed`.
         seed: seed of the sample, and of random places of nodes in pictures.
         tunnels: with a network: tunnels per pair, 3 by default.

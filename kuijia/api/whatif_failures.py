@@ -1,4 +1,4 @@
-"""Failures that a what-if study examines: kinds by name, from a file, or drawn by a seed; and their probabilities."""
+"""Failures that a what-if study examines: kinds, links and nodes by name, from a file, drawn; their probabilities."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kuijia.api.spelling import bad_option
-from kuijia_base.errors import UnsoundError
+from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.suggestion import unknown
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.failures import Failure, link_pairs, named, single_links, single_nodes
 from te_solver.failures_file import load_failures
 from te_solver.formats.notes import Note
 from te_solver.probabilities_file import load_probabilities
@@ -26,23 +26,26 @@ def chosen_failures(which: str, topology: Topology, sample: int | None, seed: in
     """Return the failures that `which` names, drawn once, so that all schemes get the same ones.
 
     Args:
-        which: names from `FAILURES` separated by commas, or a CSV file.
+        which: names from `FAILURES`, or links `A-B` and nodes, separated by commas; or a CSV file.
         topology: the network.
         sample: most failures of each kind, drawn at random; None for all.
         seed: seed of the draw.
 
     Raises:
-        InputError: `which` has another form or a kind twice, the file is not a list of failures, or nothing can fail.
+        InputError: `which` has another form or a part twice, the file is not a list of failures, or nothing can fail.
     """
     names = which.split(",")
+    parts = [which] if named(which, topology) else names
     if set(names) <= FAILURES.keys():
         if len(set(names)) < len(names):
             raise bad_option("failures", f"{which!r} has a kind twice", "each kind once")
         kinds = [(name, tuple(FAILURES[name](topology))) for name in names]
-    elif Path(which).suffix:
+    elif Path(which).suffix and not all(named(part, topology) for part in parts):
         kinds = [("failures in the file", load_failures(Path(which), topology))]
     else:
-        raise bad_option("failures", unknown(which, FAILURES), f"{', '.join(FAILURES)} or a CSV file")
+        kinds = [("links and nodes", tuple(_of_name(part, topology) for part in parts))]
+        if len(set(parts)) < len(parts):
+            raise bad_option("failures", f"{which!r} has a link or node twice", "each once")
     for name, of_kind in kinds:
         if not of_kind:
             raise bad_option("failures", "nothing fails", f"a network with {name}")
@@ -86,6 +89,22 @@ def chosen_probabilities(
         names = (*PUBLISHED, TOPOLOGY, NONE)
         raise bad_option("probabilities", unknown(which, names), f"{', '.join(names)} or a CSV file")
     return load_probabilities(Path(which), topology, failures, note)
+
+
+def _of_name(part: str, topology: Topology) -> Failure:
+    """Return the failure of a link or node; raises InputError."""
+    found = named(part, topology)
+    if len(found) == 1:
+        return found[0]
+    if found:
+        raise bad_option(
+            "failures", f"{quoted(part)} is more than one link", "a CSV file, which has each end by itself"
+        )
+    if part in FAILURES:
+        raise bad_option("failures", f"the kind {part} beside single links or nodes", "one or the other")
+    known = (*FAILURES, *topology.nodes, *("-".join(ends) for ends in topology.edges))
+    expected = f"{', '.join(FAILURES)}, A-B or a node of {topology.name}, or a CSV file"
+    raise bad_option("failures", unknown(part, known), expected)
 
 
 def _drawn(failures: tuple[Failure, ...], sample: int | None, seed: int) -> tuple[Failure, ...]:

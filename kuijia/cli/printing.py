@@ -39,59 +39,34 @@ def show(page: str | Iterable[str | TextTable]) -> None:
 
 def _draw(table: TextTable, terminal: Console) -> None:
     """Draw a table; on a narrow terminal in several pieces, each with the columns that tell rows apart."""
-    count = max(map(len, table.rows), default=0)
-    keys = _keys(table, count, terminal)
-    piece: list[int] = []
-    for column in range(keys, count):
-        if piece and not _fits(table, [*range(keys), *piece, column], keys, terminal):
-            terminal.print(_drawn(table, [*range(keys), *piece], keys))
+    for number, piece in enumerate(table.pieces(lambda each: _fits(each, terminal))):
+        if number:
             print()
-            piece = []
-        piece.append(column)
-    terminal.print(_drawn(table, [*range(min(keys, count)), *piece], keys))
+        terminal.print(_drawn(piece))
 
 
-def _keys(table: TextTable, count: int, terminal: Console) -> int:
-    """Return the number of first columns that tell all rows apart; one if the others have no room beside them."""
-    rows = table.rows[table.headings :]
-    keys = next((each for each in range(1, count) if len({tuple(row[:each]) for row in rows}) == len(rows)), 1)
-    if keys == 1 or all(_fits(table, [*range(keys), column], keys, terminal) for column in range(keys, count)):
-        return keys
-    return 1
-
-
-def _fits(table: TextTable, columns: list[int], keys: int, terminal: Console) -> bool:
+def _fits(table: TextTable, terminal: Console) -> bool:
     endless = terminal.options.update_width(_ENDLESS)
-    return terminal.measure(_drawn(table, columns, keys, most=_FOLDED), options=endless).maximum <= terminal.width
+    return terminal.measure(_drawn(table, most=_FOLDED), options=endless).maximum <= terminal.width
 
 
-def _drawn(table: TextTable, columns: list[int], keys: int, most: int | None = None) -> Table:
-    """Return these columns as rich's table, the first `keys` in every piece; words in at most `most` characters."""
+def _drawn(table: TextTable, most: int | None = None) -> Table:
+    """Return rich's table, with words in at most `most` characters."""
     from rich import box  # noqa: PLC0415  # slow to import
     from rich.table import Table  # noqa: PLC0415  # slow to import
     from rich.text import Text  # noqa: PLC0415  # slow to import
 
     drawn = Table(box=box.SIMPLE_HEAD if table.headings else None, show_header=table.headings > 0, show_edge=False)
     drawn.pad_edge = False
-    for position, column in enumerate(columns):
-        lines = [_heading(table, number, column, is_first=position == keys) for number in range(table.headings)]
+    for column in range(max(map(len, table.rows), default=0)):
         words = column in table.left
         drawn.add_column(
-            Text("\n".join(lines)),
+            Text("\n".join(row[column] for row in table.rows[: table.headings])),
             justify="left" if words else "right",
             no_wrap=not words,
             overflow="fold",
             max_width=most if words else None,
         )
     for row in table.rows[table.headings :]:
-        drawn.add_row(*(Text(row[column]) if column < len(row) else "" for column in columns))
+        drawn.add_row(*map(Text, row))
     return drawn
-
-
-def _heading(table: TextTable, number: int, column: int, *, is_first: bool) -> str:
-    """Return a cell of a heading; the first column of a piece that begins within a group names the group again."""
-    row = table.rows[number]
-    is_group = number < table.headings - 1
-    if is_group and is_first:
-        return next((row[before] for before in range(column, 0, -1) if row[before]), "")
-    return row[column] if column < len(row) else ""

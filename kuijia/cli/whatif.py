@@ -94,7 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default="links",
         metavar="WHICH",
         help=f"every single link, pair of links or node ({', '.join(FAILURES)}; default: %(default)s), several of "
-        "these separated by commas, or a file of failures (CSV)",
+        "these separated by commas; links A-B and nodes, separated by commas; or a file of failures (CSV)",
     )
     parser.add_argument(
         "--sample",

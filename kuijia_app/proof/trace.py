@@ -16,7 +16,7 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL
 from kuijia_base.errors import InputError, quoted, shown
 from kuijia_base.suggestion import meant
-from te_solver.failures import Failure
+from te_solver.failures import Failure, named
 from te_solver.topology import Topology
 
 _MOST_DIGITS = 9
@@ -131,15 +131,12 @@ def parse_failure(texts: Sequence[str], topology: Topology) -> Failure:
     edges: list[tuple[str, str]] = []
     nodes: list[str] = []
     for text in texts:
-        if topology.has_node(text):
-            nodes.append(text)
-            continue
-        splits = [(text[:place], text[place + 1 :]) for place, letter in enumerate(text) if letter == "-"]
-        known = [(a, b) for a, b in splits if topology.has_link(a, b) or topology.has_link(b, a)]
+        known = named(text, topology)
         if len(known) != 1:
             problem = f"{quoted(text)} is {'no link' if not known else 'more than one link'}{_meant(text, topology)}"
             raise InputError("option", "--failures", problem, f"A-B or a node of {topology.name}")
-        edges += known
+        edges += known[0].edges
+        nodes += known[0].nodes
     return Failure(" + ".join(texts) or "none", tuple(edges), tuple(nodes))
 
 

@@ -99,8 +99,8 @@ def test_nodes_flows_schemes_and_the_clock_are_steered(lab: kuijia.Lab) -> None:
     lab.stop_node("s2")
     assert lab.state().views[0].nodes_down == ("s2",)
     lab.start_node("s2")
-    flow = lab.start_flow("s1", "s2", 2.5, seconds=5)
-    assert flow in {each.id for each in lab.state().views[0].flows}
+    flow = lab.start_flow("s1", "s2", "2500k", seconds=5)
+    assert {each.id: each.wanted for each in lab.state().views[0].flows}[flow] == 2.5
     lab.stop_flow(flow)
     assert flow not in {each.id for each in lab.state().views[0].flows}
     lab.show_schemes("kuijia", "rescaling")
@@ -111,6 +111,8 @@ def test_nodes_flows_schemes_and_the_clock_are_steered(lab: kuijia.Lab) -> None:
     assert clock is not None
     assert (clock.speed, clock.paused) == (2.0, True)
     assert [entry.text for entry in lab.demand([("s1", "s3", 5.0, 0)]).log] == ["1 demands"]
+    more = kuijia.load_demands({("s1", "s3"): "5M", ("s1", "s2"): "1M"}, lab.topology())
+    assert [entry.text for entry in lab.demand(more).log] == ["2 demands"]
 
 
 def test_a_plan_is_applied_withdrawn_and_refused_with_its_findings(lab: kuijia.Lab) -> None:
@@ -175,6 +177,10 @@ def test_what_does_not_exist_is_bad_input(lab: kuijia.Lab) -> None:
     with pytest.raises(kuijia.LabError, match="expected more than 0") as refused:
         lab.start_flow("s1", "s2", -1)
     assert refused.value.exit_status == 2
+    with pytest.raises(kuijia.InputError, match=r"^option:rate: '10 apples', expected a finite number greater than ze"):
+        lab.start_flow("s1", "s2", "10 apples")
+    with pytest.raises(kuijia.InputError, match=r"^demands:\[0\]: unknown node 's9'"):
+        lab.demand([("s1", "s9", 1)])
 
 
 def test_a_server_that_only_shows_refuses_to_act() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import kuijia
 from kuijia.cli.main import main
 from te_solver.failure_schemes.kuijia import KuijiaScheme
 from te_solver.schemes.rescaling import Rescaling
+from tests.terminals import terminal
 
 if TYPE_CHECKING:
     from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
@@ -55,6 +57,28 @@ def test_a_plan_keeps_its_tunnels_where_a_scheme_needs_another_objective() -> No
     assert kuijia.whatif(protected, schemes=["ffc"]).plan("ffc").to_json() == protected.to_json()
 
 
+def test_wide_tables_come_in_pieces_on_a_narrow_terminal_alone(
+    both: kuijia.WhatIf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("COLUMNS", raising=False)
+    table, summary = both.table(), both.summary()
+    assert repr(table) == table.text()
+    assert repr(summary) == summary
+    with terminal(80) as seen:
+        monkeypatch.setattr(sys, "stdout", seen.stream)
+        in_pieces = repr(table)
+        assert max(map(len, in_pieces.splitlines())) <= 80 < max(map(len, table.text().splitlines()))
+        repeated = ["scheme", *TWO] * in_pieces.count("\n\n")
+        assert sorted(in_pieces.split()) == sorted([*table.text().split(), *repeated])
+        assert max(map(len, repr(summary).splitlines())) <= 80 < max(map(len, summary.splitlines()))
+        monkeypatch.setenv("COLUMNS", "200")
+        assert repr(table) == table.text()
+        monkeypatch.setenv("TERM", "dumb")
+        monkeypatch.setenv("COLUMNS", "20")
+        assert repr(table) == table.text()
+
+
 def test_tables_tell_who_loses(both: kuijia.WhatIf) -> None:
     mine, theirs = both.table().to_dicts()
     assert (mine["scheme"], theirs["scheme"]) == TWO
@@ -72,6 +96,7 @@ def test_failures_may_be_listed(fig1: kuijia.Plan) -> None:
     site = kuijia.Failure("site", nodes=("s3",))
     found = kuijia.whatif(fig1, schemes=["kuijia"], failures=[("s2", "s4"), site, "s1-s2", "s3"])
     assert found.failures == ("s2-s4", "site", "s1-s2", "s3")
+    assert kuijia.whatif(fig1, schemes=["kuijia"], failures="s2-s4,s3").failures == ("s2-s4", "s3")
     ring = kuijia.solve(nx.cycle_graph(4), {(0, 1): 10})
     assert kuijia.whatif(ring, schemes=["kuijia"], failures=[(0.0, 1)]).failures == ("0-1",)
 
@@ -134,7 +159,10 @@ def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -
         ({"schemes": []}, "option:schemes: none, expected at least one"),
         ({"schemes": ["kuijia", KuijiaScheme()]}, "option:schemes: two are called kuijia, expected different names"),
         ({"tunnels": 2}, "option:tunnels: the plan has its tunnels and rates, expected plan without tunnels"),
-        ({"failures": "ducts"}, "option:failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
+        (
+            {"failures": "ducts"},
+            "option:failures: 'ducts' is unknown, expected links, pairs, nodes, A-B or a node of fig1, or a CSV file",
+        ),
         ({"failures": 5}, "option:failures: found 'int', expected names such as 'links', a CSV file, or a list of"),
         ({"failures": [("s1", "s9")]}, "option:failures: there is no link between 's1' and 's9', expected a link of"),
         ({"failures": [7]}, "option:failures: found '7', expected failures, nodes, or links such as ('s2', 's4')"),

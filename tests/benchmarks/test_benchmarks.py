@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from itertools import permutations
 from typing import Any
 
@@ -21,6 +22,7 @@ from benchmarks import (
     live_page,
     networks,
     packet_growth,
+    packet_plans,
     packet_two_cores,
     te_large,
     te_paths,
@@ -75,6 +77,7 @@ def test_every_benchmark_is_registered() -> None:
         "live-page",
         "fig4-full",
         "packet-growth",
+        "packet-plans",
         "packet-two-cores",
         "packet-vs-ns3",
         "packet-vs-htsim",
@@ -227,6 +230,22 @@ def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
     assert [row["hosts"] for row in rows] == [2, 16]
     for row in rows:  # packets cross 6 links, and so do their acknowledgements
         assert row["hops/s"] / row["data packets/s"] == pytest.approx(12, rel=0.1)
+
+
+def test_packets_of_many_flows_over_a_plan_are_compared_with_those_of_few(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problems = {name: replace(each, flows_per_pair=2) for name, each in packet_plans._PROBLEMS.items()}
+    monkeypatch.setattr(packet_plans, "_PROBLEMS", problems)
+    monkeypatch.setattr(packet_plans, "_SECONDS", 0.02)
+    monkeypatch.setattr(packet_plans, "_REPETITIONS", 1)
+    monkeypatch.setattr(packet_plans, "apart", at_hand)
+    (comparison,) = complete("packet-plans", packet_plans.packet_plans(setting))
+    rows = comparison.detail["plans"]
+    assert isinstance(rows, list)
+    assert [row["flows"] for row in rows] == [10, 10, 264]
+    for row in rows:  # two hops with hosts, and one to eleven between switches
+        assert 2 < row["hops/s"] / row["packets/s"] < 13
 
 
 def test_a_run_by_two_threads_is_compared_with_one_by_one(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:

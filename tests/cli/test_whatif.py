@@ -343,6 +343,33 @@ def test_failures_may_be_those_of_a_file(capsys: pytest.CaptureFixture[str]) -> 
     assert "  66.67%  duct: victims 2 of 2 Gbit/s, others 0 of 1 Gbit/s" in capsys.readouterr().out.splitlines()
 
 
+def test_failures_may_be_links_and_nodes_by_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("fig1", "fig1", "--schemes", "kuijia", "--failures", "s4-s2,s3", "--json") == 0
+    named = json.loads(capsys.readouterr().out)["outcomes"]
+    assert {each["failure"] for each in named} == {"s4-s2", "s3"}
+    for kind, name, same in (("links", "s4-s2", "s2-s4"), ("nodes", "s3", "s3")):
+        assert whatif("fig1", "fig1", "--schemes", "kuijia", "--failures", kind, "--json") == 0
+        all_of_kind = json.loads(capsys.readouterr().out)["outcomes"]
+        (mine,) = [{**each, "failure": ""} for each in named if each["failure"] == name]
+        assert mine in [{**each, "failure": ""} for each in all_of_kind if each["failure"] == same]
+
+
+def test_names_of_failed_nodes_may_have_commas_dashes_and_dots(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("net.yaml").write_text(
+        "nodes: ['Paris, 1.er', b-c, d]\n"
+        "links: [{a: 'Paris, 1.er', b: b-c, capacity: 9}, {a: b-c, b: d, capacity: 9}]\n"
+    )
+    Path("net.csv").write_text("source,target,rate\nb-c,d,1\n")
+    for asked, names in (
+        ("Paris, 1.er", ["Paris, 1.er"]),
+        ("Paris, 1.er-b-c", ["Paris, 1.er-b-c"]),
+        ("b-c-d,d", ["b-c-d", "d"]),
+    ):
+        assert whatif("net.yaml", "net.csv", "--schemes", "kuijia", "--failures", asked, "--json") == 0
+        outcomes = json.loads(capsys.readouterr().out)["outcomes"]
+        assert [each["failure"] for each in outcomes] == names
+
+
 def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
     # A third of 1500 on each of two links: aboriginal traffic loses as large a part as the victims.
     assert whatif("fig1", "fig1", "--schemes", "rescaling", "--udp") == 0
@@ -357,7 +384,16 @@ def test_udp_loses_in_proportion(capsys: pytest.CaptureFixture[str]) -> None:
             ("--schemes", "kuija"),
             "option:--schemes: 'kuija' is unknown (did you mean kuijia?), expected one of kuijia,",
         ),
-        (("--failures", "ducts"), "option:--failures: 'ducts' is unknown, expected links, pairs, nodes or a CSV file"),
+        (
+            ("--failures", "ducts"),
+            "option:--failures: 'ducts' is unknown, expected links, pairs, nodes, A-B or a node of fig1, or a CSV file",
+        ),
+        (("--failures", "s3,s2-s04"), "option:--failures: 's2-s04' is unknown (did you mean s2-s4?), expected links,"),
+        (("--failures", "s3,s3"), "option:--failures: 's3,s3' has a link or node twice, expected each once"),
+        (
+            ("--failures", "s3,links"),
+            "option:--failures: the kind links beside single links or nodes, expected one or the other",
+        ),
         (("--failures", "links,links"), "option:--failures: 'links,links' has a kind twice, expected each kind once"),
         (("--sample", "0"), "kuijia whatif: argument --sample: '0', expected a whole number, one or more"),
         (("--protect", "3"), "option:--protect: every pair can be cut off by 3 failed edges, expected at most 2"),

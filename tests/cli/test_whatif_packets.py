@@ -48,6 +48,16 @@ def test_the_summary_says_what_was_simulated_and_names_the_worst_failures(
     assert data["conditions"]["controller"] == "s1"
 
 
+def test_two_processes_find_what_one_does(capsys: pytest.CaptureFixture[str]) -> None:
+    found = []
+    for workers in ("1", "2"):
+        few = ("--sizes", "20000", "--seconds", "0.2", "--rate-scale", "0.05", "--failures", "s2-s4,s3")
+        assert simulated(*few, "--workers", workers, "--json") == 0
+        found.append({**json.loads(capsys.readouterr().out), "provenance": None})
+    assert found[0] == found[1]
+    assert {each["name"] for each in found[1]["schemes"][0]["failures"]} == {"s2-s4", "s3"}
+
+
 def test_large_networks_are_scaled_to_half_a_million_packets(capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ("--sizes", "1000000000000", "--load", "10", "--seconds", "60")
     assert simulated(*arguments, "--schemes", "kuijia") == 2  # too few flows are left

@@ -31,9 +31,12 @@ LATE = {
 """Modules that others import only after they have asked whether the package of an extra, or of Debian, is there."""
 
 
+def package_of(requirement: str) -> str:
+    return re.match(r"[A-Za-z0-9._-]+", requirement)[0].lower()  # type: ignore[index]
+
+
 def modules_of(requirements: Iterable[str]) -> set[str]:
-    names = {re.match(r"[A-Za-z0-9._-]+", each)[0].lower() for each in requirements}  # type: ignore[index]
-    return {MODULE_OF.get(name, name) for name in names}
+    return {MODULE_OF.get(name, name) for name in map(package_of, requirements)}
 
 
 def imported_at_once(tree: ast.Module) -> Iterator[str]:
@@ -80,3 +83,16 @@ def test_the_extras_that_messages_name_install_what_is_missing() -> None:
 def test_all_has_what_works_together() -> None:
     (whole,) = project_lists()["all"]
     assert set(re.findall(r"[a-z]+", whole)) == {"kuijia", *EXTRAS_OF_ALL}
+
+
+def test_the_page_on_installation_lists_what_each_extra_installs() -> None:
+    lists = project_lists()
+    extras = list(lists)[list(lists).index("dependencies") + 1 :]
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| `(\w+)` \| .* \| ?(.*) \|$", page, re.MULTILINE))
+    shown = {name: {each.strip("` ").lower() for each in rows[name].split(",")} for name in rows}
+    wanted = {name: {package_of(each) for each in lists[name]} for name in extras}
+    wanted["all"] = {""}
+    wanted["test"] = wanted["test"] - {"kuijia"} | {"all"}
+    assert shown == wanted
+    assert set(list(rows)[: list(rows).index("all")]) == EXTRAS_OF_ALL, "`all` is all of the rows above it"

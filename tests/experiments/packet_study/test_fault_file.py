@@ -34,6 +34,13 @@ def test_a_file_without_faults_changes_nothing(tmp_path: Path) -> None:
     assert faults.network.links == NETWORK.links
 
 
+@pytest.mark.parametrize(("rate", "mbits"), [(0.5, 0.5), ("2G", 2000), ("500 kbit/s", 0.5)])
+def test_the_rate_of_a_slow_cable_may_have_a_unit(tmp_path: Path, rate: object, mbits: float) -> None:
+    faults = read(tmp_path, json.dumps({**START, "slow_cables": [{"between": ["s0", "s3"], "rate": rate}]}))
+    both_ways = cables(NETWORK, LEAF, SPINE)[0]
+    assert [faults.network.links[link].rate for link in both_ways] == [mbits, mbits]
+
+
 def test_all_kinds_of_faults_are_read(tmp_path: Path) -> None:
     data = {
         **START,
@@ -102,6 +109,11 @@ def test_one_of_parallel_cables_is_chosen_by_its_number(tmp_path: Path) -> None:
         ),
         ({"slow_cables": [{"between": ["s0", "s3"], "rate": 0}]}, "slow_cables[0].rate: found 0, expected Mbit/s"),
         ({"slow_cables": [{"between": ["s0", "s3"], "rate": 1e7}]}, "slow_cables[0].rate: found 1e+07"),
+        (
+            {"slow_cables": [{"between": ["s0", "s3"], "rate": "10T"}]},
+            "slow_cables[0].rate: found '10T', expected Mbit/s,",
+        ),
+        ({"slow_cables": [{"between": ["s0", "s3"], "rate": "2000"}]}, "slow_cables[0].rate: found '2000', expected"),
     ],
 )
 def test_every_mistake_is_named_with_its_place(tmp_path: Path, faults: str | dict[str, object], message: str) -> None:

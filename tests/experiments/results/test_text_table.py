@@ -43,3 +43,34 @@ def test_a_page_is_its_text_and_keeps_its_tables() -> None:
     page = Page.of(["above", table, "", "below"])
     assert page == "above\na  b\n1  2\n\nbelow"
     assert page.parts[1] is table
+
+
+def test_a_table_that_is_too_wide_comes_in_pieces_that_name_rows_and_groups() -> None:
+    table = TextTable(
+        [("", "lost:", "", "sent:"), ("scheme", "mean", "worst", "mean"), ("kuijia", "1.5%", "12%", "3 Gbit/s")],
+        headings=2,
+    )
+    assert table.within(30) == str(table)
+    assert table.within(29).splitlines() == [
+        "        lost:",
+        "scheme   mean  worst",
+        "kuijia   1.5%    12%",
+        "",
+        "           sent:",
+        "scheme      mean",
+        "kuijia  3 Gbit/s",
+    ]
+
+
+def test_no_cell_is_cut_where_even_one_column_is_too_wide() -> None:
+    table = TextTable([("name", "a heading", "n"), ("x", "1", "2"), ("y", "1")])
+    assert table.within(5).splitlines() == [
+        "name  a heading",
+        "x             1",
+        "y             1",
+        "",
+        "name  n",
+        "x     2",
+        "y",
+    ]
+    assert TextTable([]).within(5) == ""

@@ -123,9 +123,10 @@ def test_a_scale_of_rates_leaves_sizes_and_reduces_flows() -> None:
     assert HOW.packets(plan()) == pytest.approx(0.7 * 20e6 / 8 * 1.5 / 20_000 * (20_000 / HOW.tcp.payload + 1))
 
 
-def test_a_sweep_returns_the_results_of_each_scheme() -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_a_sweep_returns_the_results_of_each_scheme(processes: int) -> None:
     questions = Questions([(plan(), KUIJIA), (plan(), RESCALING)], [UPPER], HOW)
-    with results_of(questions, Workers(1), None, Progress(StringIO())) as results:
+    with results_of(questions, Workers(processes), None, Progress(StringIO())) as results:
         assert results == [[play("kuijia").result(UPPER)], [play("rescaling").result(UPPER)]]
 
 

@@ -1,0 +1,26 @@
+"""Continuous integration runs `.ci/run`, and contributors are told what that installs."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from tests.packaging.project_lists import ROOT
+
+
+def packages_of_ci() -> set[str]:
+    """Return the Debian packages that `.ci/run` installs before the tests."""
+    (groups,) = re.findall(r"^for group in (.*); do$", (ROOT / ".ci" / "run").read_text(), re.MULTILINE)
+    return set(groups.replace("'", "").split())
+
+
+def test_every_push_installs_what_only_some_tests_need() -> None:
+    workflow = yaml.safe_load((ROOT / ".github" / "workflows" / "test.yml").read_text())
+    assert "sudo .ci/run" in [step.get("run") for step in workflow["jobs"]["test"]["steps"]]
+
+
+def test_contributors_find_every_package_that_only_some_tests_need() -> None:
+    named = set(re.findall(r"`([\w-]+)`", (ROOT / "CONTRIBUTING.md").read_text()))
+    needed = packages_of_ci()
+    assert {"chromium", "prometheus"} <= needed <= named
