@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kuijia_app.framework.line_connection import Address, LineConnection, connected
 from kuijia_app.framework.listening import address_of, cannot_listen
+from kuijia_app.framework.peer_places import Place, Places
 from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import InputError
@@ -36,12 +37,14 @@ LONGEST_LINE: Final = 64 << 20
 PATIENCE: Final = 1.0
 """Seconds for connecting, and for the TLS handshake."""
 
-_MOST_CONNECTIONS: Final = 16
 _SEND_SECONDS: Final = 5.0
 _IDLE: Final = 10.0
 """Seconds in which the next line must be complete: a controller sends ten a second."""
 
 _PAUSE: Final = 0.1
+
+_STRANGERS = "strangers"
+"""Origin of all connections from addresses that are no peer's, together."""
 
 
 class PeerLinks:
@@ -63,7 +66,7 @@ class PeerLinks:
         self._changed = native_threading.Condition()
         self._latest: Message | None = None
         self._number = 0
-        self._places = native_threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._places = Places()
         family, address = address_of(*listen)
         # Peers know us by this address. One that stands for all is none.
         self._source = None if address[0] in ("0.0.0.0", "::") else str(address[0])  # noqa: S104  # a comparison
@@ -121,28 +124,36 @@ class PeerLinks:
             except OSError:
                 native_time.sleep(_PAUSE)
                 continue
-            host = str(address[0])
-            if self._server is None and host.removeprefix("::ffff:") not in self._hosts:
-                self._trouble(host, "it is no peer's address")
-                plain.close()
-            elif self._places.acquire(blocking=False):
-                _start(lambda plain=plain, host=host: self._read(plain, host), "peer")  # type: ignore[misc]
-            else:
-                plain.close()
+            self._admit(plain, str(address[0]))
 
-    def _read(self, plain: socket.socket, host: str) -> None:
+    def _admit(self, plain: socket.socket, host: str) -> None:
+        """Read a connection in a thread of its own, or end it."""
+        is_known = host.removeprefix("::ffff:") in self._hosts
+        if self._server is None and not is_known:
+            self._trouble(host, "it is no peer's address")
+            plain.close()
+            return
+        place = self._places.take(host if is_known else _STRANGERS)
+        if place is None:
+            self._trouble(host, "too many connections without a message")
+            plain.close()
+            return
+        _start(lambda: self._read(plain, host, place), "peer")
+
+    def _read(self, plain: socket.socket, host: str, place: Place) -> None:
         try:
             with LineConnection(plain) as connection:
                 if self._server is not None:
                     connection.secure(self._context(self._server), PATIENCE, server_side=True)
                 while (line := connection.receive(LONGEST_LINE, _IDLE)) is not None:
                     answer = self._received(line)
+                    place.prove()
                     if answer is not None:
                         connection.send(answer, _SEND_SECONDS)
         except (OSError, ValueError) as error:
             self._trouble(host, str(error))
         finally:
-            self._places.release()
+            place.leave()
 
     def _context(self, settings: FollowedTls) -> ssl.SSLContext:
         # The lock of the settings themselves belongs to green threads under Ryu.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from queue import Queue
 
@@ -194,6 +194,29 @@ def test_without_tls_only_the_hosts_of_peers_are_heard() -> None:
     peer = PeerLinks(("127.0.0.3", free_port()), [address], None, _nothing, _quiet).start()
     peer.send(lambda _before: (b"peer", None))
     assert got.get(timeout=PATIENCE) == b"peer"
+
+
+@pytest.mark.parametrize("by_tls", [False, True])
+def test_silent_connections_do_not_keep_a_peer_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_tls: bool
+) -> None:
+    make_certificate(tmp_path, "controller")
+    names = tmp_path / "controller.key", tmp_path / "controller.pem", tmp_path / "ca.pem"
+    files = TlsFiles(*names) if by_tls else None
+    monkeypatch.setattr(peer_links, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(peer_links, "_IDLE", PATIENCE)
+    here, there = ("127.0.0.2", free_port()), ("127.0.0.3", free_port())
+    troubles: Queue[tuple[str, str]] = Queue()
+    got: Queue[bytes] = Queue()
+    PeerLinks(here, [there], files, _into(got), lambda *trouble: troubles.put(trouble)).start()
+    with ExitStack() as stack:
+        for host in ("127.0.0.1", "127.0.0.2", "127.0.0.4", "127.0.0.5"):
+            for _ in range(8):
+                stack.enter_context(socket.create_connection(here, PATIENCE, (host, 0)))
+        peer = PeerLinks(there, [here], files, _nothing, _quiet).start()
+        peer.send(lambda _before: (b"peer", None))
+        assert got.get(timeout=PATIENCE / 3) == b"peer"
+    assert ("127.0.0.1", "too many connections without a message") in troubles.queue
 
 
 def test_long_lines_pass_in_both_directions_by_tls(tmp_path: Path) -> None:
