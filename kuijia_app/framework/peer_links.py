@@ -14,7 +14,7 @@ from kuijia_app.framework.listening import address_of, cannot_listen
 from kuijia_app.framework.peer_places import Place, Places
 from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, one_line
 from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Received = Callable[[bytes], "bytes | None"]
 ValueError for a line that ends the connection."""
 
 Trouble = Callable[[str, str], None]
-"""Takes the address of a peer and the reason, in words, for which its connection has ended."""
+"""Takes the address of a peer and the reason, in one line, for which its connection has ended."""
 
 LONGEST_LINE: Final = 64 << 20
 """Bytes: a message may hold several plans."""
@@ -43,7 +43,10 @@ _IDLE: Final = 10.0
 
 _PAUSE: Final = 0.1
 
-_STRANGERS = "strangers"
+_LONGEST_REASON: Final = 500
+"""Characters."""
+
+_STRANGERS: Final = "strangers"
 """Origin of all connections from addresses that are no peer's, together."""
 
 
@@ -105,7 +108,10 @@ class PeerLinks:
                         connection.secure(self._context(self._client), PATIENCE, server_side=False)
                     self._send_over(connection)
             except OSError:
-                native_time.sleep(_PAUSE)
+                pass  # it is away, as its silence tells
+            except Exception as error:  # noqa: BLE001  # the thread must not end
+                self._trouble(peer[0], _reason(error))
+            native_time.sleep(_PAUSE)
 
     def _send_over(self, connection: LineConnection) -> None:
         sent, memory = 0, None
@@ -124,7 +130,13 @@ class PeerLinks:
             except OSError:
                 native_time.sleep(_PAUSE)
                 continue
-            self._admit(plain, str(address[0]))
+            host = str(address[0])
+            try:
+                self._admit(plain, host)
+            except Exception as error:  # noqa: BLE001  # as above
+                plain.close()
+                self._trouble(host, _reason(error))
+                native_time.sleep(_PAUSE)
 
     def _admit(self, plain: socket.socket, host: str) -> None:
         """Read a connection in a thread of its own, or end it."""
@@ -138,7 +150,11 @@ class PeerLinks:
             self._trouble(host, "too many connections without a message")
             plain.close()
             return
-        _start(lambda: self._read(plain, host, place), "peer")
+        try:
+            _start(lambda: self._read(plain, host, place), "peer")
+        except BaseException:
+            place.leave()
+            raise
 
     def _read(self, plain: socket.socket, host: str, place: Place) -> None:
         try:
@@ -150,8 +166,8 @@ class PeerLinks:
                     place.prove()
                     if answer is not None:
                         connection.send(answer, _SEND_SECONDS)
-        except (OSError, ValueError) as error:
-            self._trouble(host, str(error))
+        except Exception as error:  # noqa: BLE001  # it would be told nowhere else
+            self._trouble(host, _reason(error))
         finally:
             place.leave()
 
@@ -195,6 +211,12 @@ def _loaded(context: ssl.SSLContext, tls: TlsFiles, passphrase: Passphrase | Non
     context.load_cert_chain(tls.certificate, tls.key, passphrase)
     context.load_verify_locations(tls.ca)
     return context
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason why a connection has ended, with its class if it is none that is expected."""
+    is_expected = isinstance(error, OSError | ValueError)
+    return one_line(str(error) if is_expected else f"{type(error).__name__}: {error}", _LONGEST_REASON)
 
 
 def _start(body: Callable[[], None], name: str) -> None:
