@@ -34,8 +34,8 @@ class PairKeeper(SwitchKeeper):
         self._pair: Pair | None = None
         self._next_beat = 0.0
         self._has_successor = False
-        self._asked: deque[HandoverAnswer] = deque()
-        self._asking: list[HandoverAnswer] = []
+        self._asked: deque[HandoverAnswer | None] = deque()
+        self._asking: list[HandoverAnswer | None] = []
         self._hands_over_until = 0.0
         self._refusal = _NOT_TAKEN
 
@@ -48,8 +48,8 @@ class PairKeeper(SwitchKeeper):
     def _acts(self) -> bool:
         return self._pair is None or self._pair.is_acting
 
-    def ask_to_hand_over(self, answer: HandoverAnswer = lambda _reason: None) -> None:
-        """Have a peer take over; other threads and handlers of signals may call this."""
+    def ask_to_hand_over(self, answer: HandoverAnswer | None = None) -> None:
+        """Have a peer take over; other threads and handlers of signals, which need no answer, may call this."""
         self._asked.append(answer)
 
     def _send_beat(self, beat: Beat) -> None:
@@ -137,15 +137,21 @@ class PairKeeper(SwitchKeeper):
             return SINGLE
         return self._pair.obstacle(frozenset(self._connections), now) if self._pair.is_acting else STANDS_BY_ITSELF
 
-    def _refuse_handover(self, answer: HandoverAnswer, reason: str) -> None:
-        self._log.write(event_log.HANDOVER_REFUSED, reason=reason)
-        self.logger.warning("no handover: %s", reason)
-        answer(reason)
+    def _refuse_handover(self, answer: HandoverAnswer | None, reason: str) -> None:
+        times: int | None = 1
+        if answer is not None:
+            answer(reason)
+            times = self._reports.occurred((event_log.HANDOVER_REFUSED, reason), self._now())  # anybody may ask
+        if times is not None:
+            self._log.write(event_log.HANDOVER_REFUSED, reason=reason, times=times)
+            self.logger.warning("no handover: %s (%d times)", reason, times)
 
     def _handed_over(self) -> None:
         """Answer those who have asked for a handover: a peer acts."""
         while self._asking:
-            self._asking.pop()(None)
+            answer = self._asking.pop()
+            if answer is not None:
+                answer(None)
 
     def _refuse_handovers(self) -> None:
         """Refuse the handovers under way: no peer has said that it acts."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
-from kuijia_app.control.pair_keeper import HANDOVER_PATIENCE
+from kuijia_app.control.pair_keeper import HANDOVER_PATIENCE, STANDS_BY_ITSELF
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.controller import KuijiaController
@@ -156,3 +156,18 @@ def test_a_handover_has_failed_when_the_earlier_one_acts_again(asked: Asked, mon
     monkeypatch.setattr(asked.pair, "look", lambda *_arguments: asked.pair._changed(Decision.TAKE_OVER))
     asked.let_pass(BEAT)
     assert asked.answers == ["switch s1 has another master (OFPRRFC_STALE), but no peer has said that it acts"]
+
+
+def test_refused_requests_of_others_are_answered_but_do_not_fill_the_log(asked: Asked, tmp_path: Path) -> None:
+    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    asked.answers.clear()
+    for _ in range(100):
+        asked.controller.ask_to_hand_over(asked.answers.append)
+        asked.let_pass(0.0)
+    for _ in range(2):
+        asked.controller.ask_to_hand_over()  # as for a signal
+        asked.let_pass(0.0)
+    assert asked.answers == [STANDS_BY_ITSELF] * 100
+    told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    refused = [(each["reason"], each["times"]) for each in told if each["event"] == "handover-refused"]
+    assert refused == [(STANDS_BY_ITSELF, 1)] * 3
