@@ -20,6 +20,10 @@ Options = Mapping[str, object]
 
 _LAST_INSTANCE = 0xFFFF
 _LAST_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
+_SMALLEST_PART, _SPARE_PARTS = 16, 1000
+"""A message has at most one list or object for so many bytes, and so many more; those of plans have 30 bytes and more.
+Mere brackets take 28 times their length in memory, and all threads stand still while they are read."""
+
 _LONGEST_NAME = 64
 """Characters of the name of a process or an update."""
 
@@ -61,6 +65,8 @@ def _refusing() -> Iterator[None]:
 
 
 def _message(line: bytes) -> dict[str, Any]:
+    if line.count(b"[") + line.count(b"{") > len(line) // _SMALLEST_PART + _SPARE_PARTS:
+        raise ValueError("not a message of a controller: too many brackets")
     return _of(dict, json_data(line.decode(), "a peer's message", "a message of a controller"), "content")
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_app.control import peer_messages
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.peer_messages import Decoder, decoded_beat, encoded
 from kuijia_app.control.rollout import Rollout, Stages, Version
@@ -21,7 +22,7 @@ from te_solver.topology_file import load_topology
 from tests.fuzz.contract import fault_of_message
 from tests.fuzz.controller_peers import message_examples, use_message
 from tests.fuzz.file_target import JsonGrammar
-from tests.kuijia_app.plans import motivation_plan
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 BEAT = Beat(7, is_acting=True, generation=1 << 48, reach=frozenset({"s1", "s2"}), hands_over=True)
 OPTIONS = {"scheme": "kuijia", "slots": 64}
@@ -62,6 +63,18 @@ def test_versions_that_were_read_before_are_the_same_objects() -> None:
 def test_what_is_no_message_is_refused(line: bytes) -> None:
     with pytest.raises(ValueError, match=r"\w"):
         Decoder(build_tables, PLAN, OPTIONS).decoded(line)
+
+
+def test_a_line_of_brackets_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = plan_of(both_ways("dense", "a b", "a-b"), *["a-b"] * 1000)
+    stages = Stages(Version("dense", dense, {}))
+    plan = replace(PLAN, topology=dense.topology, pairs=())
+    with pytest.raises(ValueError, match="pair"):  # it is read, and has a pair twice
+        Decoder(build_tables, plan, OPTIONS).decoded(encoded(replace(BEAT, reach=frozenset()), stages, OPTIONS))
+    monkeypatch.setattr(peer_messages, "json_data", None)
+    for bracket in (b"[]", b'{"":1}'):
+        with pytest.raises(ValueError, match=r"^not a message of a controller: too many brackets$"):
+            Decoder(build_tables, PLAN, OPTIONS).decoded(b"[" + b",".join([bracket] * 100_000) + b"]")
 
 
 def test_a_plan_for_another_network_is_refused() -> None:
