@@ -230,7 +230,7 @@ class HederaScheduler(PairApplication):
         self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
     def _decoded(self, line: bytes) -> Callable[[], None]:
-        return partial(self._heard_beat, decoded_beat(line, self._agreed))
+        return partial(self._heard_beat, decoded_beat(line, self._agreed, self._wiring.topology.nodes))
 
     def _send_beat(self, beat: Beat) -> None:
         self._send_line(lambda _before: (encoded(beat, None, self._agreed), None))

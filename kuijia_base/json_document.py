@@ -1,4 +1,4 @@
-"""Reads JSON from files within limits of size and depth, with finite numbers and valid Unicode only."""
+"""Reads JSON from files and messages within limits of size and depth, with finite numbers and valid Unicode only."""
 
 from __future__ import annotations
 
@@ -32,27 +32,33 @@ def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str
         InputError: the file cannot be read, is larger than `LARGEST_BYTES`, is not JSON (its place is the line), is
             nested deeper than `DEEPEST`, or has numbers that are not finite or text that is not Unicode.
     """
-    text = read_text(path, what, LARGEST_BYTES)
+    return json_data(read_text(path, what, LARGEST_BYTES), path, expected, take_constant)
+
+
+def json_data(
+    text: str, source: str | Path, expected: str, take_constant: Callable[[str], object] | None = None
+) -> object:
+    """Return the data of a JSON text from `source`; arguments, limits and errors are otherwise those of `read_json`."""
 
     def number(digits: str) -> float:
         found = float(digits)
         if not math.isfinite(found):
-            raise InputError(path, "", f"the number {quoted(digits)}", "finite numbers")
+            raise InputError(source, "", f"the number {quoted(digits)}", "finite numbers")
         return found
 
     def whole(digits: str) -> int:
         number(digits)
         return int(digits)
 
-    with reading(path, expected):
+    with reading(source, expected):
         try:
             data = json.loads(text, parse_float=number, parse_int=whole, parse_constant=take_constant or number)
         except json.JSONDecodeError as error:
-            raise InputError(path, error.lineno, f"malformed JSON ({error.msg})", expected) from error
+            raise InputError(source, error.lineno, f"malformed JSON ({error.msg})", expected) from error
     if not _is_within(data, DEEPEST):
-        raise InputError(path, "", "nested too deeply", expected)
+        raise InputError(source, "", "nested too deeply", expected)
     if _HALF_OF_PAIR.search(text):
-        _require_unicode(data, path)
+        _require_unicode(data, source)
     return data
 
 
@@ -71,9 +77,9 @@ def _is_within(data: object, most: int) -> bool:
     return not any(isinstance(each, list | dict) for each in level)
 
 
-def _require_unicode(data: object, path: Path) -> None:
+def _require_unicode(data: object, source: str | Path) -> None:
     try:
         json.dumps(data, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
         found = f"the text has {error.object[error.start]!r}, which is half a character"
-        raise InputError(path, "", found, "text in Unicode") from error
+        raise InputError(source, "", found, "text in Unicode") from error

@@ -18,6 +18,9 @@ Key = TypeVar("Key", bound=Hashable)
 Tunnel = tuple[str, int]
 """Ingress and path id of a tunnel."""
 
+MOST_LEARNT = 16
+"""Plans that are prepared but not followed, at most: a peer may send any number."""
+
 
 @dataclass(frozen=True, slots=True)
 class LivenessChange:
@@ -89,8 +92,14 @@ class LivenessTracker:
         return self._changes()
 
     def learn(self, plan: Plan) -> None:
-        """Prepare a plan before it is followed, which takes long for a large one; another thread may call this."""
+        """Prepare a plan before it is followed, which takes long for a large one; another thread may call this.
+
+        Of plans that are never followed, only the last `MOST_LEARNT` are remembered.
+        """
         self._tunnels(plan)
+        kept = set(map(id, self._followed))
+        for identity in [each for each in list(self._known) if each not in kept][:-MOST_LEARNT]:
+            self._known.pop(identity, None)
 
     @property
     def failed_edges(self) -> frozenset[Edge]:
@@ -176,7 +185,7 @@ class LivenessTracker:
         self._together = tuple(each.together for each in found)
         self._followed = plans
         for identity in self._known.keys() - set(map(id, plans)):
-            del self._known[identity]
+            self._known.pop(identity, None)
 
     def _tunnels(self, plan: Plan) -> PlannedTunnels:
         known = self._known.get(id(plan))

@@ -14,6 +14,12 @@ from enum import Enum
 
 from kuijia_app.control.roles import is_later
 
+FORGOTTEN = 10.0
+"""Seconds after which the last sign of life of a peer is forgotten."""
+
+MOST_PEERS = 16
+"""Peers that are known at the same time: whoever can speak as a peer can invent others without end."""
+
 BEAT = 0.1
 """Seconds between two messages to a peer, and between two renewals or questions to a switch."""
 
@@ -78,8 +84,10 @@ class Pair:
     _displaced_at: float = -math.inf
 
     def heard(self, beat: Beat, now: float) -> None:
-        """Take in a peer's sign of life."""
-        self._beats[beat.instance] = beat, now
+        """Take in a peer's sign of life, unless it is a new one and too many are known."""
+        self._beats = {number: each for number, each in self._beats.items() if now - each[1] < FORGOTTEN}
+        if beat.instance in self._beats or len(self._beats) < MOST_PEERS:
+            self._beats[beat.instance] = beat, now
 
     def seen(self, switch: str, generation: int | None, now: float) -> None:
         """Take in the greatest generation id that a switch has seen; None if it has seen none."""

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 
 from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
-from kuijia_app.control.roles import Claims
+from kuijia_app.control.roles import Claims, is_later
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
 
@@ -34,9 +34,10 @@ class PairKeeper(SwitchKeeper):
         self._pair: Pair | None = None
         self._next_beat = 0.0
         self._has_successor = False
-        self._asked: deque[HandoverAnswer] = deque()
-        self._asking: list[HandoverAnswer] = []
+        self._asked: deque[HandoverAnswer | None] = deque()
+        self._asking: list[HandoverAnswer | None] = []
         self._hands_over_until = 0.0
+        self._refusal = _NOT_TAKEN
 
     def _join(self, pair: Pair) -> None:
         """Be one of several controllers from now on."""
@@ -47,8 +48,8 @@ class PairKeeper(SwitchKeeper):
     def _acts(self) -> bool:
         return self._pair is None or self._pair.is_acting
 
-    def ask_to_hand_over(self, answer: HandoverAnswer = lambda _reason: None) -> None:
-        """Have a peer take over; other threads and handlers of signals may call this."""
+    def ask_to_hand_over(self, answer: HandoverAnswer | None = None) -> None:
+        """Have a peer take over; other threads and handlers of signals, which need no answer, may call this."""
         self._asked.append(answer)
 
     def _send_beat(self, beat: Beat) -> None:
@@ -76,6 +77,8 @@ class PairKeeper(SwitchKeeper):
             self._claims = Claims()
             pair.instance = self._claims.instance
         pair.heard(beat, self._now())
+        if beat.is_acting and not pair.is_acting and is_later(beat.generation, self._claims.generation):
+            self._handed_over()
 
     def _tend_pair(self, now: float) -> None:
         """Renew the claims of this controller or ask for those of others, and change its part if that is due."""
@@ -92,6 +95,7 @@ class PairKeeper(SwitchKeeper):
             self._take_over()
         elif decision is Decision.STAND_BY:
             self._give_up_acting("a peer acts")
+            self._handed_over()
         elif self._pair.is_acting:
             generation = self._claims.renewed()
             for connection in self._connections.values():
@@ -119,13 +123,13 @@ class PairKeeper(SwitchKeeper):
                 continue
             if not self._asking:
                 self._hands_over_until = now + HANDOVER_PATIENCE
+                self._refusal = _NOT_TAKEN
             self._asking.append(answer)
             if self._pair is not None:
                 self._pair.hand_over()
         if self._asking and now >= self._hands_over_until and self._pair is not None:
             self._pair.hands_over = False
-            while self._asking:
-                self._refuse_handover(self._asking.pop(), _NOT_TAKEN)
+            self._refuse_handovers()
 
     def _obstacle(self, now: float) -> str | None:
         """Return why no peer can take over now, None if one can."""
@@ -133,13 +137,30 @@ class PairKeeper(SwitchKeeper):
             return SINGLE
         return self._pair.obstacle(frozenset(self._connections), now) if self._pair.is_acting else STANDS_BY_ITSELF
 
-    def _refuse_handover(self, answer: HandoverAnswer, reason: str) -> None:
-        self._log.write(event_log.HANDOVER_REFUSED, reason=reason)
-        self.logger.warning("no handover: %s", reason)
-        answer(reason)
+    def _refuse_handover(self, answer: HandoverAnswer | None, reason: str) -> None:
+        times: int | None = 1
+        if answer is not None:
+            answer(reason)
+            times = self._reports.occurred((event_log.HANDOVER_REFUSED, reason), self._now())  # anybody may ask
+        if times is not None:
+            self._log.write(event_log.HANDOVER_REFUSED, reason=reason, times=times)
+            self.logger.warning("no handover: %s (%d times)", reason, times)
+
+    def _handed_over(self) -> None:
+        """Answer those who have asked for a handover: a peer acts."""
+        while self._asking:
+            answer = self._asking.pop()
+            if answer is not None:
+                answer(None)
+
+    def _refuse_handovers(self) -> None:
+        """Refuse the handovers under way: no peer has said that it acts."""
+        while self._asking:
+            self._refuse_handover(self._asking.pop(), self._refusal)
 
     def _take_over(self) -> None:
         """Claim all switches above what they have seen and what peers use, and read them anew."""
+        self._refuse_handovers()
         self._claims.begun_anew()
         seen = [connection.seen for connection in self._connections.values()]
         for generation in (*seen, *(self._pair.generations if self._pair is not None else ())):
@@ -158,7 +179,9 @@ class PairKeeper(SwitchKeeper):
             super()._displaced(switch, reason)
         elif self._pair.is_acting:
             self._pair.displaced(self._now())
-            self._give_up_acting(f"switch {switch} has another master ({reason})")
+            found = f"switch {switch} has another master ({reason})"
+            self._refusal = f"{found}, but no peer has said that it acts"  # one may do so soon
+            self._give_up_acting(found)
 
     def _give_up_acting(self, reason: str) -> None:
         self._has_successor = False  # after the next takeover it is told anew
@@ -168,5 +191,3 @@ class PairKeeper(SwitchKeeper):
             self._metrics.left_to_peer(switch)
             self._left_to_peer(switch)
             connection.stand_by()
-        while self._asking:
-            self._asking.pop()(None)

@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar
 
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.plan_update import require_same_network
 from kuijia_app.control.rollout import AllTables, Stages, Version
 from kuijia_base.errors import quoted, shown
+from kuijia_base.json_document import json_data
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
 
 Options = Mapping[str, object]
 """Options in which peers must agree, as text or numbers."""
+
+_LAST_INSTANCE = 0xFFFF
+_LAST_GENERATION = 0xFFFF_FFFF_FFFF_FFFF
+_SMALLEST_PART, _SPARE_PARTS = 16, 1000
+"""A message has at most one list or object for so many bytes, and so many more; those of plans have 30 bytes and more.
+Mere brackets take 28 times their length in memory, and all threads stand still while they are read."""
+
+_LONGEST_NAME = 64
+"""Characters of the name of a process or an update."""
+
+_Value = TypeVar("_Value")
 
 
 def encoded(beat: Beat, stages: Stages | None, options: Options) -> bytes:
@@ -38,34 +50,65 @@ def encoded(beat: Beat, stages: Stages | None, options: Options) -> bytes:
     return json.dumps(message).encode()
 
 
-def decoded_beat(line: bytes, options: Options) -> Beat:
+def decoded_beat(line: bytes, options: Options, switches: Collection[str]) -> Beat:
     """Return the sign of life in a peer's message; raises ValueError for a message of somebody who is no peer."""
     with _refusing():
-        return _beat(json.loads(line), options)
+        return _beat(_message(line), options, switches)
 
 
 @contextmanager
 def _refusing() -> Iterator[None]:
     try:
         yield
-    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
         raise ValueError(f"not a message of a controller: {type(error).__name__}") from error
 
 
-def _beat(message: dict[str, Any], options: Options) -> Beat:
+def _message(line: bytes) -> dict[str, Any]:
+    if line.count(b"[") + line.count(b"{") > len(line) // _SMALLEST_PART + _SPARE_PARTS:
+        raise ValueError("not a message of a controller: too many brackets")
+    return _of(dict, json_data(line.decode(), "a peer's message", "a message of a controller"), "content")
+
+
+def _beat(message: dict[str, Any], options: Options, switches: Collection[str]) -> Beat:
     theirs = message["options"]
     for name in sorted({*theirs, *options}):
         if theirs.get(name) != options.get(name):
             found, ours = quoted(str(theirs.get(name))), quoted(str(options.get(name)))
             raise ValueError(f"its option {shown(str(name))} is {found}, ours is {ours}")
+    reach = frozenset(_of(str, each, "reach") for each in _of(list, message["reach"], "reach"))
+    foreign = reach.difference(switches)
+    if foreign:
+        raise ValueError(f"its switch {shown(min(foreign))} is not one of ours")
     return Beat(
-        int(message["instance"]),
-        bool(message["acting"]),
-        int(message["generation"]),
-        frozenset(map(str, message["reach"])),
-        bool(message["hands_over"]),
-        str(message["process"]),
+        _within(_LAST_INSTANCE, message["instance"], "instance"),
+        _of(bool, message["acting"], "acting"),
+        _within(_LAST_GENERATION, message["generation"], "generation"),
+        reach,
+        _of(bool, message["hands_over"], "hands_over"),
+        _name(message["process"], "process"),
     )
+
+
+def _of(kind: type[_Value], value: object, key: str) -> _Value:
+    """Return a value if it is of exactly this type: true and false are no numbers."""
+    if type(value) is not kind:
+        raise ValueError(f"not a message of a controller: its {key} is of another type")
+    return value
+
+
+def _within(last: int, value: object, key: str) -> int:
+    number = _of(int, value, key)
+    if not 0 <= number <= last:
+        raise ValueError(f"not a message of a controller: its {key} is not from 0 to {last}")
+    return number
+
+
+def _name(value: object, key: str) -> str:
+    name = _of(str, value, key)
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise ValueError(f"not a message of a controller: its {key} is {quoted(name)}")
+    return name
 
 
 class Decoder:
@@ -81,8 +124,8 @@ class Decoder:
     def decoded(self, line: bytes) -> tuple[Beat, Stages | None]:
         """Return a peer's message; raises ValueError for one that is none."""
         with _refusing():
-            message = json.loads(line)
-            beat, stages = _beat(message, self._options), message.get("stages")
+            message = _message(line)
+            beat, stages = _beat(message, self._options, self._ours.topology.nodes), message.get("stages")
             return beat, None if stages is None else self._stages(stages)
 
     def _stages(self, stages: dict[str, Any]) -> Stages:
@@ -91,7 +134,10 @@ class Decoder:
         return Stages(
             self._version(stages["in_force"], before),
             None if later is None else self._version(later, before),
-            tuple((self._version(version, before), successor) for version, successor in stages["retained"]),
+            tuple(
+                (self._version(version, before), None if successor is None else _name(successor, "successor"))
+                for version, successor in stages["retained"]
+            ),
         )
 
     def _version(self, version: dict[str, Any], before: dict[str, Version]) -> Version:
@@ -100,7 +146,7 @@ class Decoder:
         if found is None:
             plan = plan_from_json(version["plan"], "a peer's plan")
             require_same_network(plan, self._ours)
-            found = Version(str(version["name"]), plan, self._build_tables(plan))
+            found = Version(_name(version["name"], "update"), plan, self._build_tables(plan))
             found.index()
         self._known[key] = found
         return found

@@ -160,6 +160,8 @@ class Rollout:
         self._cleared = ()
         self._away = set(switches)
         self._recompute()
+        for _ in self._compositions.keep([tables for each in self._versions for tables in each.indexed.values()]):
+            pass  # no slices: one that stands by has no urgent work
 
     def wanted(self, switch: str) -> IndexedTables:
         return self._wanted.get(switch, NOTHING)

@@ -16,7 +16,18 @@ def parse_address(text: str) -> tuple[str, int]:
         raise InputError("address of a controller", "", quoted(text), "HOST:PORT")
     if not 0 < int(port) <= _LAST_PORT:
         raise InputError("address of a controller", "", quoted(text), f"a port from 1 to {_LAST_PORT}")
-    return host.removeprefix("[").removesuffix("]"), int(port)
+    host = host.removeprefix("[").removesuffix("]")
+    if not _may_be_host(host):
+        raise InputError("address of a controller", "", quoted(text), "a name or an address before the port")
+    return host, int(port)
+
+
+def _may_be_host(host: str) -> bool:
+    """Return True if a name can be looked up at all: sockets raise no OSError for others."""
+    try:
+        return bool(host.encode("idna")) and host.isprintable()
+    except UnicodeError:
+        return False
 
 
 def peer_addresses(listen: str, peers: Iterable[str]) -> tuple[tuple[str, int], list[tuple[str, int]]]:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kuijia_app.framework.line_connection import Address, LineConnection, connected
 from kuijia_app.framework.listening import address_of, cannot_listen
+from kuijia_app.framework.peer_places import Place, Places
 from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, one_line
 from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ Received = Callable[[bytes], "bytes | None"]
 ValueError for a line that ends the connection."""
 
 Trouble = Callable[[str, str], None]
-"""Takes the address of a peer and the reason, in words, for which its connection has ended."""
+"""Takes the address of a peer and the reason, in one line, for which its connection has ended."""
 
 LONGEST_LINE: Final = 64 << 20
 """Bytes: a message may hold several plans."""
@@ -36,12 +37,17 @@ LONGEST_LINE: Final = 64 << 20
 PATIENCE: Final = 1.0
 """Seconds for connecting, and for the TLS handshake."""
 
-_MOST_CONNECTIONS: Final = 16
 _SEND_SECONDS: Final = 5.0
 _IDLE: Final = 10.0
 """Seconds in which the next line must be complete: a controller sends ten a second."""
 
 _PAUSE: Final = 0.1
+
+_LONGEST_REASON: Final = 500
+"""Characters."""
+
+_STRANGERS: Final = "strangers"
+"""Origin of all connections from addresses that are no peer's, together."""
 
 
 class PeerLinks:
@@ -63,7 +69,7 @@ class PeerLinks:
         self._changed = native_threading.Condition()
         self._latest: Message | None = None
         self._number = 0
-        self._places = native_threading.BoundedSemaphore(_MOST_CONNECTIONS)
+        self._places = Places()
         family, address = address_of(*listen)
         # Peers know us by this address. One that stands for all is none.
         self._source = None if address[0] in ("0.0.0.0", "::") else str(address[0])  # noqa: S104  # a comparison
@@ -102,7 +108,10 @@ class PeerLinks:
                         connection.secure(self._context(self._client), PATIENCE, server_side=False)
                     self._send_over(connection)
             except OSError:
-                native_time.sleep(_PAUSE)
+                pass  # it is away, as its silence tells
+            except Exception as error:  # noqa: BLE001  # the thread must not end
+                self._trouble(peer[0], _reason(error))
+            native_time.sleep(_PAUSE)
 
     def _send_over(self, connection: LineConnection) -> None:
         sent, memory = 0, None
@@ -122,27 +131,45 @@ class PeerLinks:
                 native_time.sleep(_PAUSE)
                 continue
             host = str(address[0])
-            if self._server is None and host.removeprefix("::ffff:") not in self._hosts:
-                self._trouble(host, "it is no peer's address")
+            try:
+                self._admit(plain, host)
+            except Exception as error:  # noqa: BLE001  # as above
                 plain.close()
-            elif self._places.acquire(blocking=False):
-                _start(lambda plain=plain, host=host: self._read(plain, host), "peer")  # type: ignore[misc]
-            else:
-                plain.close()
+                self._trouble(host, _reason(error))
+                native_time.sleep(_PAUSE)
 
-    def _read(self, plain: socket.socket, host: str) -> None:
+    def _admit(self, plain: socket.socket, host: str) -> None:
+        """Read a connection in a thread of its own, or end it."""
+        is_known = host.removeprefix("::ffff:") in self._hosts
+        if self._server is None and not is_known:
+            self._trouble(host, "it is no peer's address")
+            plain.close()
+            return
+        place = self._places.take(host if is_known else _STRANGERS)
+        if place is None:
+            self._trouble(host, "too many connections without a message")
+            plain.close()
+            return
+        try:
+            _start(lambda: self._read(plain, host, place), "peer")
+        except BaseException:
+            place.leave()
+            raise
+
+    def _read(self, plain: socket.socket, host: str, place: Place) -> None:
         try:
             with LineConnection(plain) as connection:
                 if self._server is not None:
                     connection.secure(self._context(self._server), PATIENCE, server_side=True)
                 while (line := connection.receive(LONGEST_LINE, _IDLE)) is not None:
                     answer = self._received(line)
+                    place.prove()
                     if answer is not None:
                         connection.send(answer, _SEND_SECONDS)
-        except (OSError, ValueError) as error:
-            self._trouble(host, str(error))
+        except Exception as error:  # noqa: BLE001  # it would be told nowhere else
+            self._trouble(host, _reason(error))
         finally:
-            self._places.release()
+            place.leave()
 
     def _context(self, settings: FollowedTls) -> ssl.SSLContext:
         # The lock of the settings themselves belongs to green threads under Ryu.
@@ -184,6 +211,12 @@ def _loaded(context: ssl.SSLContext, tls: TlsFiles, passphrase: Passphrase | Non
     context.load_cert_chain(tls.certificate, tls.key, passphrase)
     context.load_verify_locations(tls.ca)
     return context
+
+
+def _reason(error: Exception) -> str:
+    """Return the reason why a connection has ended, with its class if it is none that is expected."""
+    is_expected = isinstance(error, OSError | ValueError)
+    return one_line(str(error) if is_expected else f"{type(error).__name__}: {error}", _LONGEST_REASON)
 
 
 def _start(body: Callable[[], None], name: str) -> None:

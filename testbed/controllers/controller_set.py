@@ -193,7 +193,7 @@ class ControllerSet(ControllerLog):
         """Have the one that acts hand over; return when another acts and has read all its switches.
 
         Raises:
-            TestbedError: it goes on acting (the message says why), none acts, or it takes too long.
+            TestbedError: there is no handover (the message says why), none acts, or it takes too long.
         """
         before = self._require_acting()
         switches, known, asked_at = before.programmed_switches(), len(self._events), time.monotonic()
@@ -209,7 +209,7 @@ class ControllerSet(ControllerLog):
             raise TestbedError(f"no other controller acts after {_TAKEOVER_TIMEOUT:g} s")
         decision = found[0]
         if decision["event"] == event_log.HANDOVER_REFUSED:
-            raise TestbedError(f"the controller goes on acting: {decision['reason']}")
+            raise TestbedError(f"there is no handover: {decision['reason']}")
         self.wait_for(lambda _: set(self.acting.programmed_switches()).issuperset(switches), _TAKEOVER_TIMEOUT)
         return Handover(self.members.index(before) + 1, decision["controller"], _happened(decision) - asked_at)
 

@@ -254,7 +254,7 @@ class Lab:
 
         Raises:
             InputError: the lab has one controller.
-            TestbedError: it goes on acting; the message says why.
+            TestbedError: there is no handover; the message says why.
         """
         if not isinstance(self._controller, ControllerSet):
             raise InputError("lab", "handover", "the lab has one controller", "a lab started with --controllers 2")

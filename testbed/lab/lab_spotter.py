@@ -42,7 +42,7 @@ _TEXTS: Mapping[str, tuple[Kind, str]] = {
     event_log.ROLE_YIELDED: ("controller", "controller {controller} stands by from now on: {reason}"),
     event_log.SUCCESSOR_READY: ("controller", "another controller could take over from controller {controller}"),
     event_log.SUCCESSOR_GONE: ("controller", "no other controller could take over from controller {controller}"),
-    event_log.HANDOVER_REFUSED: ("controller", "controller {controller} goes on acting: {reason}"),
+    event_log.HANDOVER_REFUSED: ("controller", "controller {controller} has not handed over: {reason}"),
 }
 _TOLD_BY_OTHERS = (event_log.UPDATE_DONE, event_log.PORT_STATUS, event_log.SWITCH_NOT_OURS)
 CONTROLLER_DIED = "the controller has died: nobody reacts to failures beyond a tunnel's first link"

@@ -37,6 +37,7 @@ def test_a_handover_that_is_refused_says_why(capsys: pytest.CaptureFixture[str])
     [
         (["here"], 2, "address of a controller: 'here', expected HOST:PORT"),
         (["127.0.0.1:0"], 2, "address of a controller: '127.0.0.1:0', expected a port from 1 to 65535"),
+        (["a..b:1"], 2, "address of a controller: 'a..b:1', expected a name or an address before the port"),
         (["127.0.0.1:9", "--tls-key", "no.key"], 2, "option:--tls-certificate: is missing, expected --tls-key,"),
         (["127.0.0.1:9", "--tls-key=no", "--tls-certificate=no", "--tls-ca=no"], 2, "no: not usable for TLS: "),
         (["127.0.0.1:9"], 1, "127.0.0.1:9: Connection refused"),

@@ -8,7 +8,10 @@ from importlib import import_module
 from kuijia_base.errors import InputError, quoted
 from tests.fuzz.targets import Target
 
-_MODULES = ("network_files", "networks", "documents", "commands", "solving", "lab_service", "openflow")
+_MODULES = (
+    *("network_files", "networks", "documents", "controller_peers"),
+    *("commands", "solving", "lab_service", "openflow"),
+)
 """Modules of this package that offer `TARGETS`, a sequence of targets."""
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.liveness import MOST_LEARNT, LivenessChange, LivenessTracker
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.wiring import Wiring
@@ -140,6 +140,16 @@ def test_the_tunnels_of_all_plans_that_are_followed_are_watched() -> None:
     assert tracker.follow([plan, other]) == (LivenessChange("s3", path_id, alive=False),)
     assert tracker.dead_path_ids("s1") == {T1}
     assert tracker.follow([other]) == (LivenessChange("s1", T1, alive=True),)
+
+
+def test_plans_that_are_learnt_but_never_followed_are_forgotten() -> None:
+    followed = motivation_plan()
+    tracker = LivenessTracker(followed)
+    learnt = [motivation_plan() for _ in range(100)]
+    for plan in learnt:
+        tracker.learn(plan)
+    kept = [id(plan) for plan, _ in tracker._known.values()]
+    assert kept == [id(followed), *map(id, learnt[-MOST_LEARNT:])]
 
 
 @given(plan=plans(), data=st.data())

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
+from kuijia_app.control.pair_keeper import HANDOVER_PATIENCE, STANDS_BY_ITSELF
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.controller import KuijiaController
@@ -98,3 +100,74 @@ def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
         now[0] += 2 * LEASE
         controller._tend_pair(now[0])
         assert part(controller) == (1, 0)
+
+
+class Asked:
+    """A controller that acts, and was asked to hand over to a peer; its answers."""
+
+    def __init__(self, controller: KuijiaController, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Let the peer stand by and the request be under way."""
+        self.controller, self.answers, self.now = controller, list[str | None](), 100.0
+        monkeypatch.setattr(controller, "_now", lambda: self.now)
+        self.pair = Pair(1, self.now, is_acting=True)
+        controller._join(self.pair)
+        self.hear(acts=False, term=1)
+        controller.ask_to_hand_over(self.answers.append)
+        self.let_pass(BEAT)
+
+    def hear(self, *, acts: bool, term: int) -> None:
+        """Take in a peer's sign of life."""
+        beat = Beat(2, acts, first_generation(term, 2), frozenset())
+        self.controller._decoded(encoded(beat, None, self.controller._agreed))()
+
+    def let_pass(self, seconds: float) -> None:
+        """Let time pass without a word."""
+        self.now += seconds
+        self.controller._tend_pair(self.now)
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
+    with application_of(motivation_plan(), tmp_path) as controller:
+        yield Asked(controller, monkeypatch)
+
+
+def test_a_handover_is_done_once_a_peer_says_that_it_acts_although_a_switch_said_so_before(asked: Asked) -> None:
+    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    asked.let_pass(BEAT)
+    asked.hear(acts=False, term=9)
+    asked.hear(acts=True, term=0)
+    assert asked.answers == []
+    asked.hear(acts=True, term=9)
+    assert asked.answers == [None]
+
+
+def test_a_switch_that_a_stranger_has_claimed_is_no_handover(asked: Asked, tmp_path: Path) -> None:
+    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    asked.let_pass(HANDOVER_PATIENCE)
+    reason = "switch s1 has another master (OFPRRFC_STALE), but no peer has said that it acts"
+    assert asked.answers == [reason]
+    *_, last = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert (last["event"], last["reason"]) == ("handover-refused", reason)
+
+
+def test_a_handover_has_failed_when_the_earlier_one_acts_again(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    monkeypatch.setattr(asked.pair, "look", lambda *_arguments: asked.pair._changed(Decision.TAKE_OVER))
+    asked.let_pass(BEAT)
+    assert asked.answers == ["switch s1 has another master (OFPRRFC_STALE), but no peer has said that it acts"]
+
+
+def test_refused_requests_of_others_are_answered_but_do_not_fill_the_log(asked: Asked, tmp_path: Path) -> None:
+    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    asked.answers.clear()
+    for _ in range(100):
+        asked.controller.ask_to_hand_over(asked.answers.append)
+        asked.let_pass(0.0)
+    for _ in range(2):
+        asked.controller.ask_to_hand_over()  # as for a signal
+        asked.let_pass(0.0)
+    assert asked.answers == [STANDS_BY_ITSELF] * 100
+    told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    refused = [(each["reason"], each["times"]) for each in told if each["event"] == "handover-refused"]
+    assert refused == [(STANDS_BY_ITSELF, 1)] * 3

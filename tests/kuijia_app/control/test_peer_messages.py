@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from random import Random
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from kuijia_app.control import peer_messages
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.peer_messages import Decoder, decoded_beat, encoded
 from kuijia_app.control.rollout import Rollout, Stages, Version
@@ -14,11 +19,19 @@ from kuijia_app.tables.pipeline import build_tables
 from te_solver.networks import shipped_network
 from te_solver.plan_file import plan_to_json
 from te_solver.topology_file import load_topology
-from tests.kuijia_app.plans import motivation_plan
+from tests.fuzz.contract import fault_of_message
+from tests.fuzz.controller_peers import message_examples, use_message
+from tests.fuzz.file_target import JsonGrammar
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 BEAT = Beat(7, is_acting=True, generation=1 << 48, reach=frozenset({"s1", "s2"}), hands_over=True)
 OPTIONS = {"scheme": "kuijia", "slots": 64}
 PLAN, OTHER = motivation_plan(), motivation_plan((0.2, 0.3, 0.5))
+
+
+SWITCHES = PLAN.topology.nodes
+STAGES: dict[str, Any] = {"in_force": {"name": "x", "plan": plan_to_json(PLAN)}, "next": None, "retained": []}
+ANY_PLAN = "a plan"
 
 
 def version(name: str, weights: tuple[float, float, float]) -> Version:
@@ -52,11 +65,25 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
         Decoder(build_tables, PLAN, OPTIONS).decoded(line)
 
 
+def test_a_line_of_brackets_is_refused_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    dense = plan_of(both_ways("dense", "a b", "a-b"), *["a-b"] * 1000)
+    stages = Stages(Version("dense", dense, {}))
+    plan = replace(PLAN, topology=dense.topology, pairs=())
+    with pytest.raises(ValueError, match="pair"):  # it is read, and has a pair twice
+        Decoder(build_tables, plan, OPTIONS).decoded(encoded(replace(BEAT, reach=frozenset()), stages, OPTIONS))
+    monkeypatch.setattr(peer_messages, "json_data", None)
+    for bracket in (b"[]", b'{"":1}'):
+        with pytest.raises(ValueError, match=r"^not a message of a controller: too many brackets$"):
+            Decoder(build_tables, PLAN, OPTIONS).decoded(b"[" + b",".join([bracket] * 100_000) + b"]")
+
+
 def test_a_plan_for_another_network_is_refused() -> None:
-    line = encoded(BEAT, Stages(version("start", (0.5, 0.3, 0.2))), OPTIONS)
+    line = encoded(replace(BEAT, reach=frozenset()), Stages(version("start", (0.5, 0.3, 0.2))), OPTIONS)
     topology = load_topology(shipped_network("gscale"))
     with pytest.raises(ValueError, match="are not those of the plan in force"):
         Decoder(build_tables, replace(PLAN, topology=topology, pairs=()), OPTIONS).decoded(line)
+    with pytest.raises(ValueError, match=r"^its switch s1 is not one of ours$"):
+        decoded_beat(encoded(BEAT, None, OPTIONS), OPTIONS, topology.nodes)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +97,7 @@ def test_a_plan_for_another_network_is_refused() -> None:
 )
 def test_who_has_other_options_is_no_peer(theirs: dict[str, object], told: str) -> None:
     line = encoded(BEAT, None, theirs)
-    for decode in (Decoder(build_tables, PLAN, OPTIONS).decoded, lambda each: decoded_beat(each, OPTIONS)):
+    for decode in (Decoder(build_tables, PLAN, OPTIONS).decoded, lambda each: decoded_beat(each, OPTIONS, SWITCHES)):
         with pytest.raises(ValueError, match=told) as raised:
             decode(line)
         assert len(str(raised.value)) < 500
@@ -78,19 +105,85 @@ def test_who_has_other_options_is_no_peer(theirs: dict[str, object], told: str) 
 
 
 @pytest.mark.parametrize(
+    "changed",
+    [
+        {"instance": 1 << 16},
+        {"instance": -1},
+        {"instance": float("inf")},
+        {"instance": True},
+        {"generation": 1 << 64},
+        {"generation": "1"},
+        {"acting": 1},
+        {"hands_over": None},
+        {"reach": "s1"},
+        {"reach": [["s1"]]},
+        {"reach": ["s1", "s9"]},
+        {"process": "x" * 65},
+        {"process": "line\n"},
+        {"process": "\ud800"},
+        {"process": None},
+    ],
+)
+def test_a_sign_of_life_with_values_that_no_controller_has_is_refused(changed: dict[str, object]) -> None:
+    line = json.dumps(json.loads(encoded(BEAT, None, OPTIONS)) | changed).encode()
+    for decode in (Decoder(build_tables, PLAN, OPTIONS).decoded, lambda each: decoded_beat(each, OPTIONS, SWITCHES)):
+        with pytest.raises(ValueError, match=r"\w"):
+            decode(line)
+
+
+def with_plan(**changed: object) -> dict[str, Any]:
+    return STAGES | {"in_force": {"name": "x", "plan": plan_to_json(PLAN) | changed}}
+
+
+@pytest.mark.parametrize(
     "stages",
     [
         {},
-        {"in_force": {}, "next": None, "retained": []},
-        {"in_force": {"name": "x", "plan": {}}, "next": None, "retained": []},
-        {"in_force": {"name": "x", "plan": plan_to_json(PLAN)}, "next": None, "retained": [[1]]},
-        {"in_force": {"name": "x", "plan": plan_to_json(PLAN)}, "next": 7, "retained": []},
+        STAGES | {"in_force": {}},
+        STAGES | {"in_force": {"name": "x", "plan": {}}},
+        STAGES | {"in_force": STAGES["in_force"] | {"name": "x" * 65}},
+        STAGES | {"retained": [[1]]},
+        STAGES | {"retained": [[STAGES["in_force"], []]]},
+        STAGES | {"retained": [[STAGES["in_force"], "\n"]]},
+        STAGES | {"next": 7},
+        with_plan(solve_seconds=float("inf")),
+        with_plan(objective_value=float("nan")),
+        with_plan(topology=plan_to_json(PLAN)["topology"] | {"name": "\ud800"}),
     ],
 )
 def test_stages_that_are_none_are_refused(stages: object) -> None:
     message = json.loads(encoded(BEAT, None, OPTIONS)) | {"stages": stages}
     with pytest.raises(ValueError, match=r"\w"):
         Decoder(build_tables, PLAN, OPTIONS).decoded(json.dumps(message).encode())
+
+
+def without_plans(data: Any) -> Any:  # noqa: ANN401  # JSON
+    """Return a message with a word in the place of each plan, so that most changes are to what is around them."""
+    if isinstance(data, dict):
+        return {key: ANY_PLAN if key == "plan" else without_plans(value) for key, value in data.items()}
+    return [without_plans(each) for each in data] if isinstance(data, list) else data
+
+
+EXAMPLES = [json.dumps(without_plans(json.loads(each))).encode() for each in message_examples()]
+GRAMMAR = JsonGrammar()
+
+
+@settings(deadline=None, max_examples=500)
+@given(st.integers(0, 2**32), st.sampled_from(EXAMPLES))
+def test_a_hostile_message_is_refused_or_does_no_harm_later(seed: int, example: bytes) -> None:
+    line = GRAMMAR.changed(Random(seed), example)
+    assert line is not None
+    whole = line.replace(json.dumps(ANY_PLAN).encode(), json.dumps(plan_to_json(PLAN)).encode())
+    assert fault_of_message(refusal_of(whole)) is None
+
+
+def refusal_of(line: bytes) -> str:
+    """Use a message; return why it is refused, nothing if it is not."""
+    try:
+        use_message(line)
+    except ValueError as refusal:
+        return str(refusal)
+    return ""
 
 
 def test_an_update_goes_on_where_another_controller_was() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.control.reconciliation import FlowKey, Tables
-from kuijia_app.control.rollout import Progress, Rollout, Version
+from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.tables.options import Form, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -137,6 +137,15 @@ def test_a_plan_that_is_past_is_dropped_switch_by_switch() -> None:
     assert rollout.is_settled
     assert len(list(rollout.take_discarded())) >= len(SQUARE.nodes)
     assert list(rollout.take_discarded()) == []
+    assert rollout._compositions._made == {}
+
+
+def test_one_that_follows_the_plans_of_a_peer_keeps_no_tables_of_past_ones() -> None:
+    rollout = Rollout(version("old", OLD), DRAIN)
+    for _ in range(10):
+        rollout.resume(Stages(version("old", OLD), version("new", NEW)))
+    assert len(rollout._compositions._made) == len(SQUARE.nodes)
+    rollout.resume(Stages(version("new", NEW)))
     assert rollout._compositions._made == {}
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from queue import Queue
+from queue import Empty, Queue
+from typing import Any
 
 import pytest
 
 from kuijia_app.framework import peer_links
 from kuijia_app.framework.addresses import parse_address, peer_addresses
 from kuijia_app.framework.handover_request import REQUEST, NoHandoverError, answer_to_request, request_handover
+from kuijia_app.framework.line_connection import connected
 from kuijia_app.framework.peer_links import PeerLinks
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.pki.folder import Folder
 from kuijia_app.pki.holders import Holder, Kind
 from kuijia_base.errors import InputError
 from tests.certificates import make_certificate
-from tests.kuijia_app.dummy_switches import free_port
+from tests.kuijia_app.dummy_switches import free_port, wait_until
 
 PATIENCE = 30.0
 
@@ -196,6 +198,72 @@ def test_without_tls_only_the_hosts_of_peers_are_heard() -> None:
     assert got.get(timeout=PATIENCE) == b"peer"
 
 
+@pytest.mark.parametrize("by_tls", [False, True])
+def test_silent_connections_do_not_keep_a_peer_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, by_tls: bool
+) -> None:
+    make_certificate(tmp_path, "controller")
+    names = tmp_path / "controller.key", tmp_path / "controller.pem", tmp_path / "ca.pem"
+    files = TlsFiles(*names) if by_tls else None
+    monkeypatch.setattr(peer_links, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(peer_links, "_IDLE", PATIENCE)
+    here, there = ("127.0.0.2", free_port()), ("127.0.0.3", free_port())
+    troubles: Queue[tuple[str, str]] = Queue()
+    got: Queue[bytes] = Queue()
+    PeerLinks(here, [there], files, _into(got), lambda *trouble: troubles.put(trouble)).start()
+    with ExitStack() as stack:
+        for host in ("127.0.0.1", "127.0.0.2", "127.0.0.4", "127.0.0.5"):
+            for _ in range(8):
+                stack.enter_context(socket.create_connection(here, PATIENCE, (host, 0)))
+        peer = PeerLinks(there, [here], files, _nothing, _quiet).start()
+        peer.send(lambda _before: (b"peer", None))
+        assert got.get(timeout=PATIENCE / 3) == b"peer"
+    assert ("127.0.0.1", "too many connections without a message") in troubles.queue
+
+
+def _failing_first(real: Callable[..., Any], failure: Exception, *when: object) -> Callable[..., Any]:
+    """Return a function that fails at its first call that ends with these arguments, and else does as the real one."""
+    failures = [failure]
+
+    def call(*arguments: object) -> Any:  # noqa: ANN401  # what the real one returns
+        if failures and arguments[len(arguments) - len(when) :] == when:
+            raise failures.pop()
+        return real(*arguments)
+
+    return call
+
+
+@pytest.mark.parametrize("failing", ["connecting", "message", "receiver", "thread"])
+def test_after_a_failure_of_any_kind_the_links_tell_it_and_go_on(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    here, there = ("127.0.0.2", free_port()), ("127.0.0.3", free_port())
+    troubles: Queue[tuple[str, str]] = Queue()
+    got: Queue[bytes] = Queue()
+    failure = UnicodeError("label empty") if failing == "connecting" else RuntimeError("no more of them")
+    if failing == "connecting":
+        monkeypatch.setattr(peer_links, "connected", _failing_first(connected, failure))
+    if failing == "thread":
+        monkeypatch.setattr(peer_links, "_start", _failing_first(peer_links._start, failure, "peer"))
+    received = _failing_first(_into(got), failure) if failing == "receiver" else _into(got)
+    PeerLinks(there, [], None, received, lambda *trouble: troubles.put(trouble)).start()._hosts.add(here[0])
+    sender = PeerLinks(here, [there], None, _nothing, lambda *trouble: troubles.put(trouble)).start()
+
+    def message(_before: object) -> tuple[bytes, None]:
+        return b"peer", None
+
+    sender.send(_failing_first(message, failure) if failing == "message" else message)
+    reason = "label empty" if failing == "connecting" else "RuntimeError: no more of them"
+    host = there[0] if failing in ("connecting", "message") else here[0]
+    assert troubles.get(timeout=PATIENCE) == (host, reason)
+
+    def is_heard() -> bool:
+        sender.send(message)  # as often as a controller does: it learns only so that a connection has ended
+        with suppress(Empty):
+            return got.get(timeout=0.1) == b"peer"
+        return False
+
+    wait_until(is_heard, "the links go on")
+
+
 def test_long_lines_pass_in_both_directions_by_tls(tmp_path: Path) -> None:
     make_certificate(tmp_path, "controller")
     files = TlsFiles(tmp_path / "controller.key", tmp_path / "controller.pem", tmp_path / "ca.pem")
@@ -251,7 +319,23 @@ def test_an_address_in_use_is_refused() -> None:
             PeerLinks(address, [], None, _nothing, _quiet).start()
 
 
-@pytest.mark.parametrize("text", ["", "host", "host:", ":1", "host:0", "host:65536", "host:-1", "host:1e3"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "host",
+        "host:",
+        ":1",
+        "host:0",
+        "host:65536",
+        "host:-1",
+        "host:1e3",
+        "a..b:1",
+        f"{'x' * 64}:1",
+        "[]:1",
+        "a\0b:1",
+    ],
+)
 def test_what_is_no_address_is_refused(text: str) -> None:
     with pytest.raises(InputError):
         parse_address(text)

@@ -211,7 +211,7 @@ def test_a_handover_is_done_when_another_one_acts_or_says_why_not(
     first.successor = second
     done = controllers.hand_over()
     assert (done.before, done.after, acting(controllers)) == (1, 2, second)
-    with pytest.raises(TestbedError, match=r"^the controller goes on acting: nobody is there$"):
+    with pytest.raises(TestbedError, match=r"^there is no handover: nobody is there$"):
         controllers.hand_over()
 
 
