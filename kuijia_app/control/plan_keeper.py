@@ -17,6 +17,7 @@ from kuijia_app.control.identity import are_identical
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
+from kuijia_app.control.peer_plans import PeerPlans
 from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
@@ -78,6 +79,7 @@ class PlanKeeper(PairKeeper):
         self._refused: dict[str, SwitchTables] = {}
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
+        self._peer_plans = PeerPlans()
         self._adopted: Stages | None = None
         self._unfit: set[str] = set()
         unfinished = self._source.unfinished(self._rollout)
@@ -105,6 +107,7 @@ class PlanKeeper(PairKeeper):
         """Look at the clock, after a plan was read or written to a file, or not."""
         now = self._now()
         self._tend_pair(now)
+        self._follow_peers(now)
         for switch, port in self._damping.released(now):
             self._port_changed(switch, port, live=True)
         self._tell_ingresses(self._tracker.doubt(self._damping.doubted()))
@@ -134,11 +137,19 @@ class PlanKeeper(PairKeeper):
 
     def _heard_peer(self, beat: Beat, stages: Stages | None) -> None:
         """Take in a peer's sign of life, and the plans of one that acts."""
-        if self._pair is None:
+        if self._pair is None or beat.process == self._process:
             return
+        now = self._now()
         self._heard_beat(beat)
-        if stages is None or self._pair.is_acting or not beat.is_acting:
+        self._peer_plans.heard(beat, stages, now)
+        self._follow_peers(now)  # before the next look at the clock, which may bring a takeover
+
+    def _follow_peers(self, now: float) -> None:
+        """Adopt the plans of the peer that acts, unless this controller does."""
+        followed = None if self._acts else self._peer_plans.followed(now)
+        if followed is None:
             return
+        _, stages = followed
         if self._adopted is not None and are_identical(self._adopted.versions, stages.versions):
             return
         self._adopted = stages

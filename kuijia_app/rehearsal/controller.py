@@ -17,7 +17,7 @@ from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
-from kuijia_app.rehearsal.connections import Connection
+from kuijia_app.rehearsal.connections import Connection, Pipe
 from kuijia_app.rehearsal.messages import Kind, Message, PlainMessages, Refusal
 from kuijia_app.rehearsal.plans import PlanStore, tables_of
 from kuijia_app.rehearsal.timeline import Timeline
@@ -44,6 +44,7 @@ class SimulatedController(PlanKeeper):
         files: its plan files.
         is_alive: the process has not ended.
         is_frozen: it handles nothing for a while.
+        hears_by: connections of its peers.
         events: names of its events.
     """
 
@@ -67,6 +68,7 @@ class SimulatedController(PlanKeeper):
         self.is_frozen = False
         self.connections: dict[str, Connection] = {}
         self.waiting: dict[str, Connection] = {}
+        self.hears_by: list[Pipe] = []
         self.events: list[str] = []
         self._time = time
         self._is_slow = is_slow
@@ -137,6 +139,8 @@ class SimulatedController(PlanKeeper):
         if not is_frozen:
             for connection in [*self.connections.values(), *self.waiting.values()]:
                 connection.up.pump()
+            for pipe in self.hears_by:
+                self._time.after(self._time.random.uniform(0.0, TICK), pipe.pump)
 
     def write(self, event: str, **details: object) -> None:
         """Note an event, in the place of the event log."""

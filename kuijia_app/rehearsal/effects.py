@@ -163,11 +163,13 @@ def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:
 def _cut_peers(world: World, fault: Fault) -> None:
     """Cut one or both ways between two controllers."""
     count = len(world.controllers)
+    if count == 1:
+        return
     one = fault.pick // 2 % count
     other = (one + 1) % count
     ways = ((one, other), (other, one))
     for way in ways[: 1 + fault.other % 2] if fault.pick % 2 else ways[1:]:
-        world.peer_cuts[way] = max(world.peer_cuts.get(way, 0.0), world.time.now + fault.span)
+        world.cut_peers(way, fault.span)
 
 
 def _replace_plan(world: World, fault: Fault) -> None:

@@ -72,6 +72,31 @@ def test_the_next_controller_knows_the_links_that_failed_before_and_during_the_t
     require_calm(world)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_a_controller_that_was_cut_off_learns_the_plan_that_came_meanwhile(seed: int) -> None:
+    world = resting(seed)
+    number = number_of_acting(world)
+    earlier, later = world.controllers[number], world.controllers[1 - number]
+    for way in ((0, 1), (1, 0)):
+        world.cut_peers(way, 14.0)
+    for name in world.switches:
+        world.cut((name, number), ("up", "down"), 30.0)
+    world.time.run_until(world.time.now + 3.0)
+    assert (earlier.is_acting, later.is_acting) == (True, True)
+    hit(world, Fault(FaultKind.PLAN, 0.0, 1 - number, 1, 0.0))
+    world.time.run_until(world.time.now + 17.0)
+    replaced = later.in_force.plan
+    assert replaced != world.plans[0]
+    assert not earlier.is_acting
+    assert earlier.in_force.plan == replaced
+    world.end_faults()
+    world.rest()
+    kill_acting(world, wait=2.0)
+    world.rest()
+    assert world.acting.in_force.plan == replaced
+    require_calm(world)
+
+
 def test_a_controller_hands_over_within_a_beat() -> None:
     world = resting(5)
     number = number_of_acting(world)
