@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Collection
 from pathlib import Path
 from typing import Protocol
@@ -37,6 +38,9 @@ class PlanFiles(Protocol):
 
     def put_pending(self, plan: Plan) -> None:
         """Write the plan of an update that has begun."""
+
+    def renew_pending(self) -> None:
+        """Make the plan of an update no older than the plan file."""
 
     def load_pending(self) -> Plan | None:
         """Return the plan of an update that has not ended, None without one."""
@@ -78,6 +82,9 @@ class PlanPath:
 
     def put_pending(self, plan: Plan) -> None:
         save_plan(plan, self._beside("pending"))
+
+    def renew_pending(self) -> None:
+        os.utime(self._beside("pending"))
 
     def load_pending(self) -> Plan | None:
         pending = self._beside("pending")

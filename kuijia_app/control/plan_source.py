@@ -96,6 +96,7 @@ class PlanSource:
                 self._files.drop_pending()
                 return None
             if self._files.is_pending_outdated():
+                self.problems.append(f"{self._files} was replaced: the update that had begun is not resumed")
                 self._files.refuse_pending()
                 return None
             require_same_network(plan, rollout.in_force.plan)
@@ -176,12 +177,13 @@ class PlanSource:
         """Write the plan of an update that has begun to a second file, with `.pending` added to the name.
 
         The plan file gets the plan in force, so that a restarted controller finds the plan that the switches follow.
-        A file that cannot be written stays unchanged; so does a plan file that was replaced since it was read.
+        It stays unchanged if it was replaced since it was read, or if the second file cannot be written.
         """
-        self._pending = version.name
-        self._put(in_force, version.name)
         with self._warning():
-            self._files.put_pending(version.plan)  # after the plan file, so that it is not the older one
+            self._files.put_pending(version.plan)  # first: a process that ends after the other write has lost nothing
+            self._pending = version.name
+            if self._put(in_force, version.name):
+                self._files.renew_pending()
 
     def live(self, version: Version) -> None:
         """Write the version to the plan file, as all ingresses follow it."""
@@ -216,14 +218,17 @@ class PlanSource:
             if name is not None and name == self._files.name():
                 return name, plan
 
-    def _put(self, plan: Plan, name: str) -> None:
-        """Write the plan file, unless somebody else has replaced its content."""
+    def _put(self, plan: Plan, name: str) -> bool:
+        """Write the plan file, unless somebody else has replaced its content; return True if it holds the plan."""
+        is_held = False
         with self._warning():
-            if not self._holds(plan):
-                self._replace({name, self._own}, plan)
+            is_held = self._holds(plan) or self._replace({name, self._own}, plan)
+        return is_held  # noqa: RET504  # an error leaves it False
 
-    def _replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool = False) -> None:
-        self._own = self._files.replace(names, plan, keeps_old=keeps_old) or self._own
+    def _replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool = False) -> bool:
+        written = self._files.replace(names, plan, keeps_old=keeps_old)
+        self._own = written or self._own
+        return written is not None
 
     def _holds(self, plan: Plan) -> bool:
         try:

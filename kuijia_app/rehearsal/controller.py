@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.rehearsal.connections import Connection, Pipe
 from kuijia_app.rehearsal.messages import Kind, Message, PlainMessages, Refusal
-from kuijia_app.rehearsal.plans import PlanStore, tables_of
+from kuijia_app.rehearsal.plans import EndedError, PlanStore, tables_of
 from kuijia_app.rehearsal.timeline import Timeline
 from kuijia_app.tables.options import PipelineOptions
 
@@ -133,6 +134,16 @@ class SimulatedController(PlanKeeper):
         if not self._tells_ingresses:
             return frozenset()
         return self._tracker.dead_path_ids(ingress)
+
+    def end(self, writes: int) -> None:
+        """End the process; if a plan waits for its files, so many changes to them come first."""
+        self.is_alive = False
+        put = None if self.is_frozen else next((put for put, _ in self._take_files() if put is not None), None)
+        if put is not None:
+            self.files.ends_after = writes
+            with suppress(EndedError):
+                put()
+            self.files.ends_after = None
 
     def freeze(self, *, is_frozen: bool) -> None:
         self.is_frozen = is_frozen

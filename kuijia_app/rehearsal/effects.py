@@ -17,6 +17,9 @@ from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
 
 _SLOW_DELAYS = (0.05, 0.3, 2.0)
 _STRAY_GROUP = 0x0BAD
+_MOST_WRITES = 3
+"""Files that a controller may still write before it ends, or its disk is full: fewer than this."""
+
 _FOREIGN = "a foreign controller"
 
 
@@ -99,7 +102,7 @@ def _have_a_whim(world: World, fault: Fault) -> None:
 def _kill(world: World, fault: Fault) -> None:
     number = fault.pick % len(world.controllers)
     if world.controllers[number].is_alive:
-        world.kill(number)
+        world.kill(number, writes=fault.other % _MOST_WRITES)
         world.start_again(number, fault.span)
 
 
@@ -182,8 +185,8 @@ def _replace_plan(world: World, fault: Fault) -> None:
 
 def _fill_disk(world: World, fault: Fault) -> None:
     store = world.stores[fault.pick % len(world.stores)]
-    store.is_full = True
-    world.time.after(fault.span, partial(setattr, store, "is_full", False))
+    store.room = fault.other % _MOST_WRITES
+    world.time.after(fault.span, partial(setattr, store, "room", None))
 
 
 def _switch(world: World, fault: Fault) -> str:

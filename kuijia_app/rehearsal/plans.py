@@ -58,21 +58,27 @@ NETWORKS = (
 """The plans of each network have the same pairs."""
 
 
+class EndedError(Exception):
+    """The process has ended while it was writing files."""
+
+
 class PlanStore:
     """Plan files of one controller, in memory: they outlive its process.
 
     Attributes:
         plan, pending, refused: contents of the files.
-        is_full: nothing can be written.
+        room: number of plans that can still be written; None if there is no end to them.
         was_full: something could not be written.
-        was_replaced: somebody has replaced the plan since the pending one was written.
+        ends_after: number of changes after which the process ends; None if it goes on.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._names: dict[int, tuple[Plan, str]] = {}
-        self.is_full = False
+        self.room: int | None = None
         self.was_full = False
-        self.was_replaced = False
+        self.ends_after: int | None = None
+        self._changes = 0
+        self._plan_changed = self._pending_changed = 0
         self.plan = plan
         self.pending: Plan | None = None
         self.refused: Plan | None = None
@@ -92,35 +98,53 @@ class PlanStore:
     def replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool) -> str | None:
         if self.name() not in names:
             return None
-        self._require_room()
+        self._write()
         if keeps_old:
             self.refused = self.plan
-        self.plan = plan
+        self.plan, self._plan_changed = plan, self._changes
         return self.name()
 
     def put_pending(self, plan: Plan) -> None:
-        self._require_room()
-        self.pending, self.was_replaced = plan, False
+        self._write()
+        self.pending, self._pending_changed = plan, self._changes
+
+    def renew_pending(self) -> None:
+        self._change()
+        self._pending_changed = self._changes
 
     def load_pending(self) -> Plan | None:
         return self.pending
 
     def is_pending_outdated(self) -> bool:
-        return self.was_replaced
+        return self._plan_changed > self._pending_changed
 
     def drop_pending(self) -> None:
+        self._change()
         self.pending = None
 
     def refuse_pending(self) -> None:
+        self._change()
         self.refused, self.pending = self.pending, None
 
     def replace_by_hand(self, plan: Plan) -> None:
-        self.plan, self.was_replaced = plan, True
+        self._changes += 1
+        self.plan, self._plan_changed = plan, self._changes
 
-    def _require_room(self) -> None:
-        if self.is_full:
+    def _write(self) -> None:
+        if self.room == 0:
             self.was_full = True
             raise OSError(errno.ENOSPC, "No space left on device")
+        self._change()
+        if self.room is not None:
+            self.room -= 1
+
+    def _change(self) -> None:
+        """Count a change; raise `EndedError` if the process has ended before it."""
+        if self.ends_after is not None:
+            if self.ends_after == 0:
+                raise EndedError
+            self.ends_after -= 1
+        self._changes += 1
 
     def _name_of(self, plan: Plan) -> str:
         for other, name in self._names.values():

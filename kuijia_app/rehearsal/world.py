@@ -134,7 +134,7 @@ class World:
             peer_line.pump()
         self.sessions.end_faults()
         for store in self.stores:
-            store.is_full = False
+            store.room = None
         for number, controller in enumerate(self.controllers):
             if not controller.is_alive:
                 self.controllers[number] = self._process(number)
@@ -211,10 +211,10 @@ class World:
                 del self._frozen[name]
         self._pump(name)
 
-    def kill(self, number: int) -> None:
-        """End a controller's process; its switches learn of it soon after."""
+    def kill(self, number: int, writes: int = 0) -> None:
+        """End a controller's process after so many writes of what waits; its switches learn of it soon after."""
         controller = self.controllers[number]
-        controller.is_alive = False
+        controller.end(writes)
         for line, connection in list(self.connections.items()):
             if line[1] == number and connection.owner == controller.name:
                 connection.down.lose(self.random.choice((0, 1, 3, 1000)))
@@ -283,7 +283,7 @@ class World:
         store, name = self.stores[number], f"process {self._processes}"
         if self._processes > len(self.stores):
             followed = self.controllers[number].in_force.plan
-            if followed not in (store.plan, None if store.was_replaced else store.pending):
+            if followed not in (store.plan, None if store.is_pending_outdated() else store.pending):
                 self.traffic.all_hit()  # somebody has replaced the file: each switch changes on its own
         is_paired = len(self.stores) > 1
         instance = self.random.randrange(1 << 16)

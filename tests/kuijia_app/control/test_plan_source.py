@@ -117,6 +117,55 @@ def test_until_an_update_is_live_the_file_holds_the_plan_in_force_and_then_the_n
     assert not beside(path, "refused").exists()
 
 
+class Ended(BaseException):
+    """The process ends."""
+
+
+@pytest.mark.parametrize("place", ["put_pending", "replace", "renew_pending"])
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_process_that_ends_at_any_write_of_a_beginning_update_leaves_the_new_plan(
+    path: Path, monkeypatch: pytest.MonkeyPatch, place: str, when: str
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    write = getattr(plan_files.PlanPath, place)
+
+    def end(*arguments: object, **options: object) -> None:
+        if when == "after":
+            write(*arguments, **options)
+        raise Ended
+
+    with monkeypatch.context() as until:
+        until.setattr(plan_files.PlanPath, place, end)
+        with pytest.raises(Ended):
+            source.begun(version, OLD)
+    again = PlanSource(path, build_tables)
+    again.unfinished(Rollout(again.first()))
+    left = [load_plan(file) for file in (path, beside(path, "pending"), beside(path, "refused")) if file.exists()]
+    assert any(plan in left for plan in (NEW, version.plan))
+
+
+def test_a_disk_that_is_full_for_the_second_file_leaves_the_new_plan_in_the_first(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    reading = asked(source, rollout)
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(plan_files.PlanPath, "put_pending", fail)
+        source.begun(reading.version(), OLD)
+    assert load_plan(path) == NEW
+    source.refused(reading.name, OLD)
+    assert (load_plan(path), load_plan(beside(path, "refused"))) == (OLD, NEW)
+
+
 def interrupted(path: Path) -> PlanSource:
     """Return the plan file of a controller that was killed in the middle of an update and starts again."""
     source = PlanSource(path, build_tables)
