@@ -34,6 +34,8 @@ from te_solver.plan import Plan
 
 STANDS_BY = "this controller stands by: replace the plan of the one that acts"
 
+OTHER_PLAN = "the controller that acts has another plan"
+
 BFD_SETTLE = 3.5
 """Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
 and until then their ends send one a second (RFC 5880, 6.8.3)."""
@@ -81,6 +83,7 @@ class PlanKeeper(PairKeeper):
         self._second_chances = SecondChances()
         self._peer_plans = PeerPlans()
         self._adopted: Stages | None = None
+        self._followed: str | None = None
         self._unfit: set[str] = set()
         unfinished = self._source.unfinished(self._rollout)
         if unfinished is not None:
@@ -149,22 +152,29 @@ class PlanKeeper(PairKeeper):
         followed = None if self._acts else self._peer_plans.followed(now)
         if followed is None:
             return
-        _, stages = followed
+        process, stages = followed
         if self._adopted is not None and are_identical(self._adopted.versions, stages.versions):
             return
         self._adopted = stages
-        is_new = stages.in_force.plan != self._rollout.in_force.plan
+        goes_on, self._followed = process == self._followed, process
         self._rollout.resume(stages)
         self._rollout.take_changed()
         self._tracker.follow(self._rollout.plans)
-        if is_new or stages.next is None:
-            self._after_files(partial(self._source.adopted, stages.in_force), lambda: None)
+        given_up: list[str] = []
+        self._after_files(
+            lambda: given_up.extend(self._source.adopted(stages, goes_on=goes_on)),
+            partial(self._tell_given_up, given_up),
+        )
+
+    def _tell_given_up(self, names: Iterable[str]) -> None:
+        for name in names:
+            self._tell_progress(Progress(name, "refused"), OTHER_PLAN)
 
     def _send_beat(self, beat: Beat) -> None:
         self._send_to_peers(beat, self._rollout.stages if beat.is_acting else None)
 
     def _taken_over(self) -> None:
-        self._adopted = None
+        self._adopted = self._followed = None
 
     def _left_to_peer(self, switch: str) -> None:
         self._note(self._rollout.left(switch))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.plan_files import PlanFiles, PlanPath
-from kuijia_app.control.plan_update import renumber, require_same_network
-from kuijia_app.control.rollout import AllTables, Rollout, Version
+from kuijia_app.control.plan_update import is_same_plan, renumber, require_same_network
+from kuijia_app.control.rollout import AllTables, Rollout, Stages, Version
 from kuijia_base.errors import KuijiaError, quoted
 from kuijia_base.reading import uncollected
 from te_solver.plan import Plan
@@ -193,12 +193,62 @@ class PlanSource:
             with self._warning():
                 self._files.drop_pending()
 
-    def adopted(self, version: Version) -> None:
-        """Write the version to the plan file, as another controller follows it, and end an update of our own."""
-        self._put(version.plan, version.name)
-        self._pending = None
+    def adopted(self, stages: Stages, *, goes_on: bool) -> list[str]:
+        """Let the files follow another controller; return the names of plans that it does not know.
+
+        They move to the file of the refused plan, the pending one last.
+
+        Args:
+            stages: plans of the controller that acts.
+            goes_on: those before were its plans as well, so it knows what it has replaced.
+        """
+        pending = self._pending_plan()
+        goes_on = goes_on or (pending is not None and is_same_plan(pending, stages.in_force.plan))
+        given_up: list[str] = []
         with self._warning():
+            if not self._holds(stages.in_force.plan):
+                given_up += self._give_way(stages, goes_on=goes_on)
+        with self._warning():
+            given_up += self._follow_pending(stages)
+        return given_up
+
+    def _give_way(self, stages: Stages, *, goes_on: bool) -> list[str]:
+        """Replace the plan file, unless somebody else has; return its name if it is kept as the refused one."""
+        later, name = stages.next, self._own
+        try:
+            held = self._files.load()
+        except Exception:  # noqa: BLE001  # nothing is lost if it is missing, and what is not ours is not replaced
+            held = stages.in_force.plan
+        if later is not None and is_same_plan(held, later.plan):
+            self._files.put_pending(later.plan)  # we have come further than the other one, which goes on from before
+        keeps = not _knows(stages, held, goes_on=goes_on)
+        is_replaced = self._replace({name, stages.in_force.name}, stages.in_force.plan, keeps_old=keeps)
+        return [name] if keeps and is_replaced and name is not None else []
+
+    def _follow_pending(self, stages: Stages) -> list[str]:
+        """Keep the plan of an update that the other controller goes on with; return its name if it has given it up."""
+        pending, later = self._pending_plan(), stages.next
+        name, self._pending = self._pending or RESUMED, None
+        if pending is None:
+            return []
+        if later is not None and is_same_plan(pending, later.plan):
+            self._pending = later.name
+            if pending == later.plan:
+                self._files.renew_pending()  # the plan file may have become newer
+            else:
+                self._files.put_pending(later.plan)
+            return []
+        if _knows(stages, pending, goes_on=False):
             self._files.drop_pending()
+            return []
+        self._files.refuse_pending()
+        return [name]
+
+    def _pending_plan(self) -> Plan | None:
+        try:
+            return self._files.load_pending()
+        except Exception:  # noqa: BLE001  # a file that cannot be read, for whatever reason, holds no plan
+            return None
 
     def refused(self, name: str, in_force: Plan) -> None:
         """Move the plan of an update that is given up to a file with `.refused` added to the name."""
@@ -253,3 +303,19 @@ class PlanSource:
             plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
             version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
         return PlanReading(name, version, against)
+
+
+def _knows(stages: Stages, plan: Plan, *, goes_on: bool) -> bool:
+    """Return True if a controller has the plan in use, or has replaced it; False if it gave it up or never had it.
+
+    Args:
+        stages: its plans.
+        plan: a plan that it would overwrite.
+        goes_on: it has known all plans before.
+    """
+    replaced = [version for version, successor in stages.retained if successor is not None]
+    given_up = [version for version, successor in stages.retained if successor is None]
+    in_use = [stages.in_force] if stages.next is None else [stages.in_force, stages.next]
+    if any(is_same_plan(plan, version.plan) for version in (*in_use, *replaced)):
+        return True
+    return goes_on and not any(is_same_plan(plan, version.plan) for version in given_up)

@@ -45,6 +45,19 @@ def renumber(new: Plan, old: Plan, unavailable: AbstractSet[int] = frozenset()) 
     )
 
 
+def is_same_plan(one: Plan, other: Plan) -> bool:
+    """Return True if two plans differ in path ids at most."""
+    return _without_ids(one) == _without_ids(other)
+
+
+def _without_ids(plan: Plan) -> Plan:
+    pairs = (
+        replace(pair, tunnels=tuple(replace(tunnel, path_id=FIRST_PATH_ID) for tunnel in pair.tunnels))
+        for pair in plan.pairs
+    )
+    return replace(plan, pairs=tuple(pairs))
+
+
 def require_same_network(new: Plan, old: Plan) -> None:
     """Raise UnsoundError if the new plan has other switches or cables than the old one."""
     theirs, ours = Wiring(new.topology), Wiring(old.topology)

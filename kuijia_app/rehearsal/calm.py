@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
+from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.messages import Role
+from kuijia_app.rehearsal.plans import PlanStore
 from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
@@ -40,6 +42,7 @@ def require_calm(world: World) -> None:
             raise ViolationError(f"{name} {differs}")
         _require_roles(switch, controller)
     _require_same_plan(alive, controller)
+    _require_no_plan_lost(world.stores)
     world.traffic.require_all(controller.in_force.plan)
 
 
@@ -68,6 +71,16 @@ def _require_same_plan(alive: Iterable[SimulatedController], controller: Simulat
             raise ViolationError(f"the file of {each.name} does not hold the plan in force")
         if each.files.pending is not None:
             raise ViolationError(f"{each.name} has a pending plan, but no update is under way")
+
+
+def _require_no_plan_lost(stores: Sequence[PlanStore]) -> None:
+    """Check that plans which somebody has put into a file are in force, were so, or are in a file beside."""
+    known = [plan for store in stores for plan in store.known]
+    for number, store in enumerate(stores):
+        given = store.given
+        places = [plan for plan in (store.plan, store.pending, *known) if plan is not None]
+        if given is not None and not any(is_same_plan(given, plan) for plan in places):
+            raise ViolationError(f"the plan that was put into the file of controller {number} is lost")
 
 
 def _difference(switch: SimulatedSwitch, wanted: IndexedTables, dead: frozenset[int]) -> str:

@@ -241,6 +241,11 @@ class SimulatedController(PlanKeeper):
         del name  # all plans come from files here
         self._source.ask()
 
+    def _follow_rollout(self) -> None:
+        if self._acts:
+            self.files.know(self._rollout.in_force.plan)
+        super()._follow_rollout()
+
     def _files_wait(self) -> None:
         self._time.after(self._time.random.uniform(0.0, _SLOWEST_WRITE), self._write_next)
 

@@ -67,19 +67,24 @@ class PlanStore:
 
     Attributes:
         plan, pending, refused: contents of the files.
+        given: the plan that somebody has put into the file last.
+        known: plans that this controller had in force while it acted, or has kept as refused ones.
         room: number of plans that can still be written; None if there is no end to them.
         was_full: something could not be written.
         ends_after: number of changes after which the process ends; None if it goes on.
     """
 
-    def __init__(self, plan: Plan) -> None:
-        self._names: dict[int, tuple[Plan, str]] = {}
+    def __init__(self, plan: Plan, named: list[Plan]) -> None:
+        """Take the first plan, and the list of all plans that have a name, which is common to all stores."""
+        self._named = named
         self.room: int | None = None
         self.was_full = False
         self.ends_after: int | None = None
         self._changes = 0
         self._plan_changed = self._pending_changed = 0
         self.plan = plan
+        self.given: Plan | None = None
+        self.known: list[Plan] = []
         self.pending: Plan | None = None
         self.refused: Plan | None = None
 
@@ -100,7 +105,7 @@ class PlanStore:
             return None
         self._write()
         if keeps_old:
-            self.refused = self.plan
+            self._refuse(self.plan)
         self.plan, self._plan_changed = plan, self._changes
         return self.name()
 
@@ -124,11 +129,24 @@ class PlanStore:
 
     def refuse_pending(self) -> None:
         self._change()
-        self.refused, self.pending = self.pending, None
+        if self.pending is None:
+            raise FileNotFoundError(errno.ENOENT, "No such file or directory")
+        self._refuse(self.pending)
+        self.pending = None
+
+    def _refuse(self, plan: Plan) -> None:
+        self.refused = plan
+        self.know(plan)
+
+    def know(self, plan: Plan) -> None:
+        """Note a plan that may be missing in the files from now on: it was in force, or is the refused one."""
+        if not self.known or self.known[-1] is not plan:
+            self.known.append(plan)
 
     def replace_by_hand(self, plan: Plan) -> None:
         self._changes += 1
         self.plan, self._plan_changed = plan, self._changes
+        self.given = plan
 
     def _write(self) -> None:
         if self.room == 0:
@@ -147,12 +165,9 @@ class PlanStore:
         self._changes += 1
 
     def _name_of(self, plan: Plan) -> str:
-        for other, name in self._names.values():
-            if other == plan:
-                return name
-        name = f"plan{len(self._names)}"
-        self._names[id(plan)] = plan, name
-        return name
+        if plan not in self._named:
+            self._named.append(plan)
+        return f"plan{self._named.index(plan)}"
 
 
 _MADE: dict[tuple[object, ...], dict[str, SwitchTables]] = {}

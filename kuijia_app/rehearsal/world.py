@@ -18,6 +18,7 @@ from kuijia_app.rehearsal.sessions import Sessions
 from kuijia_app.rehearsal.switch import SimulatedSwitch
 from kuijia_app.rehearsal.timeline import Timeline
 from kuijia_app.rehearsal.traffic import Traffic
+from te_solver.plan import Plan
 
 _RETRY = 0.4
 """Greatest seconds between two attempts of a switch to connect."""
@@ -88,7 +89,8 @@ class World:
             for other in range(controllers)
             if one != other
         }
-        self.stores = [PlanStore(self.plans[0]) for _ in range(controllers)]
+        named: list[Plan] = []
+        self.stores = [PlanStore(self.plans[0], named) for _ in range(controllers)]
         self._processes = 0
         self.controllers = [self._process(number) for number in range(controllers)]
         for name in self.switches:

@@ -210,15 +210,6 @@ def test_an_update_that_was_in_force_is_not_resumed(path: Path) -> None:
     assert not beside(path, "pending").exists()
 
 
-def test_a_plan_adopted_from_a_peer_ends_an_update_of_our_own(path: Path) -> None:
-    source = interrupted(path)
-    rollout = Rollout(source.first())
-    assert source.unfinished(rollout) is not None
-    source.adopted(rollout.in_force)
-    assert load_plan(path) == OLD
-    assert not beside(path, "pending").exists()
-
-
 def test_a_plan_that_comes_before_the_one_read_has_begun_is_not_overwritten(path: Path) -> None:
     source = PlanSource(path, build_tables)
     rollout = Rollout(source.first())

@@ -12,13 +12,13 @@ from unittest.mock import patch
 from kuijia_app.control import plan_source, sender
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.liveness import LivenessTracker
-from kuijia_app.control.pair import Pair
+from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.control.reconciliation import Change, DeleteGroup, Tables, difference
 from kuijia_app.control.roles import Claims
-from kuijia_app.control.rollout import Rollout, Stages
+from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.sender import Sender
 from kuijia_app.control.switch_connection import SwitchConnection
@@ -117,6 +117,20 @@ def _one_end(self: LivenessTracker) -> None:
     self._failed_edges = frozenset(edge for edge in edges if edges.count(edge) > 1)
 
 
+def _begun(self: PlanSource, version: Version, in_force: Plan) -> None:
+    self._pending = version.name
+    self._put(in_force, version.name)
+    with self._warning():
+        self._files.put_pending(version.plan)
+
+
+def _drops_told(self: PlanKeeper, beat: Beat, stages: Stages | None) -> None:
+    self._heard_beat(beat)
+    if not self._acts:
+        self._peer_plans.heard(beat, stages, self._now())
+        self._follow_peers(self._now())
+
+
 PLANTED = (
     Planted("stale groups are never deleted", sender, "difference", _without_deleted_groups),
     Planted("groups are deleted before the entries that use them", sender, "difference", _deleted_first),
@@ -139,6 +153,9 @@ PLANTED = (
     Planted("a controller does not yield to a later one", PlanKeeper, "_displaced", _nothing, 2),
     Planted("a controller ignores peers that act", Pair, "look", _look, 2),
     Planted("a controller that stands by ignores ports", PlanKeeper, "_ports_told", _nothing, 2),
+    Planted("the plan file is overwritten before its plan is beside it", PlanSource, "begun", _begun),
+    Planted("the plan of a peer overwrites one that it does not know", plan_source, "_knows", lambda *_, **__: True, 2),
+    Planted("plans are not heard while acting", PlanKeeper, "_heard_peer", _drops_told, 2),
 )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.roles import Claims
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_calm
 from kuijia_app.rehearsal.effects import hit
 from kuijia_app.rehearsal.faults import Fault, FaultKind
 from kuijia_app.rehearsal.world import World
+from te_solver.plan import Plan
 
 DOWNTIME = 100.0
 
@@ -95,6 +97,74 @@ def test_a_controller_that_was_cut_off_learns_the_plan_that_came_meanwhile(seed:
     world.rest()
     assert world.acting.in_force.plan == replaced
     require_calm(world)
+
+
+def require_kept(world: World, number: int, given: Plan) -> None:
+    """Check that a plan of a controller is in force nowhere, lies beside its file, and that an event says so."""
+    world.end_faults()
+    world.rest()
+    require_calm(world)
+    controller = world.controllers[number]
+    assert not controller.is_acting
+    assert not is_same_plan(controller.in_force.plan, given)
+    assert controller.files.refused is not None
+    assert is_same_plan(controller.files.refused, given)
+    assert event_log.UPDATE_REFUSED in controller.events
+
+
+def test_a_plan_that_was_put_into_the_file_of_a_dead_controller_is_kept_when_the_other_acts() -> None:
+    world = resting(8)
+    number = number_of_acting(world)
+    kill_acting(world, wait=1.5)
+    world.stores[number].replace_by_hand(world.plans[1])
+    require_kept(world, number, world.plans[1])
+
+
+def test_a_plan_that_came_into_force_unknown_to_the_one_that_took_over_is_kept() -> None:
+    world = resting(8)
+    number = number_of_acting(world)
+    for way in ((0, 1), (1, 0)):
+        world.cut_peers(way, 40.0)
+    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    world.time.run_until(world.time.now + 12.0)
+    assert is_same_plan(world.controllers[number].in_force.plan, world.plans[1])
+    hit(world, Fault(FaultKind.FREEZE, 0.0, number, 0, 3.0))
+    world.time.run_until(world.time.now + 5.0)
+    assert world.controllers[1 - number].is_acting
+    require_kept(world, number, world.plans[1])
+
+
+@pytest.mark.parametrize("after", [0.9, 1.3, 1.7])
+def test_a_plan_whose_update_the_successor_gives_up_is_kept(after: float) -> None:
+    world = resting(8)
+    number = number_of_acting(world)
+    first = world.controllers[number]
+    away = min(world.switches)
+    for each in (0, 1):
+        world.cut((away, each), ("up", "down"), 8.0)  # nothing comes into force meanwhile
+    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    world.time.run_until(world.time.now + after)
+    assert first.files.pending is not None
+    hit(world, Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    world.time.run_until(world.time.now + 1.0)
+    assert world.controllers[1 - number].is_acting
+    assert first.files.pending is not None, "the successor goes on with it"
+    hit(world, Fault(FaultKind.WITHDRAW, 0.0, 1 - number, 0, 0.0))
+    require_kept(world, number, world.plans[1])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_updates_and_handovers_without_faults_give_up_no_plan(seed: int) -> None:
+    world = resting(seed)
+    for turn in range(1, 7):
+        hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), turn, 0.0))
+        world.time.run_until(world.time.now + 0.5 + turn * 0.3)
+        hit(world, Fault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
+        world.rest()
+        assert is_same_plan(world.acting.in_force.plan, world.plans[turn % 3])
+    require_calm(world)
+    assert [each.files.refused for each in world.controllers] == [None, None]
+    assert not any(event_log.UPDATE_REFUSED in each.events for each in world.controllers)
 
 
 def test_a_controller_hands_over_within_a_beat() -> None:

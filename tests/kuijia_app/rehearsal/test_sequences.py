@@ -77,6 +77,17 @@ def test_a_switch_that_was_full_gets_its_tables_without_connecting_again() -> No
     assert run_sequence(3, [fill, restart, Fault(FaultKind.FULL, 3.0, 0, 0, 1.0)]) is None
 
 
+@pytest.mark.parametrize("room", [0, 1, 2])
+def test_a_plan_is_not_lost_when_the_disk_is_full_and_the_controller_is_killed(room: int) -> None:
+    faults = [
+        Fault(FaultKind.SWITCH_FREEZE, 0.001, 0, 0, 14.0),  # keeps the plan from coming into force
+        Fault(FaultKind.DISK, 0.001, 0, room, 14.0),
+        Fault(FaultKind.PLAN, 0.001, 0, 1, 1.0),
+        Fault(FaultKind.KILL, 1.5, 0, 0, 0.01),
+    ]
+    assert run_sequence(3, faults) is None
+
+
 def test_faults_are_over_when_the_last_port_has_come_up() -> None:
     storms = [
         Fault(FaultKind.STORM, gap, 47, pick, span) for gap, pick, span in ((1.436, 51, 1.616), (0.332, 50, 17.9))
