@@ -26,6 +26,9 @@ BEAT = 0.1
 LEASE = 0.8
 """Seconds without a sign of life after which another controller takes over."""
 
+LONGEST_WAIT = 64 * LEASE
+"""Greatest seconds for which a controller that has lost its part leaves switches to one that it does not hear."""
+
 
 @dataclass(frozen=True)
 class Beat:
@@ -82,6 +85,8 @@ class Pair:
     _reaches_more_since: float | None = None
     _looked_at: float | None = None
     _displaced_at: float = -math.inf
+    _waits_until: float = -math.inf
+    _wait: float = LEASE
 
     def heard(self, beat: Beat, now: float) -> None:
         """Take in a peer's sign of life, unless it is a new one and too many are known."""
@@ -110,6 +115,8 @@ class Pair:
         self._looked_at = now
         fresh = [beat for beat, at in self._beats.values() if now - at < LEASE]
         acting = [beat for beat in fresh if beat.is_acting]
+        if fresh:
+            self._wait = LEASE
         if self.is_acting:
             is_past = any(is_later(beat.generation, generation) for beat in acting)
             return self._changed(Decision.STAND_BY) if is_past else None
@@ -124,7 +131,8 @@ class Pair:
             return self._challenge(acting, frozenset(reach), now)
         self._reaches_more_since = None
         renewed = sum(switch in self._seen and now - self._seen[switch].at < LEASE for switch in reach)
-        is_held = bool(acting) or 2 * renewed > len(reach)
+        # A peer that we do not hear may hold a part of them: two that took it from each other at once would never end.
+        is_held = bool(acting) or 2 * renewed > len(reach) or (renewed > 0 and now < self._waits_until)
         return None if is_held or is_later_in_turn else self._changed(Decision.TAKE_OVER)
 
     def obstacle(self, reach: Collection[str], now: float) -> str | None:
@@ -151,9 +159,14 @@ class Pair:
         self.hands_over = self.is_acting
 
     def displaced(self, now: float) -> None:
-        """Note that a switch has another master: watch for a lease before the next attempt."""
+        """Note that a switch has another master: watch for a lease before the next attempt.
+
+        Wait twice as long each time while switches are claimed by a peer that is not heard.
+        """
         self.is_acting = self.hands_over = False
         self._displaced_at = now
+        self._waits_until = now + self._wait
+        self._wait = min(2 * self._wait, LONGEST_WAIT)
 
     def _challenge(self, acting: Collection[Beat], reach: frozenset[str], now: float) -> Decision | None:
         """Take over from a peer that asks for it, or that has reached fewer switches for a lease."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
-from kuijia_app.control.roles import first_generation
+from itertools import pairwise
+
+from kuijia_app.control.pair import BEAT, LEASE, LONGEST_WAIT, Beat, Decision, Pair
+from kuijia_app.control.roles import Claims, first_generation, is_later
 
 SWITCHES = frozenset({"s1", "s2", "s3"})
 OURS, THEIRS = first_generation(1, 1), first_generation(2, 2)
@@ -115,6 +117,73 @@ def test_a_controller_that_stood_still_watches_for_a_lease_before_it_takes_over(
     assert pair.look(OURS, SWITCHES, 60.0) is None
     pair.heard(beat(), 60.0)
     assert pair.look(OURS, SWITCHES, 60.0 + BEAT) is None
+
+
+class PartlyCutOff:
+    """Two controllers that do not hear each other, and switches of which each reaches only some."""
+
+    def __init__(self) -> None:
+        self.reaches = (("s1", "s2", "s3", "s4"), ("s3", "s4", "s5", "s6"))
+        self.pairs = (Pair(1, 0.0), Pair(2, 0.0))
+        self.claims = (Claims(1), Claims(2))
+        self.ids: dict[str, int] = {}
+        self.dead: set[int] = set()
+        self.taken: list[float] = []
+        self._turns = 0
+
+    def run(self, seconds: float) -> None:
+        for _ in range(round(seconds / BEAT)):
+            self._turns += 1
+            for number in {0, 1} - self.dead:
+                self._look(number, self._turns * BEAT)
+
+    def _look(self, number: int, now: float) -> None:
+        pair, claims, reach = self.pairs[number], self.claims[number], self.reaches[number]
+        for switch in reach:
+            pair.seen(switch, self.ids.get(switch), now)
+        if pair.look(claims.generation, reach, now) is Decision.TAKE_OVER:
+            self.taken.append(now)
+            claims.begun_anew()
+            for switch in reach:
+                claims.raised_above(self.ids.get(switch))
+        elif pair.is_acting and any(is_later(self.ids[switch], claims.generation) for switch in reach):
+            pair.displaced(now)
+        if pair.is_acting:
+            self.ids.update(dict.fromkeys(reach, claims.renewed()))
+
+
+def test_controllers_that_share_half_of_their_switches_and_no_word_take_turns_ever_less_often() -> None:
+    both = PartlyCutOff()
+    both.run(600.0)
+    gaps = [later - earlier for earlier, later in pairwise(both.taken)]
+    assert max(gaps[:4]) < 4 * LEASE
+    assert LONGEST_WAIT - BEAT < min(gaps[-4:]) <= max(gaps[-4:]) < LONGEST_WAIT + 3 * BEAT
+    assert len(both.taken) < 30
+
+
+def test_a_controller_that_has_lost_often_acts_within_the_lease_when_the_other_is_dead() -> None:
+    both = PartlyCutOff()
+    both.run(300.0)
+    (acting,) = (number for number in (0, 1) if both.pairs[number].is_acting)
+    both.dead.add(acting)
+    both.run(2 * LEASE)
+    assert both.pairs[1 - acting].is_acting
+
+
+def test_a_controller_that_hears_its_peer_again_forgets_how_often_it_has_lost() -> None:
+    pair = Pair(1, 0.0, is_acting=True)
+    for turn in range(5):
+        pair.displaced(turn * BEAT)
+    now = LEASE
+    pair.look(OURS, SWITCHES, now)
+    pair.heard(beat(acting=False, instance=3), now)
+    pair.look(OURS, SWITCHES, now)
+    pair.displaced(now)
+    for turn in range(1, 20):
+        pair.seen("s1", THEIRS + turn, now + turn * BEAT)
+        if pair.look(OURS, SWITCHES, now + turn * BEAT) is Decision.TAKE_OVER:
+            break
+    assert pair.is_acting
 
 
 def test_a_displaced_controller_watches_for_a_lease_before_it_acts_again() -> None:

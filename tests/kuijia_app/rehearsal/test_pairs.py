@@ -248,3 +248,21 @@ def test_controllers_that_do_not_hear_each_other_do_not_take_turns() -> None:
     for _ in range(40):
         world.time.run_until(world.time.now + 0.5)
         assert [each.is_acting for each in world.controllers] == [number == 0, number == 1]
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_controllers_that_share_one_switch_and_no_word_do_not_take_turns_all_the_time(seed: int) -> None:
+    world = resting(seed)
+    for way in ((0, 1), (1, 0)):
+        world.cut_peers(way, 120.0)
+    names = list(world.switches)
+    middle = len(names) // 2
+    for number, unreachable in ((0, names[middle:]), (1, names[: middle - 1])):
+        for name in unreachable:
+            world.cut((name, number), ("up", "down"), 120.0)
+    world.time.run_until(world.time.now + 110.0)
+    taken = sum(each.events.count(event_log.ROLE_TAKEN) for each in world.controllers)
+    assert 2 <= taken < 20
+    world.end_faults()
+    world.rest()
+    require_calm(world)
