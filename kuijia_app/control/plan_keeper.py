@@ -177,6 +177,7 @@ class PlanKeeper(PairKeeper):
         self._adopted = self._followed = None
 
     def _left_to_peer(self, switch: str) -> None:
+        self._begun(switch)
         self._note(self._rollout.left(switch))
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:

@@ -99,6 +99,26 @@ def test_a_controller_that_was_cut_off_learns_the_plan_that_came_meanwhile(seed:
     require_calm(world)
 
 
+def test_a_controller_that_stands_by_knows_the_ports_of_a_switch_that_has_refused_its_tables() -> None:
+    world = resting(2)
+    number = number_of_acting(world)
+    earlier = world.controllers[number]
+    for kind in (FaultKind.FULL, FaultKind.RESTART):
+        hit(world, Fault(kind, 0.0, 0, 0, 0.0))
+    world.time.run_until(world.time.now + 3.0)
+    assert event_log.SWITCH_REFUSED in earlier.events
+    hit(world, Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    world.time.run_until(world.time.now + 1.0)
+    assert not earlier.is_acting
+    name = next(iter(world.switches))
+    hit(world, Fault(FaultKind.PORT, 0.0, 0, 0, 0.0))
+    world.time.run_until(world.time.now + 1.0)
+    assert [name in edge for edge in earlier.failed_edges] == [True]
+    hit(world, Fault(FaultKind.PORT, 0.0, 0, 0, 0.0))
+    world.time.run_until(world.time.now + 1.0)
+    assert not earlier.failed_edges
+
+
 def require_kept(world: World, number: int, given: Plan) -> None:
     """Check that a plan of a controller is in force nowhere, lies beside its file, and that an event says so."""
     world.end_faults()
