@@ -172,7 +172,7 @@ def _cut_peers(world: World, fault: Fault) -> None:
     other = (one + 1) % count
     ways = ((one, other), (other, one))
     for way in ways[: 1 + fault.other % 2] if fault.pick % 2 else ways[1:]:
-        world.cut_peers(way, fault.span)
+        world.peers.cut(way, fault.span)
 
 
 def _replace_plan(world: World, fault: Fault) -> None:

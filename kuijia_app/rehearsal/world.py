@@ -12,7 +12,7 @@ from kuijia_app.control.rollout import Stages
 from kuijia_app.rehearsal.connections import Connection, Pipe
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.messages import Kind
-from kuijia_app.rehearsal.peer_line import IDLE, PeerLine
+from kuijia_app.rehearsal.peer_lines import PeerLines
 from kuijia_app.rehearsal.plans import NETWORKS, OPTIONS, PlanStore
 from kuijia_app.rehearsal.sessions import Sessions
 from kuijia_app.rehearsal.switch import SimulatedSwitch
@@ -39,16 +39,13 @@ _OPTION_WEIGHTS = (5, 1, 1, 2)
 Line = tuple[str, int]
 """A switch and the number of a controller."""
 
-Way = tuple[int, int]
-"""Numbers of a controller that speaks and of one that hears it."""
-
 
 class World:
     """One network with its controllers, from the start to the end of a sequence.
 
     Attributes:
         random: source of all chance.
-        time, plans, options, wiring, switches, traffic, sessions: its parts.
+        time, plans, options, wiring, switches, traffic, sessions, peers: its parts.
         controllers: the latest process of each.
         stores: plan files of each controller.
         connections: those that the switch knows to be up.
@@ -78,17 +75,11 @@ class World:
         self.connections: dict[Line, Connection] = {}
         self.delays: dict[Line, float] = {}
         self.tampered: set[str] = set()
-        self._peer_cuts: dict[Way, float] = {}
         self._cuts: dict[tuple[Line, str], int] = {}
         self._frozen: dict[str, int] = {}
         self._acted: Stages | None = None
         self._actor = ""
-        self._peer_lines = {
-            (one, other): PeerLine(self.time, partial(self._is_cut_off, (one, other)))
-            for one in range(controllers)
-            for other in range(controllers)
-            if one != other
-        }
+        self.peers = PeerLines(self.time, controllers)
         named: list[Plan] = []
         self.stores = [PlanStore(self.plans[0], named) for _ in range(controllers)]
         self._processes = 0
@@ -131,9 +122,7 @@ class World:
         self._cuts.clear()
         self.delays.clear()
         self._frozen.clear()
-        self._peer_cuts.clear()
-        for peer_line in self._peer_lines.values():
-            peer_line.pump()
+        self.peers.end_faults()
         self.sessions.end_faults()
         for store in self.stores:
             store.room = None
@@ -259,22 +248,7 @@ class World:
             if before.in_force.plan != stages.in_force.plan:
                 self.traffic.all_hit()  # peers cut off from it had another plan: each switch changes on its own
             self._acted, self._actor = stages, self.controllers[number].name
-        for other, controller in enumerate(self.controllers):
-            if other != number:
-                self._peer_lines[number, other].send(self.controllers[number].name, controller, beat, stages)
-
-    def cut_peers(self, way: Way, seconds: float) -> None:
-        """Let one controller not hear another for some time."""
-        self._peer_cuts[way] = max(self._peer_cuts.get(way, 0.0), self.time.now + seconds)
-        self.time.after(seconds, self._peer_lines[way].pump)
-        self.time.after(IDLE, partial(self._end_peer_line, way))
-
-    def _end_peer_line(self, way: Way) -> None:
-        if self._is_cut_off(way):
-            self._peer_lines[way].end()
-
-    def _is_cut_off(self, way: Way) -> bool:
-        return self._peer_cuts.get(way, 0.0) > self.time.now
+        self.peers.send(number, self.controllers, beat, stages)
 
     def _goes_on(self, number: int) -> bool:
         """Return True if the controller that acts has acted before."""

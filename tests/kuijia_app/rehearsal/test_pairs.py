@@ -80,7 +80,7 @@ def test_a_controller_that_was_cut_off_learns_the_plan_that_came_meanwhile(seed:
     number = number_of_acting(world)
     earlier, later = world.controllers[number], world.controllers[1 - number]
     for way in ((0, 1), (1, 0)):
-        world.cut_peers(way, 14.0)
+        world.peers.cut(way, 14.0)
     for name in world.switches:
         world.cut((name, number), ("up", "down"), 30.0)
     world.time.run_until(world.time.now + 3.0)
@@ -144,7 +144,7 @@ def test_a_plan_that_came_into_force_unknown_to_the_one_that_took_over_is_kept()
     world = resting(8)
     number = number_of_acting(world)
     for way in ((0, 1), (1, 0)):
-        world.cut_peers(way, 40.0)
+        world.peers.cut(way, 40.0)
     hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
     world.time.run_until(world.time.now + 12.0)
     assert is_same_plan(world.controllers[number].in_force.plan, world.plans[1])
@@ -274,7 +274,7 @@ def test_controllers_that_do_not_hear_each_other_do_not_take_turns() -> None:
 def test_controllers_that_share_one_switch_and_no_word_do_not_take_turns_all_the_time(seed: int) -> None:
     world = resting(seed)
     for way in ((0, 1), (1, 0)):
-        world.cut_peers(way, 120.0)
+        world.peers.cut(way, 120.0)
     names = list(world.switches)
     middle = len(names) // 2
     for number, unreachable in ((0, names[middle:]), (1, names[: middle - 1])):

@@ -1,8 +1,10 @@
-"""The way of messages from one simulated controller to another, with what connections of peers keep and lose."""
+"""Messages between simulated controllers, with what their connections keep and lose."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import permutations
 
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.pair import Beat
@@ -11,13 +13,49 @@ from kuijia_app.rehearsal.connections import Pipe
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.timeline import Timeline
 
-IDLE = 10.0
+Way = tuple[int, int]
+"""Numbers of a controller that speaks and of one that hears it."""
+
+_IDLE = 10.0
 """Seconds without a message after which the receiver ends a connection."""
 
 _DELAY = 0.01
 
 
-class PeerLine:
+class PeerLines:
+    """Connections between all controllers, and their cuts."""
+
+    def __init__(self, time: Timeline, controllers: int) -> None:
+        self._time = time
+        self._ends_of_cuts: dict[Way, float] = {}
+        self._lines = {way: _Line(time, partial(self._is_cut, way)) for way in permutations(range(controllers), 2)}
+
+    def send(self, number: int, controllers: Sequence[SimulatedController], beat: Beat, stages: Stages | None) -> None:
+        """Send a message of one controller to all others."""
+        for other, controller in enumerate(controllers):
+            if other != number:
+                self._lines[number, other].send(controllers[number].name, controller, beat, stages)
+
+    def cut(self, way: Way, seconds: float) -> None:
+        """Let one controller not hear another for some time."""
+        self._ends_of_cuts[way] = max(self._ends_of_cuts.get(way, 0.0), self._time.now + seconds)
+        self._time.after(seconds, self._lines[way].pump)
+        self._time.after(_IDLE, partial(self._end, way))
+
+    def end_faults(self) -> None:
+        self._ends_of_cuts.clear()
+        for line in self._lines.values():
+            line.pump()
+
+    def _end(self, way: Way) -> None:
+        if self._is_cut(way):
+            self._lines[way].end()
+
+    def _is_cut(self, way: Way) -> bool:
+        return self._ends_of_cuts.get(way, 0.0) > self._time.now
+
+
+class _Line:
     """Connections from one controller to another, one after the other.
 
     On each, plans are told once, and again when they have changed. Messages to a frozen controller wait for it; so do
@@ -34,7 +72,7 @@ class PeerLine:
 
     def send(self, sender: str, receiver: SimulatedController, beat: Beat, stages: Stages | None) -> None:
         """Send a message; it is lost while there is no connection and none can be made."""
-        if self._ends != (sender, receiver.name) or self._time.now - self._sent_at > IDLE:
+        if self._ends != (sender, receiver.name) or self._time.now - self._sent_at > _IDLE:
             self._ends = None
             if self._is_cut() or not receiver.is_alive:
                 return
