@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
 from kuijia_app.control.pair_keeper import HANDOVER_PATIENCE, STANDS_BY_ITSELF
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
+from kuijia_app.control.rollout import Stages, Version
 from kuijia_app.controller import KuijiaController
+from te_solver.plan_file import load_plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.plans import motivation_plan
 
@@ -79,6 +82,32 @@ def test_after_every_takeover_it_is_told_that_another_one_could_take_over(
         "role-yielded",
         "role-taken",
         "successor-ready",
+    ]
+
+
+def test_the_message_that_makes_it_stand_by_brings_the_plan_and_its_own_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    ours = motivation_plan()
+    theirs = replace(ours, pairs=tuple(replace(pair, demand=pair.demand / 2) for pair in ours.pairs))
+    with application_of(ours, tmp_path) as controller:
+        monkeypatch.setattr(controller, "_now", lambda: now[0])
+        controller._join(Pair(1, now[0], is_acting=True))
+        beat = Beat(2, True, first_generation(9, 2), frozenset(), process="theirs")
+        for stages in (Stages(Version("new", theirs, {})), None):
+            controller._heard.put(controller._decoded(encoded(beat, stages, controller._agreed)))
+            controller._time_passed()
+            now[0] += BEAT
+        for then in controller._filed():
+            then()
+        assert controller._rollout.in_force.plan == theirs
+    files = [load_plan(tmp_path / name) for name in ("plan.json", "plan.json.refused")]
+    assert files == [theirs, ours]
+    told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [each.get("reason") for each in told if each["event"] in ("role-yielded", "update-refused")] == [
+        "a peer acts",
+        "the controller that acts has another plan",
     ]
 
 
