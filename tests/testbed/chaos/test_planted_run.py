@@ -63,6 +63,9 @@ def test_what_breaks_behind_the_oracle_is_found(monkeypatch: pytest.MonkeyPatch)
     text = report_text(result)
     assert not result.passed
     assert {finding.flow.tunnel for finding in result.lost_without_excuse} == {way}, text
-    assert sum(finding.loss.packets for finding in result.lost_without_excuse) > UNSEEN_SECONDS / TICK_SECONDS / 2
+    (number,) = {finding.flow.number for finding in result.lost_without_excuse}
+    # A busy machine may not judge all of them.
+    lost = sum(loss.packets for loss in result.losses if loss.flow == number)
+    assert lost > UNSEEN_SECONDS / TICK_SECONDS / 2, text
     assert [line.partition(":")[0] for line in result.tables] == ["s3"], text
     assert any(line.startswith(f"process {strays[0].pid} holds ") for line in result.leaks), text
