@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from kuijia_app.control.pair import LEASE, Beat
+from kuijia_app.control.pair import LEASE, MOST_PEERS, Beat
 from kuijia_app.control.roles import is_later
 from kuijia_app.control.rollout import Stages
-
-_MOST_PROCESSES = 16
-"""Processes whose plans are kept: as many as there may be connections."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +20,10 @@ class _Told:
 
 @dataclass
 class PeerPlans:
-    """Latest plans of each peer that acts, also those that came while this controller acted itself."""
+    """Latest plans of each peer that acts, also those that came while this controller acted itself.
+
+    They are kept of `MOST_PEERS` processes, the last that were heard.
+    """
 
     _told: dict[str, _Told] = field(default_factory=dict)
 
@@ -35,7 +35,7 @@ class PeerPlans:
         if stages is None and before is not None:
             stages = before.stages
         self._told[beat.process] = _Told(beat, now, stages)
-        if len(self._told) > _MOST_PROCESSES:
+        if len(self._told) > MOST_PEERS:
             del self._told[next(iter(self._told))]
 
     def followed(self, now: float) -> tuple[str, Stages] | None:
