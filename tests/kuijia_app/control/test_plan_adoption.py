@@ -14,21 +14,15 @@ from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from tests.kuijia_app.plans import both_ways, plan_of
+from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, beside, with_old
+from tests.kuijia_app.plans import plan_of
 
-SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")
-OLD, NEW = plan_of(SQUARE, "a-b-c a-c"), plan_of(SQUARE, "a-d-c a-c")
 SUFFIXES = ("pending", "refused")
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    save_plan(OLD, tmp_path / "plan.json")
-    return tmp_path / "plan.json"
-
-
-def beside(path: Path, suffix: str) -> Path:
-    return path.with_name(f"plan.json.{suffix}")
+    return with_old(tmp_path)
 
 
 def resumed(path: Path) -> tuple[PlanSource, Version]:

@@ -16,20 +16,13 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
-
-SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")
-OLD, NEW = plan_of(SQUARE, "a-b-c a-c"), plan_of(SQUARE, "a-d-c a-c")
+from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, beside, with_old
+from tests.kuijia_app.plans import motivation_plan, plan_of
 
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    save_plan(OLD, tmp_path / "plan.json")
-    return tmp_path / "plan.json"
-
-
-def beside(path: Path, suffix: str) -> Path:
-    return path.with_name(f"plan.json.{suffix}")
+    return with_old(tmp_path)
 
 
 def test_the_file_is_read_only_when_that_is_asked_for_and_path_ids_are_chosen_anew(path: Path) -> None:
