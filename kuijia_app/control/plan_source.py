@@ -70,6 +70,7 @@ class PlanSource:
         self._withdrawn_requests = 0
         self._pending: str | None = None
         self._own: str | None = None
+        self._unkept: str | None = None
 
     def first(self) -> Version:
         """Return the plan at the start.
@@ -221,7 +222,7 @@ class PlanSource:
             held = stages.in_force.plan
         if later is not None and is_same_plan(held, later.plan):
             self._files.put_pending(later.plan)  # we have come further than the other one, which goes on from before
-        keeps = not _knows(stages, held, goes_on=goes_on)
+        keeps = (name is not None and name == self._unkept) or not _knows(stages, held, goes_on=goes_on)
         is_replaced = self._replace({name, stages.in_force.name}, stages.in_force.plan, keeps_old=keeps)
         return [name] if keeps and is_replaced and name is not None else []
 
@@ -276,9 +277,16 @@ class PlanSource:
         return is_held  # noqa: RET504  # an error leaves it False
 
     def _replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool = False) -> bool:
+        """Replace the plan file if it has one of these names; what is to be kept once is kept by the next try, too."""
+        held = self._files.name()
+        if keeps_old and held in names:
+            self._unkept = held
+        keeps_old = keeps_old or (held is not None and held == self._unkept)
         written = self._files.replace(names, plan, keeps_old=keeps_old)
-        self._own = written or self._own
-        return written is not None
+        if written is None:
+            return False
+        self._own, self._unkept = written, None
+        return True
 
     def _holds(self, plan: Plan) -> bool:
         try:

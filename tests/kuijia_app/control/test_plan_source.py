@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,6 +158,48 @@ def test_a_disk_that_is_full_for_the_second_file_leaves_the_new_plan_in_the_firs
     assert load_plan(path) == NEW
     source.refused(reading.name, OLD)
     assert (load_plan(path), load_plan(beside(path, "refused"))) == (OLD, NEW)
+
+
+def fails_once(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    """Let the disk be full for the next write of this kind."""
+    write = getattr(plan_files.PlanPath, place)
+    failed: list[object] = []
+
+    def fail(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401
+        if failed:
+            return write(*arguments, **options)
+        failed.append(arguments)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(plan_files.PlanPath, place, fail)
+
+
+def test_a_plan_that_a_full_disk_kept_from_its_place_beside_goes_there_with_the_next_write(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    reading = asked(source, rollout)
+    fails_once(monkeypatch, "replace")
+    source.refused(reading.name, OLD)
+    assert (load_plan(path), beside(path, "refused").exists()) == (OLD, True)
+    assert load_plan(beside(path, "refused")) == NEW
+
+
+def test_a_plan_of_others_that_was_not_replaced_is_not_kept_when_its_own_update_is_over(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    given_up = asked(source, rollout).name
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    source.refused(given_up, OLD)
+    version = asked(source, rollout).version()
+    source.begun(version, OLD)
+    source.live(version)
+    assert load_plan(path) == version.plan
+    assert not beside(path, "refused").exists()
 
 
 def interrupted(path: Path) -> PlanSource:
