@@ -18,6 +18,12 @@ Key = TypeVar("Key", bound=Hashable)
 Tunnel = tuple[str, int]
 """Ingress and path id of a tunnel."""
 
+Port = tuple[str, int]
+"""Switch and number of a port."""
+
+Link = tuple[str, str]
+"""Two neighbours, the one that sends first."""
+
 MOST_LEARNT = 16
 """Plans that are prepared but not followed, at most: a peer may send any number."""
 
@@ -42,13 +48,13 @@ class PlannedTunnels:
     """
 
     beyond: Mapping[Edge, frozenset[Tunnel]]
-    first: Mapping[tuple[str, str], frozenset[Tunnel]]
+    first: Mapping[Link, frozenset[Tunnel]]
     together: Mapping[Tunnel, frozenset[Tunnel]]
 
     @classmethod
     def of(cls, plan: Plan) -> PlannedTunnels:
         beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
-        first: defaultdict[tuple[str, str], set[Tunnel]] = defaultdict(set)
+        first: defaultdict[Link, set[Tunnel]] = defaultdict(set)
         together: dict[Tunnel, frozenset[Tunnel]] = {}
         for direction in directions(plan):
             its = frozenset((direction.ingress, route.path_id) for route in direction.routes)
@@ -73,18 +79,18 @@ class LivenessTracker:
         """Create a tracker; `wiring` numbers the ports, by the plan's topology if it is None."""
         self._wiring = wiring or Wiring(plan.topology)
         self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
-        self._first: Mapping[tuple[str, str], frozenset[Tunnel]] = {}
+        self._first: Mapping[Link, frozenset[Tunnel]] = {}
         self._together: tuple[Mapping[Tunnel, frozenset[Tunnel]], ...] = ()
         self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
         self._followed: tuple[Plan, ...] = ()
         self._watch((plan,))
-        self._down_ports: set[tuple[str, int]] = set()
+        self._down_ports: set[Port] = set()
         self._failed_edges: frozenset[Edge] = frozenset()
         self._dead: frozenset[Tunnel] = frozenset()
         self._undescribed = set(plan.topology.nodes)
         self._found_dead: set[Tunnel] = set()
-        self._unnoticed: frozenset[Tunnel] = frozenset()
-        self._doubted: frozenset[tuple[str, int]] = frozenset()
+        self._unnoticed: frozenset[Link] = frozenset()
+        self._doubted: frozenset[Port] = frozenset()
 
     def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
         """Watch the tunnels of these plans from now on; all must have the same network and the same path ids."""
@@ -116,18 +122,38 @@ class LivenessTracker:
 
     def port_changed(self, switch: str, port: int, *, live: bool) -> tuple[LivenessChange, ...]:
         """Record a port-status; return the changes in a fixed order, none if it was known."""
-        if self._wiring.neighbour_at(switch, port) is None or ((switch, port) not in self._down_ports) == live:
+        return self.ports_changed({(switch, port): live})
+
+    def ports_changed(
+        self, live_by_port: Mapping[Port, bool], doubted: frozenset[Port] | None = None
+    ) -> tuple[LivenessChange, ...]:
+        """Record the states of some ports, and which ports are doubted from now on: see `doubt`.
+
+        What changes together must come together: a tunnel that is dead in between would lose packets.
+        """
+        new = {
+            port: live
+            for port, live in live_by_port.items()
+            if self._wiring.neighbour_at(*port) is not None and (port not in self._down_ports) != live
+        }
+        doubted = self._doubted if doubted is None else doubted
+        if not new and doubted == self._doubted:
             return ()
-        if live:
-            self._down_ports.discard((switch, port))
-        else:
-            self._down_ports.add((switch, port))
-        self._note_failed_edges()
+        self._doubted = doubted
+        self._down_ports = (self._down_ports - new.keys()) | {port for port, live in new.items() if not live}
+        if new:
+            self._note_failed_edges()
         return self._changes()
 
-    def ports_described(self, switch: str, live_by_port: Mapping[int, bool]) -> tuple[LivenessChange, ...]:
-        """Record the complete port list of a switch in place of its earlier ports; a missing port counts as down."""
+    def ports_described(
+        self, switch: str, live_by_port: Mapping[int, bool], doubted: frozenset[Port] | None = None
+    ) -> tuple[LivenessChange, ...]:
+        """Record the complete port list of a switch in place of its earlier ports; a missing port counts as down.
+
+        Ports may be doubted from now on, as in `ports_changed`.
+        """
         self._undescribed.discard(switch)
+        self._doubted = self._doubted if doubted is None else doubted
         ports = self._wiring.link_ports(switch)
         self._down_ports = {(other, port) for other, port in self._down_ports if other != switch}
         self._down_ports.update((switch, port) for port in ports if not live_by_port.get(port, False))
@@ -143,34 +169,30 @@ class LivenessTracker:
         return self._changes()
 
     @property
-    def first_links_down_beyond(self) -> frozenset[Tunnel]:
-        """The tunnels whose first link is down at its far end, but up at the ingress.
+    def links_down_beyond(self) -> frozenset[Link]:
+        """The links that are down at their far end, but up at the near one.
 
         Usually both ends of a link fail; then this holds only for a moment.
         """
-        found: set[Tunnel] = set()
-        for far_end, port in self._down_ports:
-            ingress = self._neighbour(far_end, port)
-            if not self._is_down(ingress, far_end):
-                found |= self._first.get((ingress, far_end), frozenset())
-        return frozenset(found)
+        links = ((self._neighbour(far_end, port), far_end) for far_end, port in self._down_ports)
+        return frozenset(link for link in links if not self._is_down(*link))
 
-    def first_links_unnoticed(self, tunnels: frozenset[Tunnel]) -> tuple[LivenessChange, ...]:
-        """Record the tunnels that are dead by a failure of their first link that their ingress does not see."""
-        if tunnels == self._unnoticed:
+    def links_unnoticed(self, links: frozenset[Link]) -> tuple[LivenessChange, ...]:
+        """Record the links that are down without their near end seeing it: tunnels that begin with them are dead.
+
+        Each counts until one of its ends reports something else.
+        """
+        if links == self._unnoticed:
             return ()
-        self._unnoticed = tunnels
+        self._unnoticed = links
         return self._changes()
 
-    def doubt(self, ports: frozenset[tuple[str, int]]) -> tuple[LivenessChange, ...]:
+    def doubt(self, ports: frozenset[Port]) -> tuple[LivenessChange, ...]:
         """Record the ports that are up but count as down, as they flap.
 
         A tunnel that only these break is alive if its pair has no other: nothing can be lost by using it.
         """
-        if ports == self._doubted:
-            return ()
-        self._doubted = ports
-        return self._changes()
+        return self.ports_changed({}, ports)
 
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
@@ -200,8 +222,10 @@ class LivenessTracker:
 
     def _begun_with(self, edges: Iterable[Edge]) -> frozenset[Tunnel]:
         """Return the tunnels that begin with one of these edges."""
-        links = (link for ends in edges for link in permutations(ends))
-        return frozenset().union(*(self._first.get((a, b), frozenset()) for a, b in links))
+        return self._beginning_with((a, b) for ends in edges for a, b in permutations(ends))
+
+    def _beginning_with(self, links: Iterable[Link]) -> frozenset[Tunnel]:
+        return frozenset().union(*(self._first.get(link, frozenset()) for link in links))
 
     def _crossing(self, edges: Collection[Edge]) -> frozenset[Tunnel]:
         return self._broken_by(edges) | self._begun_with(edges)
@@ -209,7 +233,7 @@ class LivenessTracker:
     def _note_failed_edges(self) -> None:
         self._failed_edges = self._edges(self._down_ports)
 
-    def _edges(self, ports: Iterable[tuple[str, int]]) -> frozenset[Edge]:
+    def _edges(self, ports: Iterable[Port]) -> frozenset[Edge]:
         return frozenset(frozenset((switch, self._neighbour(switch, port))) for switch, port in ports)
 
     def _neighbour(self, switch: str, port: int) -> str:
@@ -220,7 +244,9 @@ class LivenessTracker:
     def _changes(self) -> tuple[LivenessChange, ...]:
         if self._found_dead:
             self._found_dead &= self._broken_by(self._undescribed_edges())
-        dead = self._broken_by(self._failed_edges) | self._found_dead | self._unnoticed
+        if self._unnoticed:
+            self._unnoticed &= self.links_down_beyond
+        dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead -= self._last_resorts(dead)
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]

@@ -14,7 +14,7 @@ from typing import Any
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
-from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.peer_plans import PeerPlans
@@ -72,13 +72,15 @@ class PlanKeeper(PairKeeper):
         self._tracker = LivenessTracker(first.plan, self._wiring)
         self._metrics.expect(first.plan.topology.nodes)
         self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
-        self._unnoticed: Lasting[tuple[str, int]] = Lasting(UNNOTICED)
+        self._unnoticed: Lasting[Link] = Lasting(UNNOTICED)
         self._failed_edges = self._tracker.failed_edges
         self._unfiled: list[str] = []
         self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
         self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
+        self._programmed: set[str] = set()
+        self._avoided: set[str] = set()
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
         self._peer_plans = PeerPlans()
@@ -111,11 +113,9 @@ class PlanKeeper(PairKeeper):
         now = self._now()
         self._tend_pair(now)
         self._follow_peers(now)
-        for switch, port in self._damping.released(now):
-            self._port_changed(switch, port, live=True)
-        self._tell_ingresses(self._tracker.doubt(self._damping.doubted()))
-        unnoticed = self._unnoticed.observed(self._tracker.first_links_down_beyond, now)
-        self._tell_ingresses(self._tracker.first_links_unnoticed(unnoticed))
+        self._ports_changed(dict.fromkeys(self._damping.released(now), True))
+        unnoticed = self._unnoticed.observed(self._tracker.links_down_beyond, now)
+        self._tell_ingresses(self._tracker.links_unnoticed(unnoticed))
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
         for switch in self._second_chances.due(now):
@@ -132,8 +132,9 @@ class PlanKeeper(PairKeeper):
             self._follow_rollout()
 
     def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+        self._avoided.discard(switch)
         self._live_ports[switch] = self._believed_ports(switch, ports)
-        self._tracker.ports_described(switch, self._live_ports[switch])
+        self._tracker.ports_described(switch, self._live_ports[switch], self._doubted_ports())
 
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         """Send peers a sign of life, and the plans in use if they have changed."""
@@ -188,8 +189,7 @@ class PlanKeeper(PairKeeper):
         if self._damping.is_held((switch, port)) and not was_held:
             self._log.write(event_log.PORT_DAMPED, switch=switch, port=port)
             self.logger.warning("port %d of switch %s flaps: treated as down until it calms down", port, switch)
-        self._port_changed(switch, port, live=believed)
-        self._tell_ingresses(self._tracker.doubt(self._damping.doubted()))
+        self._ports_changed({(switch, port): believed})
 
     def _changed_port(
         self,
@@ -242,10 +242,9 @@ class PlanKeeper(PairKeeper):
         for path_id in self._tracker.dead_path_ids(switch):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
         is_refused = self._is_refused(switch)
-        self._live_ports[switch] = self._believed_ports(switch, has.ports)
-        # Tunnels should avoid a switch that refuses its tables.
-        described = {} if is_refused else self._live_ports[switch]
-        self._tell_ingresses(self._tracker.ports_described(switch, described))
+        has_lost_all = switch in self._programmed and not known[1]
+        (self._avoided.add if is_refused or has_lost_all else self._avoided.discard)(switch)
+        self._ports_described(switch, self._believed_ports(switch, has.ports))
         if switch in self._left_alone:
             return
         keeps = is_refused and not self._second_chances.has_one(switch)
@@ -262,8 +261,11 @@ class PlanKeeper(PairKeeper):
         if tables is not self._rollout.wanted(switch):
             return  # others are wanted by now, and nobody has waited for these
         self._second_chances.forget(switch)
-        if self._refused.pop(switch, None) is not None:
-            self._tell_ingresses(self._tracker.ports_described(switch, self._live_ports[switch]))
+        self._refused.pop(switch, None)
+        self._programmed.add(switch)
+        if switch in self._avoided:
+            self._avoided.discard(switch)
+            self._ports_described(switch, self._live_ports[switch])
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
         self.logger.info("switch %s is programmed", switch)
         self._note(self._rollout.acknowledged(switch, self._now()))
@@ -293,10 +295,23 @@ class PlanKeeper(PairKeeper):
             self._second_chances.refused(switch, self._now())
             self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
 
-    def _port_changed(self, switch: str, port: int, *, live: bool) -> None:
-        self._live_ports.setdefault(switch, {})[port] = live
-        if switch not in self._refused:
-            self._tell_ingresses(self._tracker.port_changed(switch, port, live=live))
+    def _ports_changed(self, live_by_port: Mapping[Port, bool]) -> None:
+        for (switch, port), live in live_by_port.items():
+            self._live_ports.setdefault(switch, {})[port] = live
+        counted = {port: live for port, live in live_by_port.items() if port[0] not in self._avoided}
+        self._tell_ingresses(self._tracker.ports_changed(counted, self._doubted_ports()))
+
+    def _ports_described(self, switch: str, ports: Mapping[int, bool]) -> None:
+        """Take in all ports of a switch that has been read; tunnels avoid one that lacks its tables."""
+        self._live_ports[switch] = dict(ports)
+        counted = {} if switch in self._avoided else ports
+        self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
+
+    def _doubted_ports(self) -> frozenset[Port]:
+        """Return the ports that are up but count as down: they flap, or their switch lacks its tables."""
+        avoided = ((switch, self._live_ports.get(switch, {})) for switch in self._avoided)
+        live = ((switch, port) for switch, ports in avoided for port, live in ports.items() if live)
+        return self._damping.doubted().union(live)
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
         """Fill or empty liveness groups; an ingress that has not been read yet gets its changes afterwards."""

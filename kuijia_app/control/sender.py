@@ -74,7 +74,8 @@ class Sender:
     def want_instead(self, group_id: int, group: Group | None) -> None:
         """Want this group instead of the wanted one with the same id, or that one again (None).
 
-        Its change is sent first. This is cheap even for large tables.
+        Its change is sent first, and groups with buckets before empty ones: traffic has somewhere to go before it is
+        sent away. This is cheap even for large tables.
         """
         if group is None:
             self._instead.pop(group_id, None)
@@ -92,7 +93,7 @@ class Sender:
                 break
         self._urgent.pop(group_id, None)
         if self.present.groups.get(group_id) != wanted:
-            self._left.appendleft(ModifyGroup(wanted))
+            self._left.insert(0 if wanted.buckets else len(self._urgent), ModifyGroup(wanted))
             self._urgent[group_id] = None
 
     @property

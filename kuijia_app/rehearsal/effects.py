@@ -25,6 +25,7 @@ _FOREIGN = "a foreign controller"
 
 def hit(world: World, fault: Fault) -> None:
     """Begin a fault, and schedule its end."""
+    world.traffic.disturbed(fault.span)
     _EFFECTS[fault.kind](world, fault)
 
 

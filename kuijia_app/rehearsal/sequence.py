@@ -57,5 +57,6 @@ def _run(world: World, faults: Sequence[Fault]) -> None:
         hit(world, fault)
     world.time.run_until(world.time.now + 1.0)
     world.end_faults()
+    world.traffic.disturbed(0.0)
     world.rest()
     require_calm(world)

@@ -1,7 +1,8 @@
-"""Promise to pairs that no fault touches: whatever else happens, their packets arrive, also those on their way."""
+"""Promises to pairs: packets of those that no fault touches arrive, and what works once faults are over goes on."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -23,6 +24,9 @@ Underway = tuple[str, Packet]
 
 _IN_FLIGHT = 1.0
 """Seconds for which packets of an earlier plan may be on their way: queues hold them, and ingresses change late."""
+
+_OLD_NEWS = 1.5
+"""Seconds after a fault in which a controller may still act by what it has heard before."""
 
 
 class Traffic:
@@ -49,11 +53,15 @@ class Traffic:
         self._done: dict[str, dict[Packet, Forwarding]] = {}
         self._crossing: dict[Ends, frozenset[str]] = {}
         self._links: dict[Ends, frozenset[tuple[str, int]]] = {}
+        self._ways: dict[Ends, list[list[tuple[str, ...]]]] = {}
         self._current: dict[Ends, set[Underway]] = {}
         self._in_flight: dict[Ends, dict[Underway, float]] = {}
         self.affected: set[Ends] = set()
+        self._works_again: set[Ends] = set()
+        self._settled_at = math.inf
         for plan in plans:
             for direction in directions(plan):
+                self._ways.setdefault(direction.ends, []).append([route.nodes for route in direction.routes])
                 nodes = frozenset(node for route in direction.routes for node in route.nodes)
                 hops = [hop for route in direction.routes for hop in pairwise(route.nodes)]
                 ports = {(a, self._wiring.port(a, b)) for hop in hops for a, b in (hop, hop[::-1])}
@@ -61,31 +69,62 @@ class Traffic:
                 self._links[direction.ends] = self._links.get(direction.ends, frozenset()) | ports
 
     def changed(self, switch: str) -> None:
-        """Take in that the tables of a switch have changed; check the pairs over it that no fault has touched."""
+        """Take in that the tables of a switch have changed; check the pairs over it.
+
+        One that a fault has touched may be broken until a change mends it. Once the controller has had time to hear of
+        all faults, no change may break it again.
+        """
         self._models.pop(switch, None)
         self._done.pop(switch, None)
         for ends, nodes in self._crossing.items():
-            if switch in nodes and ends not in self.affected:
+            if switch not in nodes:
+                continue
+            if ends in self.affected:
+                self._require_no_relapse(ends)
+            else:
                 in_flight = self._in_flight.setdefault(ends, {})
                 in_flight.update(dict.fromkeys(self._current.get(ends, ()), self._time.now))
                 self.require(ends)
                 self._require_arrival(ends, in_flight)
 
+    def _require_no_relapse(self, ends: Ends) -> None:
+        """Check a pair that a fault has touched: if it has worked since the controller knows all, it still does."""
+        if self._time.now < self._settled_at:
+            return
+        try:
+            self.require(ends)
+        except ViolationError:
+            if ends in self._works_again and all(any(map(self._is_up, ways)) for ways in self._ways[ends]):
+                raise
+        else:
+            self._works_again.add(ends)
+
+    def disturbed(self, seconds: float) -> None:
+        """Take in a fault, or its end, of this length: news of it may come late, and of others meanwhile."""
+        until = self._time.now + seconds + _OLD_NEWS
+        self._settled_at = until if math.isinf(self._settled_at) else max(self._settled_at, until)
+        self._works_again.clear()
+
+    def _hit(self, pairs: Iterable[Ends]) -> None:
+        hit = set(pairs)
+        self.affected |= hit
+        self._works_again -= hit
+
     def switch_hit(self, switch: str) -> None:
         """Exempt the pairs over a switch that has lost its tables, or refuses some."""
-        self.affected.update(ends for ends, nodes in self._crossing.items() if switch in nodes)
+        self._hit(ends for ends, nodes in self._crossing.items() if switch in nodes)
 
     def port_hit(self, switch: str, port: int) -> None:
         """Exempt the pairs over a port that goes down or comes up."""
         self.ports_changed()
-        self.affected.update(ends for ends, ports in self._links.items() if (switch, port) in ports)
+        self._hit(ends for ends, ports in self._links.items() if (switch, port) in ports)
 
     def ports_changed(self) -> None:
         """Take in that the liveness of a port, or of a session, has changed."""
         self._done.clear()
 
     def all_hit(self) -> None:
-        self.affected.update(self._crossing)
+        self._hit(self._crossing)
 
     def require_all(self, plan: Plan) -> None:
         """Check all pairs that have a live tunnel in this plan; from now on only the others are exempt."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 
 from kuijia_app.control.flap_damping import FlapDamping
-from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.liveness import LivenessChange, LivenessTracker, Port
 from kuijia_app.control.plan_update import renumber, require_same_network
 from kuijia_app.control.rollout import Progress, Rollout, Version
 from kuijia_app.control.sender import Batch, Sender
@@ -101,19 +101,18 @@ class SimulatedController:
             if not self._held:
                 self._after(_DAMPING_TICK, self._release)
             self._held.add((switch, port))
-        self._believe(switch, port, live=believed)
+        self._believe({(switch, port): believed})
 
     def _release(self) -> None:
         """Look again and again at ports that are held down, until none is."""
-        for switch, port in self._damping.released(self._simulation.now):
-            self._believe(switch, port, live=True)
+        if released := self._damping.released(self._simulation.now):
+            self._believe(dict.fromkeys(released, True))
         self._held = {port for port in self._held if self._damping.is_held(port)}
         if self._held:
             self._after(_DAMPING_TICK, self._release)
 
-    def _believe(self, switch: str, port: int, *, live: bool) -> None:
-        changed = self._tracker.port_changed(switch, port, live=live)
-        changes = (*changed, *self._tracker.doubt(self._damping.doubted()))
+    def _believe(self, live_by_port: Mapping[Port, bool]) -> None:
+        changes = self._tracker.ports_changed(live_by_port, self._damping.doubted())
         self._after(self._timing.reaction, partial(self._tell_ingresses, changes))
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -18,7 +17,6 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import SwitchTables
-from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
 from tests.kuijia_app.control.applications import application_of
@@ -117,16 +115,6 @@ def test_a_refusal_is_named_and_what_was_done_is_undone(application: KuijiaContr
     assert named == [("s2", "OFPET_GROUP_MOD_FAILED/OFPGMFC_OUT_OF_GROUPS")]
     assert events(tmp_path, event_log.SWITCH_READY) == []
     assert len(events(tmp_path, event_log.SWITCH_REFUSED)) == 1
-
-
-def test_tunnels_avoid_a_switch_that_refuses_its_tables(application: KuijiaController) -> None:
-    ingress = connected(application, S1)
-    switch = FakeSwitch(application, S2)
-    switch.refuses = PARSER.OFPFlowMod
-    switch.connect()
-    switch.answer()
-    switch.port_goes(1, live=True)
-    assert ingress.emptied_groups() == [liveness_group(T1)]
 
 
 def test_a_liveness_that_the_switch_refuses_is_not_logged_as_told(
@@ -290,56 +278,6 @@ def test_a_switch_that_comes_again_and_again_without_its_ports_is_told_of_ever_l
         switch.answer()
         application.switch_disconnected(SimpleNamespace(datapath=switch))
     assert len(events(tmp_path, event_log.SWITCH_UNFIT)) < 5
-
-
-def test_a_flapping_port_is_held_down(application: KuijiaController, tmp_path: Path) -> None:
-    ingress, switch = connected(application, S1), connected(application, S2)
-    for _ in range(10):
-        switch.port_goes(2, live=False)
-        switch.port_goes(2, live=True)
-        ingress.answer()
-    assert [event["port"] for event in events(tmp_path, event_log.PORT_DAMPED)] == [2]
-    told = events(tmp_path, event_log.TUNNEL_LIVENESS)
-    assert not told[-1]["alive"]
-    assert len(told) == 7
-
-
-def test_a_tunnel_over_a_flapping_port_is_used_once_its_pair_has_no_other(application: KuijiaController) -> None:
-    ingress, switch = connected(application, S1), connected(application, S2)
-    for _ in range(10):
-        switch.port_goes(2, live=False)
-        switch.port_goes(2, live=True)
-    ingress.answer()
-    assert set(ingress.emptied_groups()) == {liveness_group(T1)}
-    wiring = Wiring(application._rollout.in_force.plan.topology)
-    before = len(ingress.changes())
-    for neighbour in ("s3", "s4"):
-        ingress.port_goes(wiring.port("s1", neighbour), live=False)
-    ingress.answer()
-    (filled,) = ingress.changes()[before:]
-    assert (filled.group_id, len(filled.buckets)) == (liveness_group(T1), 1)
-    ingress.port_goes(wiring.port("s1", "s4"), live=True)
-    assert ingress.emptied_groups()[-1] == liveness_group(T1)
-
-
-def test_a_first_link_that_is_down_at_its_far_end_alone_is_told_to_the_ingress_and_healed(
-    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock = iter(range(100, 200))
-    ingress, switch = connected(application, S1), connected(application, S2)
-    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
-    switch.port_goes(1, live=False)
-    application.time_passed(Tick(None))
-    assert ingress.emptied_groups() == []
-    application.time_passed(Tick(None))
-    assert ingress.emptied_groups() == [liveness_group(T1)]
-    before = len(ingress.changes())
-    switch.port_goes(1, live=True)
-    ingress.answer()
-    application.time_passed(Tick(None))
-    (healed,) = ingress.changes()[before:]
-    assert healed.group_id == liveness_group(T1)
-    assert len(healed.buckets) == 1
 
 
 def test_that_a_plan_is_given_up_is_told_when_the_plan_file_holds_the_one_before(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 
 from hypothesis import given
@@ -118,15 +119,47 @@ def test_a_first_link_that_is_down_at_its_far_end_alone_can_be_told_of_and_heals
     tracker = LivenessTracker(motivation_plan())
     wiring = Wiring(motivation_plan().topology)
     far, near = ("s2", wiring.port("s2", "s1")), ("s1", wiring.port("s1", "s2"))
-    assert tracker.first_links_down_beyond == frozenset()
+    assert tracker.links_down_beyond == frozenset()
     tracker.port_changed(*far, live=False)
-    assert tracker.first_links_down_beyond == {("s1", T1)}
-    unnoticed = tracker.first_links_down_beyond
-    assert tracker.first_links_unnoticed(unnoticed) == (LivenessChange("s1", T1, alive=False),)
-    assert tracker.first_links_unnoticed(unnoticed) == ()
-    tracker.port_changed(*near, live=False)
-    assert tracker.first_links_down_beyond == frozenset()
-    assert tracker.first_links_unnoticed(frozenset()) == (LivenessChange("s1", T1, alive=True),)
+    unnoticed = tracker.links_down_beyond
+    assert unnoticed == {("s1", "s2")}
+    assert tracker.links_unnoticed(unnoticed) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.links_unnoticed(unnoticed) == ()
+    assert LivenessChange("s1", T1, alive=True) in tracker.port_changed(*near, live=False)
+    assert tracker.links_down_beyond == frozenset()
+    assert tracker.links_unnoticed(frozenset()) == ()
+
+
+def test_a_link_that_its_near_end_does_not_see_failing_is_dead_for_a_later_plan_at_once() -> None:
+    plan = motivation_plan()
+    without = replace(plan, pairs=())
+    tracker = LivenessTracker(without)
+    tracker.port_changed("s2", Wiring(plan.topology).port("s2", "s1"), live=False)
+    assert tracker.links_unnoticed(tracker.links_down_beyond) == ()
+    assert LivenessChange("s1", T1, alive=False) in tracker.follow([without, plan])
+
+
+def test_a_port_that_was_doubted_never_takes_a_pair_its_only_tunnel_when_it_is_trusted_again() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    flaps = ("s2", wiring.port("s2", "s1"))
+    others = [("s1", wiring.port("s1", neighbour)) for neighbour in ("s3", "s4")]
+    tracker.port_changed(*flaps, live=False)
+    tracker.links_unnoticed(tracker.links_down_beyond)
+    tracker.ports_changed(dict.fromkeys(others, False), frozenset({flaps}))
+    assert T1 not in tracker.dead_path_ids("s1")
+    assert tracker.ports_changed({flaps: True}, frozenset()) == ()
+    assert tracker.links_unnoticed(frozenset()) == ()
+
+
+def test_ports_that_change_together_leave_no_tunnel_dead_in_between() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    flaps = [(node, wiring.port(node, "s4")) for node in ("s2", "s3")]
+    cut = ("s1", wiring.port("s1", "s4"))
+    tracker.ports_changed({cut: False, **dict.fromkeys(flaps, False)}, frozenset(flaps))
+    assert tracker.dead_path_ids("s1") == frozenset()
+    assert tracker.ports_changed(dict.fromkeys(flaps, True), frozenset()) == ()
 
 
 def test_the_tunnels_of_all_plans_that_are_followed_are_watched() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -57,6 +59,18 @@ def test_an_urgent_group_goes_before_the_rest() -> None:
     sender.want_instead(2, EMPTIED)
     (batch,) = sent(sender)
     assert batch.changes == (ModifyGroup(EMPTIED),)
+
+
+def test_of_urgent_groups_those_with_buckets_go_before_those_that_are_emptied_and_the_rest_last() -> None:
+    one, two, three = GROUPS[1], Group(3, GroupType.FAST_FAILOVER, ()), Group(4, GroupType.FAST_FAILOVER, ())
+    sender = Sender(Tables.of(SwitchTables((GROUPS[0], EMPTIED, *GROUPS[2:]), ())))
+    sender.want(SwitchTables((replace(GROUPS[0], buckets=()), EMPTIED, *GROUPS[2:]), ()))
+    for group in (two, one, three):
+        sender.want_instead(group.group_id, group)
+    (batch,) = sent(sender)
+    assert batch.changes[0] == ModifyGroup(one)
+    assert set(batch.changes[1:3]) == {ModifyGroup(two), ModifyGroup(three)}
+    assert batch.changes[3:] == (ModifyGroup(replace(GROUPS[0], buckets=())),)
 
 
 def test_a_group_that_is_not_there_yet_is_added_as_it_is_wanted_instead() -> None:

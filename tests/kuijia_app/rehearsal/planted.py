@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,7 +11,7 @@ from unittest.mock import patch
 
 from kuijia_app.control import plan_source, sender
 from kuijia_app.control.flap_damping import FlapDamping
-from kuijia_app.control.liveness import LivenessTracker
+from kuijia_app.control.liveness import LivenessTracker, Port
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanSource
@@ -30,7 +30,7 @@ _MOST = 1000
 """Sequences after which a defect counts as not found."""
 
 _resume, _rollout, _acknowledged = Rollout.resume, Rollout.__init__, Rollout.acknowledged
-_want_instead, _judged = SwitchConnection.want_instead, Pair.look
+_want_instead, _judged, _ports_changed = SwitchConnection.want_instead, Pair.look, PlanKeeper._ports_changed
 
 
 @dataclass(frozen=True)
@@ -131,6 +131,11 @@ def _drops_told(self: PlanKeeper, beat: Beat, stages: Stages | None) -> None:
         self._follow_peers(self._now())
 
 
+def _trusted_later(self: PlanKeeper, live_by_port: Mapping[Port, bool]) -> None:
+    self._tell_ingresses(self._tracker.doubt(self._doubted_ports()))
+    _ports_changed(self, live_by_port)
+
+
 PLANTED = (
     Planted("stale groups are never deleted", sender, "difference", _without_deleted_groups),
     Planted("groups are deleted before the entries that use them", sender, "difference", _deleted_first),
@@ -147,6 +152,13 @@ PLANTED = (
     Planted("dead tunnels are not told to an ingress that comes back", SwitchConnection, "want_instead", _told_late),
     Planted("a link is up while one end is", LivenessTracker, "_note_failed_edges", _one_end),
     Planted("damped ports are never released", FlapDamping, "released", lambda _self, _now: []),
+    Planted("a port is trusted after it is doubted no more", PlanKeeper, "_ports_changed", _trusted_later),
+    Planted(
+        "a switch that lacks its tables is no last resort",
+        PlanKeeper,
+        "_doubted_ports",
+        lambda self: self._damping.doubted(),
+    ),
     Planted("a switch that was full is never asked again", SecondChances, "due", lambda _self, _now: []),
     Planted("a switch that lacked ports is not read again", SwitchConnection, "read_again", _nothing),
     Planted("an update is forgotten at a takeover", Rollout, "resume", _resumed_without_next, 2),
