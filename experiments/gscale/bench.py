@@ -36,6 +36,7 @@ from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine
 from testbed.network.network_options import NetworkOptions
+from testbed.traffic.hash_probe import Protocol
 
 EXPERIMENT = "gscale"
 BUFFER_PACKETS = 50
@@ -55,16 +56,16 @@ _OVERHEAD_SECONDS = 10.0
 LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
 
 
-def timing_of(case: Case, *, quick: bool) -> Timing:
-    """Return the timing of a case; TCP is watched longer, as it may need twenty seconds to settle (Table 4)."""
-    if case.protocol == "udp":
+def timing_of(protocol: Protocol, *, quick: bool) -> Timing:
+    """Return the timing of a run; TCP is watched longer, as it may need twenty seconds to settle (Table 4)."""
+    if protocol == "udp":
         return _QUICK_UDP if quick else _UDP
     return _QUICK_TCP if quick else _TCP
 
 
 def expected_seconds(case: Case, *, quick: bool) -> float:
     """Return the approximate duration of a case."""
-    return timing_of(case, quick=quick).total + _OVERHEAD_SECONDS
+    return timing_of(case.protocol, quick=quick).total + _OVERHEAD_SECONDS
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class Bench:
         lab, settings, began = self._lab, self._settings, time.time()
         wanted = aggregates_of(lab.plan, case.link)
         cut = Cut(case.link)
-        timing = timing_of(case, quick=settings.quick)
+        timing = timing_of(case.protocol, quick=settings.quick)
         self._show("checking whether the machine is busy")
         at_rest = load_at_rest(LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))

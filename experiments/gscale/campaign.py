@@ -230,7 +230,7 @@ class Campaign:
         if self._told is not None:
             told_now = self._told(case)
         elif settings.backend == "emulation":
-            told_now = {"timing": asdict(timing_of(case, quick=settings.quick)), "sending": asdict(SENDING)}
+            told_now = {"timing": asdict(timing_of(case.protocol, quick=settings.quick)), "sending": asdict(SENDING)}
         if told_now:
             wanted["timing"] = (timing_told(manifest.get("timing")), timing_told(told_now["timing"]))
             wanted["sending"] = (manifest.get("sending"), told_now["sending"])

@@ -22,6 +22,7 @@ from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.plan import Plan
+from testbed.traffic.hash_probe import Protocol
 
 _NAME = "gscale-packet"
 
@@ -34,13 +35,17 @@ class PacketModel:
     conditions: Conditions
 
     def phases(self, case: Case) -> Phases:
-        """Return the emulation's times."""
-        timing = timing_of(case, quick=self.settings.quick)
-        return Phases(timing.warmup, timing.before, timing.settle, timing.after, timing.interval)
+        return phases_of(case.protocol, quick=self.settings.quick)
 
     def told(self, case: Case) -> Mapping[str, Any]:
         """Return the part of a manifest that runs to be compared must share."""
         return {"timing": asdict(self.phases(case)), "sending": asdict(self.conditions)}
+
+
+def phases_of(protocol: Protocol, *, quick: bool) -> Phases:
+    """Return the emulation's times."""
+    timing = timing_of(protocol, quick=quick)
+    return Phases(timing.warmup, timing.before, timing.settle, timing.after, timing.interval)
 
 
 def simulate_cases(

@@ -82,7 +82,7 @@ def test_the_help_on_an_experiment_speaks_of_no_other(capsys: pytest.CaptureFixt
         ("fig10", "--full all demands, and 3 repetitions, as in the paper"),
         (
             "gscale-readings",
-            "--repetitions N N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67)",
+            "--repetitions N N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67;",
         ),
         ("hermes-fig9", "--repetitions N N seeds (default: 2, with --quick 1, with --full 5)"),
         ("fig4", "--full 10 graphs with 10 draws of pairs each"),

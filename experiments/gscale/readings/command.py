@@ -13,6 +13,9 @@ from kuijia_base.progress import Progress
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
+_IN_PACKETS, _IN_PACKETS_IN_FULL = 1, 10
+"""The same in packets, which take hours."""
+
 _SEARCHED, _SEARCHED_IN_FULL = 8, 67
 """The same for each of the two parts of a search."""
 
@@ -21,21 +24,25 @@ _SEARCHED, _SEARCHED_IN_FULL = 8, 67
     "gscale-readings",
     title="losses on Gscale under other readings of points that the paper leaves open",
     reproduces="Figures 10-13",
-    backends=("flow",),
+    backends=("flow", "packet"),
     configure=no_options,
     sweeps=True,
     unused=("capacity",),
     own_help={
-        "repetitions": "N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67)",
-        "full": "67 campaigns (default: 10)",
+        "repetitions": "N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67;"
+        " in packets 1, with --full 10)",
+        "full": "67 campaigns instead of 10; in packets 10 instead of 1",
     },
     order=210,
     reader=each_file("experiments.gscale.readings.show"),
 )
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
-    from experiments.gscale.readings.study import run_study  # noqa: PLC0415  # slow to import: CVXPY
+    from experiments.gscale.readings.study import run_packet_study, run_study  # noqa: PLC0415  # slow: CVXPY
 
+    if settings.backend == "packet":
+        campaigns = args.repetitions or (_IN_PACKETS_IN_FULL if args.full else _IN_PACKETS)
+        return run_packet_study(settings, campaigns, workers_from(args), output, progress)
     campaigns = args.repetitions or (_FULL if args.full else _QUICK if settings.quick else _CAMPAIGNS)
     return run_study(settings, campaigns, workers_from(args), output, progress)
 

@@ -1,8 +1,8 @@
-"""Losses under a reading for one draw of pairs: every demand, link and scheme in the fluid model; pure."""
+"""Losses under a reading for one draw of pairs: every demand, link and scheme, in the fluid model by default; pure."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 
@@ -34,23 +34,27 @@ FIGURES: Mapping[str, tuple[Protocol, Role]] = {
 Losses = dict[str, dict[str, list[list[float]]]]
 """Figure and scheme to the losses in % at each demand, one number for each link that has flows of the role."""
 
-_PROTOCOLS: tuple[Protocol, ...] = ("tcp", "udp")
-_Rates = NDArray[np.float64]
+PROTOCOLS: tuple[Protocol, ...] = ("tcp", "udp")
+Rates = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class _Failed:
+class Failed:
     """Flows around a failure under both schemes.
 
     Attributes:
-        had: goodput before the failure of TCP, rate sent of UDP, of each flow.
-        after: goodput after it, by protocol and scheme.
+        had: goodput before the failure of TCP, rate sent of UDP, of each flow, by protocol and scheme.
+        after: goodput after it, likewise.
     """
 
     flows: tuple[WantedFlow, ...]
     victims: NDArray[np.bool_]
-    had: Mapping[Protocol, _Rates]
-    after: Mapping[tuple[Protocol, str], _Rates]
+    had: Mapping[tuple[Protocol, str], Rates]
+    after: Mapping[tuple[Protocol, str], Rates]
+
+
+Fail = Callable[[GscaleReading, Plan, Edge], Failed]
+"""Returns what the failure of a link does to a plan for links on which 1 Mbit/s may be planned."""
 
 
 def losses_of(reading: GscaleReading, draw: int, seed: int) -> Losses:
@@ -58,36 +62,44 @@ def losses_of(reading: GscaleReading, draw: int, seed: int) -> Losses:
     return losses_of_each([reading], draw, seed)[0]
 
 
-def losses_of_each(readings: Sequence[GscaleReading], draw: int, seed: int) -> list[Losses]:
-    """Return the losses of a draw under each reading; those that differ only in what is counted share their runs."""
+def losses_of_each(readings: Sequence[GscaleReading], draw: int, seed: int, fail: Fail | None = None) -> list[Losses]:
+    """Return the losses of a draw under each reading; those that differ only in what is counted share their runs.
+
+    A failure that cuts off a pair, which no scheme covers, counts for nothing; the three shortest tunnels allow it.
+    """
+    fail = fail or fluid_failure
     found: list[Losses] = [
         {figure: {scheme: [[] for _ in DEMANDS] for scheme in PAPERS_SCHEMES} for figure in FIGURES} for _ in readings
     ]
-    alike: dict[GscaleReading, list[int]] = {}
-    for number, reading in enumerate(readings):
-        alike.setdefault(replace(reading, direct=DEFAULT.direct, average=DEFAULT.average), []).append(number)
-    for simulated, numbers in alike.items():
+    for simulated, numbers in alike(readings).items():
         for at, plan in enumerate(plans_under(simulated, pairs_under(simulated, draw, seed))):
             for link in LINKS:
-                failed = _failed(simulated, scaled(plan, 1.0, simulated.planned_share), link)
-                if failed is None:
+                if any(all(tunnel.crosses(*link) for tunnel in pair.tunnels) for pair in plan.pairs):
                     continue
+                failed = fail(simulated, plan, link)
                 for number in numbers:
                     for figure, scheme, loss in _losses_of_failure(readings[number], failed):
                         found[number][figure][scheme][at].append(loss)
     return found
 
 
-def _failed(reading: GscaleReading, plan: Plan, link: Edge) -> _Failed | None:
-    """Return the flows around the failure of a link, None if it cuts off a pair, which no scheme covers."""
-    if any(all(tunnel.crosses(*link) for tunnel in pair.tunnels) for pair in plan.pairs):
-        return None  # only the three shortest tunnels allow that
-    flows = _sent(reading, plan, link)
-    victims = np.array([flow.tunnel.crosses(*link) for flow in flows])
-    had: dict[Protocol, _Rates] = {}
-    after: dict[tuple[Protocol, str], _Rates] = {}
-    for protocol in _PROTOCOLS:
-        had[protocol] = (
+def alike(readings: Sequence[GscaleReading]) -> dict[GscaleReading, list[int]]:
+    """Return the readings without what is only counted, each with the numbers of those that share its runs."""
+    found: dict[GscaleReading, list[int]] = {}
+    for number, reading in enumerate(readings):
+        found.setdefault(replace(reading, direct=DEFAULT.direct, average=DEFAULT.average), []).append(number)
+    return found
+
+
+def fluid_failure(reading: GscaleReading, plan: Plan, link: Edge) -> Failed:
+    """Return the flows around the failure of a link in the fluid model."""
+    plan = scaled(plan, 1.0, reading.planned_share)
+    flows = sent_under(reading, plan, link)
+    victims = victims_of(flows, link)
+    had: dict[tuple[Protocol, str], Rates] = {}
+    after: dict[tuple[Protocol, str], Rates] = {}
+    for protocol in PROTOCOLS:
+        before = (
             np.array([flow.offered for flow in flows])
             if protocol == "udp"
             else _goodput(reading, plan, protocol, flows, rerouted=False, low=set())
@@ -95,22 +107,28 @@ def _failed(reading: GscaleReading, plan: Plan, link: Edge) -> _Failed | None:
         for scheme in PAPERS_SCHEMES:
             demotes = failure_scheme(scheme).demotes(VICTIM)
             low = {flow.name for flow, victim in zip(flows, victims, strict=True) if victim and demotes}
+            had[protocol, scheme] = before
             after[protocol, scheme] = _goodput(reading, plan, protocol, flows, rerouted=True, low=low)
-    return _Failed(flows, victims, had, after)
+    return Failed(flows, victims, had, after)
 
 
-def _losses_of_failure(reading: GscaleReading, failed: _Failed) -> Iterator[tuple[str, str, float]]:
+def victims_of(flows: Sequence[WantedFlow], link: Edge) -> NDArray[np.bool_]:
+    """Return True for each flow whose tunnel fails with the link."""
+    return np.array([flow.tunnel.crosses(*link) for flow in flows])
+
+
+def _losses_of_failure(reading: GscaleReading, failed: Failed) -> Iterator[tuple[str, str, float]]:
     """Yield (figure, scheme, loss in %) for each role that has flows when a link fails."""
     direct = _directly_affected(reading.direct, failed.flows, failed.victims)
     for figure, (protocol, role) in FIGURES.items():
-        had = failed.had[protocol]
-        chosen = (failed.victims if role == "victim" else direct) & (had > 0)
-        if chosen.any():
-            for scheme in PAPERS_SCHEMES:
+        for scheme in PAPERS_SCHEMES:
+            had = failed.had[protocol, scheme]
+            chosen = (failed.victims if role == "victim" else direct) & (had > 0)
+            if chosen.any():
                 yield figure, scheme, _part_lost(reading, had[chosen], failed.after[protocol, scheme][chosen])
 
 
-def _sent(reading: GscaleReading, plan: Plan, link: Edge) -> tuple[WantedFlow, ...]:
+def sent_under(reading: GscaleReading, plan: Plan, link: Edge) -> tuple[WantedFlow, ...]:
     """Return the aggregates of a plan, sized according to a reading."""
     flows = aggregates_of(plan, link)
     if reading.halves:
@@ -142,13 +160,13 @@ def _goodput(
     *,
     rerouted: bool,
     low: set[str],
-) -> _Rates:
+) -> Rates:
     tunnels = [flow.backup if rerouted else flow.tunnel for flow in flows]
     waiting = dict.fromkeys(low, True)
     each = offered(plan.topology, protocol, tunnels, flows, waiting, round_trips=reading.round_trips)
     return share([link.capacity for link in plan.topology.links], each).goodput
 
 
-def _part_lost(reading: GscaleReading, had: _Rates, after: _Rates) -> float:
+def _part_lost(reading: GscaleReading, had: Rates, after: Rates) -> float:
     part = np.mean(1 - after / had) if reading.average == "of flows" else 1 - after.sum() / had.sum()
     return 100 * float(part)

@@ -20,6 +20,8 @@ _CAMPAIGNS = 2
 """Any number beyond one has the band shown."""
 
 BACKEND = "flow"
+"""Of files that name none."""
+
 PUBLISHED = "the paper's Figures 10 to 13"
 
 
@@ -45,7 +47,7 @@ def readings_to_json(summaries: Mapping[str, Summary], draws: int) -> dict[str, 
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return the curves of `SHOWN` with the band of campaigns, and all readings at the heaviest demand."""
-    readings, draws = data["readings"], data["draws"]
+    readings, draws, backend = data["readings"], data["draws"], data.get("backend", BACKEND)
     band = f"{BAND[0]} % to {BAND[1]} % of campaigns"
     cells = len(CURVES) * len(data["demands"])
     return (
@@ -53,7 +55,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             data["experiment"],
             "losses on Gscale as reproduced and under the reading nearest to the published losses",
             "Figures 10 to 13",
-            BACKEND,
+            backend,
             AXIS,
             f"loss (%); lowest and highest run are those of {band}",
             tuple(
@@ -69,7 +71,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             f"{data['experiment']}-all",
             f"losses on Gscale under {len(readings)} readings of section 5 at a demand of {data['demands'][-1]:g}",
             "Figures 10 to 13",
-            BACKEND,
+            backend,
             "reading",
             "loss (%)",
             tuple(

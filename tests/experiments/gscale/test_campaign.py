@@ -224,7 +224,8 @@ def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path, place: str, 
 @pytest.mark.parametrize("key", ["timing", "sending"])
 def test_results_measured_for_another_time_or_sent_otherwise_are_not_mixed_in(tmp_path: Path, key: str) -> None:
     case, settings = CASES[0], replace(SETTINGS, backend="emulation")
-    manifest = {"settings": asdict(settings), "timing": asdict(timing_of(case, quick=True)), "sending": asdict(SENDING)}
+    timing = timing_of(case.protocol, quick=True)
+    manifest = {"settings": asdict(settings), "timing": asdict(timing), "sending": asdict(SENDING)}
     run = replace(good(case), backend="emulation", manifest=manifest)
     save_result(run, tmp_path / f"{case.name}.json")
     folder, benches = OutputFolder(tmp_path), Benches(good)

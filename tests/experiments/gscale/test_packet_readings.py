@@ -1,0 +1,66 @@
+"""Other readings of the evaluation on Gscale packet by packet: failures cost what they do in the fluid model."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.cases import DEMANDS, LINKS, Edge
+from experiments.gscale.readings import packet_losses, study
+from experiments.gscale.readings.losses import PROTOCOLS, Failed, fluid_failure, losses_of_each
+from experiments.gscale.readings.packet_losses import PacketReadings
+from experiments.gscale.readings.plans import pairs_under, plans_under
+from experiments.gscale.readings.reading import READINGS, SHARED, GscaleReading
+from experiments.gscale.readings.show import exhibits
+from experiments.gscale.readings.summary import summary_of
+from experiments.registry import Settings
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from te_solver.plan import Plan
+
+SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
+COMPARED = ("as reproduced", "loss: mean of flows", "nearest", "TCP: max-min fair")
+
+
+def test_a_failure_costs_in_packets_what_it_does_in_the_fluid_model() -> None:
+    plan = plans_under(SHARED, pairs_under(SHARED, 1, SETTINGS.seed))[DEMANDS.index(1.2)]
+    packet, fluid = (fail(SHARED, plan, LINKS[0]) for fail in (PacketReadings(SETTINGS).failure, fluid_failure))
+    assert packet.flows != ()
+    assert packet.victims.tolist() == fluid.victims.tolist()
+    for protocol in PROTOCOLS:
+        for scheme in PAPERS_SCHEMES:
+            for chosen in (packet.victims, ~packet.victims):
+                ours, theirs = (
+                    each.after[protocol, scheme][chosen].sum() / each.had[protocol, scheme][chosen].sum()
+                    for each in (packet, fluid)
+                )
+                assert ours == pytest.approx(theirs, abs=0.1 if protocol == "tcp" else 0.03)
+
+
+def test_readings_are_summed_up_in_packets_as_in_the_fluid_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared = {name: READINGS[name] for name in COMPARED}
+    failures: list[GscaleReading] = []
+
+    def fail(_: PacketReadings, reading: GscaleReading, plan: Plan, link: Edge) -> Failed:
+        failures.append(reading)
+        return fluid_failure(reading, plan, link)
+
+    for module in (study, packet_losses):
+        monkeypatch.setattr(module, "READINGS", compared)
+    monkeypatch.setattr(PacketReadings, "failure", fail)
+    study.run_packet_study(SETTINGS, 1, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    data = json.loads((tmp_path / "gscale-readings.json").read_text())
+    readings = [compared[name] for name in COMPARED[:3]]
+    draws = [losses_of_each(readings, draw, SETTINGS.seed) for draw in (1, 2, 3)]
+    assert list(data["readings"]) == list(COMPARED[:3])
+    for number, name in enumerate(COMPARED[:3]):
+        assert data["readings"][name]["curves"] == summary_of([draw[number] for draw in draws]).curves_to_json()
+    assert {exhibit.backend for exhibit in exhibits(data)} == {"packet"}
+    assert len(failures) == 2 * 3 * len(DEMANDS) * len(LINKS)  # two readings share their runs
