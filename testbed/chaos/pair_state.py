@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kuijia_base.errors import KuijiaError
 from testbed.chaos.controllers import members_of
 from testbed.lab.lab import Lab
+from testbed.machine.ovs_tables import rows_of
 
 _MASTER = "master"
 
@@ -16,22 +17,21 @@ def faults_of_roles(lab: Lab) -> tuple[str, ...]:
     """Return in words which switches have not exactly one master; nothing if the lab has one controller."""
     if len(members_of(lab.controller)) == 1:
         return ()
-    listed = lab.emulated_network.ovs.vsctl
-    bridges = json.loads(listed("--format=json", "--columns=name,controller", "list", "Bridge"))
-    controllers = json.loads(listed("--format=json", "--columns=_uuid,role", "list", "Controller"))
+    vsctl = lab.emulated_network.ovs.vsctl
+    bridges, controllers = rows_of(vsctl, "Bridge", "name", "controller"), rows_of(vsctl, "Controller", "_uuid", "role")
     return without_one_master(bridges, controllers)
 
 
-def without_one_master(bridges: dict[str, Any], controllers: dict[str, Any]) -> tuple[str, ...]:
-    """Return in words which bridges have not exactly one master, from two tables as `ovs-vsctl --format=json` has them.
+def without_one_master(bridges: Iterable[Sequence[Any]], controllers: Iterable[Sequence[Any]]) -> tuple[str, ...]:
+    """Return in words which bridges have not exactly one master, from rows of the database.
 
     Args:
         bridges: columns `name` and `controller`.
         controllers: columns `_uuid` and `role`.
     """
-    role_of = {identity: role for (_, identity), role in controllers["data"]}
+    role_of = {identity: role for (_, identity), role in controllers}
     found = []
-    for name, (kind, value) in bridges["data"]:
+    for name, (kind, value) in bridges:
         identities = [identity for _, identity in value] if kind == "set" else [value]
         masters = sum(role_of[identity] == _MASTER for identity in identities)
         if masters != 1:

@@ -7,7 +7,6 @@ packets are queued with everything else where they leave the switch.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,6 +19,7 @@ from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
 from testbed.machine.errors import TestbedError
+from testbed.machine.ovs_tables import require_port_numbers, rows_of
 from testbed.machine.run_directory import MachineObject
 from testbed.network.names import bfd_inner_name, bfd_watched_name, bridge_name
 
@@ -188,7 +188,9 @@ class BfdCables:
                 machine.make_links(cable_commands(ends))
                 for part in [ends] if first else [[end] for end in ends]:
                     machine.vsctl(*port_arguments(part, interval_ms))
-                _require_numbers(machine, ends)
+                wanted = {end.watched: end.session.watched_port for end in ends}
+                wanted |= {end.inner: end.session.inner_port for end in ends}
+                require_port_numbers(machine.vsctl, wanted)
         except TestbedError:
             self._give_up(new)
             raise
@@ -239,9 +241,9 @@ class BfdCables:
         """Return how often ends of the sessions have gone up or down since their creation."""
         flaps = 0
         for machine, ends in self._by_machine(self._ends.values()):
-            table = json.loads(machine.vsctl("--format=json", "--columns=name,bfd_status", "list", "Interface"))
+            rows = rows_of(machine.vsctl, "Interface", "name", "bfd_status")
             watched = {end.watched for end in ends}
-            found = [dict(status) for name, (_, status) in table["data"] if name in watched and status]
+            found = [dict(status) for name, (_, status) in rows if name in watched and status]
             flaps += sum(int(status["flap_count"]) for status in found)
         return flaps
 
@@ -266,16 +268,6 @@ class BfdCables:
             machine = self._machine_of(end.switch)
             found.setdefault(id(machine), (machine, []))[1].append(end)
         return found.values()
-
-
-def _require_numbers(machine: SwitchMachine, ends: Iterable[SessionEnd]) -> None:
-    table = json.loads(machine.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
-    found = {name: (number, error) for name, number, error in table["data"]}
-    for end in ends:
-        for interface, number in ((end.watched, end.session.watched_port), (end.inner, end.session.inner_port)):
-            got, error = found[interface]
-            if got != number:
-                raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
 
 
 def _agree(ends: Mapping[str, EndState], *, up: bool) -> bool:

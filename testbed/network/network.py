@@ -6,7 +6,6 @@ It is built in the network namespace of the thread that calls `start`, normally 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from functools import cached_property
@@ -36,6 +35,7 @@ from testbed.machine.ovs import (
     kernel_datapath_available,
     kernel_delays_available,
 )
+from testbed.machine.ovs_tables import require_port_numbers
 from testbed.machine.packet_origin import forget_origin
 from testbed.machine.run_directory import MachineObject, RunDirectory
 from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, ends_of, session_ends
@@ -352,12 +352,7 @@ class Network:
     def _start_bridges(self) -> None:
         self.ovs.vsctl(*_flat(bridge_arguments(bridge, self.ovs.datapath, self.run.lab_id) for bridge in self._bridges))
         wanted = {port.interface: port.number for bridge in self._bridges for port in bridge.ports}
-        table = json.loads(self.ovs.vsctl("--format=json", "--columns=name,ofport,error", "list", "Interface"))
-        found = {name: (number, error) for name, number, error in table["data"]}
-        for interface, number in wanted.items():
-            got, error = found[interface]
-            if got != number:
-                raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
+        require_port_numbers(self.ovs.vsctl, wanted)
 
     def _set_up_queues(self) -> None:
         layout, buffer_packets = self.options.layout, self.options.buffer_packets
