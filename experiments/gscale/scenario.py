@@ -26,7 +26,7 @@ every fully planned link would be overloaded before anything fails."""
 LOW_TO_HIGH = 10
 """Rate of the low class relative to the high one, in `priorities`."""
 
-_NOTHING = 1e-3
+NOTHING = 1e-3
 """Share of a link below which the optimiser's tolerances decide."""
 
 
@@ -73,7 +73,7 @@ def draws_of(repetition: int, seed: int) -> Iterator[tuple[Edge, ...]]:
 
 def measures(plan: Plan) -> bool:
     """Return True if every failure measures something: all pairs send, and each link has victims and direct flows."""
-    return all(pair.allocated > _NOTHING for pair in plan.pairs) and all(hurts(plan, link) for link in LINKS)
+    return all(pair.allocated > NOTHING for pair in plan.pairs) and all(hurts(plan, link) for link in LINKS)
 
 
 def hurts(plan: Plan, link: Edge) -> bool:

@@ -13,7 +13,7 @@ from experiments.gscale.cases import Edge
 from experiments.gscale.packet_grid import phases_of
 from experiments.gscale.readings.losses import PROTOCOLS, Failed, Losses, Rates, losses_of_each, sent_under, victims_of
 from experiments.gscale.readings.reading import READINGS, GscaleReading
-from experiments.gscale.scenario import scaled
+from experiments.gscale.scenario import NOTHING, scaled
 from experiments.measuring.packet_run import Conditions, Failing, simulate
 from experiments.registry import DEFAULT_CAPACITY, Settings
 from experiments.results.result import FlowResult
@@ -37,9 +37,9 @@ class PacketReadings:
         return dict(zip(names, losses_of_each(readings, draw, self.settings.seed, self.failure), strict=True))
 
     def failure(self, reading: GscaleReading, plan: Plan, link: Edge) -> Failed:
-        """Return the flows around the failure of a link."""
+        """Return the flows around the failure of a link, but for those of pairs that are allocated nothing."""
         plan = scaled(plan, CAPACITY, reading.planned_share * CAPACITY)
-        flows = sent_under(reading, plan, link)
+        flows = tuple(flow for flow in sent_under(reading, plan, link) if flow.offered > NOTHING * CAPACITY)
         had: dict[tuple[Protocol, str], Rates] = {}
         after: dict[tuple[Protocol, str], Rates] = {}
         for protocol in PROTOCOLS:
