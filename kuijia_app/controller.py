@@ -199,8 +199,11 @@ class KuijiaController(PlanKeeper, PairApplication):
         self._metrics.solved(self._reoptimisation.seconds)
         return apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
 
-    def _ask_for_plan(self, name: str) -> None:
-        (self._reoptimisation if name == REOPTIMISED else self._source).ask()
+    def _ask_again(self, reading: PlanReading) -> None:
+        if reading.name == REOPTIMISED:
+            self._reoptimisation.ask()
+        else:
+            self._source.ask_again(reading)
 
     def _files_wait(self) -> None:
         self._has_files.set()

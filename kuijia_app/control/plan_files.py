@@ -24,6 +24,9 @@ class PlanFiles(Protocol):
     def name(self) -> str | None:
         """Return the name of an update to the plan in the file; None if there is no file."""
 
+    def stamp(self) -> object:
+        """Return what changes whenever the file is replaced, also by an equal one; None if there is no file."""
+
     def load(self) -> Plan:
         """Return the plan in the file."""
 
@@ -66,6 +69,13 @@ class PlanPath:
 
     def name(self) -> str | None:
         return file_name_of_update(self._path) if self._path.exists() else None
+
+    def stamp(self) -> tuple[int, int] | None:
+        try:
+            status = self._path.stat()
+        except FileNotFoundError:
+            return None
+        return status.st_ino, status.st_mtime_ns
 
     def load(self) -> Plan:
         require_regular(self._path)

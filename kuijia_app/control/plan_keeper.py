@@ -96,7 +96,7 @@ class PlanKeeper(PairKeeper):
             self.logger.warning("%s", self._source.problems.pop(0))
 
     @abstractmethod
-    def _ask_for_plan(self, name: str) -> None:
+    def _ask_again(self, reading: PlanReading) -> None:
         """Request that a plan is read or solved again, as others came into use meanwhile."""
 
     @abstractmethod
@@ -338,7 +338,7 @@ class PlanKeeper(PairKeeper):
     def _replace_plan(self, reading: PlanReading, now: float) -> None:
         """Begin to roll out the plan that was read; events report its outcome by its name."""
         if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
-            self._ask_for_plan(reading.name)
+            self._ask_again(reading)
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         if not self._acts:
@@ -391,4 +391,4 @@ class PlanKeeper(PairKeeper):
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._left_alone -= changed
-        self._want(changed - self._unfit)
+        self._want(sorted(changed - self._unfit))

@@ -70,7 +70,9 @@ class PlanSource:
         self._withdrawn_requests = 0
         self._pending: str | None = None
         self._own: str | None = None
+        self._stamp: object = None
         self._unkept: str | None = None
+        self._outdated: PlanReading | None = None
 
     def first(self) -> Version:
         """Return the plan at the start.
@@ -79,6 +81,7 @@ class PlanSource:
             ValueError: the file is not a plan, or no tables can be made from it.
         """
         with self._kept():
+            self._stamp = self._files.stamp()
             self._own, plan = self._read()
             version = Version("start", plan, self._build_tables(plan))
             version.index()
@@ -116,6 +119,14 @@ class PlanSource:
         self._requests += 1
         self._is_asked = True
 
+    def ask_again(self, reading: PlanReading) -> None:
+        """Request that a reading is made anew, as other plans have come into use since.
+
+        Its plan is kept for that: the file may have got the one that is in force now.
+        """
+        self._outdated = reading
+        self._is_asked = True
+
     def ask_to_withdraw(self) -> None:
         """Request that the update under way is withdrawn soon, also one whose file is still to be read."""
         self._withdrawn_requests = self._requests
@@ -143,13 +154,25 @@ class PlanSource:
     def read_if_asked(self, rollout: Rollout) -> PlanReading | None:
         """Return the plan in the file if it was requested since the last call, else None.
 
-        Return None also during an update while the file holds the plan that was written at its beginning.
+        Return None also during an update while the file is the one that was written at its beginning. An equal one that
+        somebody has put in its place since asks for the plan in force: the update is given up.
         """
         if not self._is_asked:
             return None
         self._is_asked = False
+        outdated, self._outdated = self._outdated, None
+        if outdated is None or outdated.request < self._requests:
+            reading = self._read_anew(rollout)
+            if reading is not None or outdated is None:
+                return reading
+        if not isinstance(outdated.found, Version):
+            return replace(outdated, against=rollout.plans)
+        return replace(self.prepared(outdated.name, outdated.found.plan, rollout), request=outdated.request)
+
+    def _read_anew(self, rollout: Rollout) -> PlanReading | None:
         request, name, against = self._requests, "unreadable", rollout.plans
         try:
+            self._notice_others()
             name = self._files.name() or name
             if self._pending is not None and name == self._own:
                 return None
@@ -185,6 +208,8 @@ class PlanSource:
             self._pending = version.name
             if self._put(in_force, version.name):
                 self._files.renew_pending()
+            if self._files.name() == version.name:
+                self._own, self._stamp = version.name, self._files.stamp()
 
     def live(self, version: Version) -> None:
         """Write the version to the plan file, as all ingresses follow it."""
@@ -273,6 +298,8 @@ class PlanSource:
         """Write the plan file, unless somebody else has replaced its content; return True if it holds the plan."""
         is_held = False
         with self._warning():
+            if self._is_asked:
+                self._notice_others()
             is_held = self._holds(plan) or self._replace({name, self._own}, plan)
         return is_held  # noqa: RET504  # an error leaves it False
 
@@ -286,7 +313,13 @@ class PlanSource:
         if written is None:
             return False
         self._own, self._unkept = written, None
+        self._stamp = self._files.stamp()
         return True
+
+    def _notice_others(self) -> None:
+        """Leave the file to somebody who has replaced it and asks for it, even if it is the same as before."""
+        if self._files.stamp() != self._stamp:
+            self._own = None
 
     def _holds(self, plan: Plan) -> bool:
         try:

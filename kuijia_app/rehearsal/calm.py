@@ -14,6 +14,8 @@ from kuijia_app.rehearsal.plans import PlanStore
 from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
+from kuijia_app.tables.options import Tagging
+from te_solver.plan import Plan
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -43,6 +45,7 @@ def require_calm(world: World) -> None:
         _require_roles(switch, controller)
     _require_same_plan(alive, controller)
     _require_no_plan_lost(world.stores)
+    _require_update(world, controller.in_force.plan)
     world.traffic.require_all(controller.in_force.plan)
 
 
@@ -81,6 +84,13 @@ def _require_no_plan_lost(stores: Sequence[PlanStore]) -> None:
         places = [plan for plan in (store.plan, store.pending, *known) if plan is not None]
         if given is not None and not any(is_same_plan(given, plan) for plan in places):
             raise ViolationError(f"the plan that was put into the file of controller {number} is lost")
+
+
+def _require_update(world: World, in_force: Plan) -> None:
+    """Check that the plan asked for last is in force; one that gives tags in use another meaning may be refused."""
+    due = world.updates.due
+    if due is not None and world.options.tagging is not Tagging.DSCP_ECN and not is_same_plan(due, in_force):
+        raise ViolationError("the plan that was asked for last is not in force, and nothing excuses that")
 
 
 def _difference(switch: SimulatedSwitch, wanted: IndexedTables, dead: frozenset[int]) -> str:

@@ -74,6 +74,7 @@ class SimulatedController(PlanKeeper):
         self._time = time
         self._is_slow = is_slow
         self._slice_clock = 0.0
+        self._read_at = 0.0
         self._claims = Claims(instance)
         self._log = self
         self._reports = BackOff()
@@ -237,9 +238,8 @@ class SimulatedController(PlanKeeper):
     def _messages_for(self, datapath: Any) -> SwitchMessages:  # noqa: ANN401, ARG002  # inherited
         return PlainMessages()
 
-    def _ask_for_plan(self, name: str) -> None:
-        del name  # all plans come from files here
-        self._source.ask()
+    def _ask_again(self, reading: PlanReading) -> None:
+        self._source.ask_again(reading)  # all plans come from files here
 
     def _follow_rollout(self) -> None:
         if self._acts:
@@ -270,10 +270,12 @@ class SimulatedController(PlanKeeper):
         if not self.is_frozen:
             self._sliced_work.work()
             self._time_passed()
-            if self._source.is_asked:
+            if self._source.is_asked and not self._files:  # one thread writes and reads
                 made = self._source.read_if_asked(self._rollout)
                 if made is not None:
-                    self._time.after(self._time.random.uniform(0.0, _SLOWEST_READ), lambda: self._handle(made))
+                    read_at = self._time.now + self._time.random.uniform(0.0, _SLOWEST_READ)
+                    self._read_at = max(self._read_at, read_at)  # what is read first is handled first
+                    self._time.after(self._read_at - self._time.now, lambda: self._handle(made))
         self._time.after(TICK, self._tick)
 
     def _handle(self, plan: PlanReading | None = None, then: Any = None) -> None:  # noqa: ANN401  # an action

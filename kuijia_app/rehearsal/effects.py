@@ -26,6 +26,7 @@ _FOREIGN = "a foreign controller"
 def hit(world: World, fault: Fault) -> None:
     """Begin a fault, and schedule its end."""
     world.traffic.disturbed(fault.span)
+    world.updates.disturbed(fault)
     _EFFECTS[fault.kind](world, fault)
 
 
@@ -178,8 +179,11 @@ def _cut_peers(world: World, fault: Fault) -> None:
 
 def _replace_plan(world: World, fault: Fault) -> None:
     number = fault.pick % len(world.controllers)
-    world.stores[number].replace_by_hand(world.plans[fault.other % len(world.plans)])
+    plan = world.plans[fault.other % len(world.plans)]
+    world.stores[number].replace_by_hand(plan)
     controller = world.controllers[number]
+    acts_alone = [each for each in world.controllers if each.is_acting] == [controller]
+    world.updates.asked(plan if acts_alone and not controller.is_frozen else None)
     if controller.is_alive:
         controller.ask_for_plan()
 

@@ -60,10 +60,54 @@ class Fault:
     span: float
 
 
+_MEETING = (
+    frozenset(FaultKind),
+    frozenset(
+        {
+            FaultKind.PLAN,
+            FaultKind.SWITCH_FREEZE,
+            FaultKind.LOSS,
+            FaultKind.DELAY,
+            FaultKind.CUT,
+            FaultKind.RESTART,
+            FaultKind.WARM_RESTART,
+            FaultKind.LINK,
+        }
+    ),
+    frozenset(
+        {
+            FaultKind.PLAN,
+            FaultKind.WITHDRAW,
+            FaultKind.KILL,
+            FaultKind.FREEZE,
+            FaultKind.HANDOVER,
+            FaultKind.PEERS,
+            FaultKind.DISK,
+        }
+    ),
+    frozenset(
+        {
+            FaultKind.LINK,
+            FaultKind.PORT,
+            FaultKind.PORT_GONE,
+            FaultKind.FLAP,
+            FaultKind.DELAY,
+            FaultKind.LOSS,
+            FaultKind.WARM_RESTART,
+            FaultKind.FULL,
+        }
+    ),
+)
+"""Kinds that meet: all, those of an update and switches that are away, those of processes, and those of ports."""
+
+_MEETING_WEIGHTS = (3, 1, 1, 1)
+
+
 def faults_of(seed: int) -> tuple[Fault, ...]:
     """Return the sequence of a seed."""
     random = Random(seed)
-    kinds = random.sample(list(FaultKind), random.randint(1, len(FaultKind)))
+    (meeting,) = random.choices(_MEETING, _MEETING_WEIGHTS)
+    kinds = random.sample([kind for kind in FaultKind if kind in meeting], random.randint(1, len(meeting)))
     return tuple(
         Fault(
             random.choice(kinds),

@@ -94,6 +94,9 @@ class PlanStore:
     def name(self) -> str | None:
         return self._name_of(self.plan)
 
+    def stamp(self) -> int:
+        return self._plan_changed
+
     def load(self) -> Plan:
         return self.plan
 

@@ -18,6 +18,7 @@ from kuijia_app.rehearsal.sessions import Sessions
 from kuijia_app.rehearsal.switch import SimulatedSwitch
 from kuijia_app.rehearsal.timeline import Timeline
 from kuijia_app.rehearsal.traffic import Traffic
+from kuijia_app.rehearsal.updates import Updates
 from te_solver.plan import Plan
 
 _RETRY = 0.4
@@ -45,7 +46,7 @@ class World:
 
     Attributes:
         random: source of all chance.
-        time, plans, options, wiring, switches, traffic, sessions, peers: its parts.
+        time, plans, options, wiring, switches, traffic, updates, sessions, peers: its parts.
         controllers: the latest process of each.
         stores: plan files of each controller.
         connections: those that the switch knows to be up.
@@ -71,6 +72,7 @@ class World:
         self._give_generations()
         self.traffic = Traffic(self.plans, self.options, self.switches, self._is_session_up, self.time)
         self.traffic.all_hit()
+        self.updates = Updates(self.time)
         self.sessions = Sessions(self.time, self.wiring, self.switches, self.traffic)
         self.connections: dict[Line, Connection] = {}
         self.delays: dict[Line, float] = {}

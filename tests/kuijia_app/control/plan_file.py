@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.rollout import Rollout
 from te_solver.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, plan_of
 
@@ -21,3 +23,11 @@ def with_old(folder: Path) -> Path:
 def beside(path: Path, suffix: str) -> Path:
     """Return the file beside a plan file whose name has a suffix more."""
     return path.with_name(f"{path.name}.{suffix}")
+
+
+def asked(source: PlanSource, rollout: Rollout) -> PlanReading:
+    """Return what a source reads when it is asked."""
+    source.ask()
+    reading = source.read_if_asked(rollout)
+    assert reading is not None
+    return reading

@@ -11,13 +11,13 @@ import pytest
 
 from kuijia_app.control import plan_files
 from kuijia_app.control.plan_files import file_name_of_update
-from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, beside, with_old
+from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, asked, beside, with_old
 from tests.kuijia_app.plans import motivation_plan, plan_of
 
 
@@ -37,15 +37,6 @@ def test_the_file_is_read_only_when_that_is_asked_for_and_path_ids_are_chosen_an
     assert reading.name == file_name_of_update(path)
     assert [tunnel.path_id for tunnel in reading.version().plan.tunnels] == [18, 17]
     assert source.read_if_asked(rollout) is None
-
-
-def test_a_reading_is_out_of_date_once_another_plan_has_been_proposed(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    rollout = Rollout(source.first())
-    reading = source.prepared("other", NEW, rollout)
-    assert reading.is_current(rollout)
-    rollout.propose(reading.version(), 0.0)
-    assert not reading.is_current(rollout)
 
 
 @pytest.mark.parametrize("kind", ["pipe", "device", "folder", "huge"])
@@ -86,13 +77,6 @@ def test_a_file_that_is_no_plan_is_told_by_what_is_wrong_with_it(path: Path, tex
     assert reading is not None
     with pytest.raises(ValueError, match=str(path)):
         reading.version()
-
-
-def asked(source: PlanSource, rollout: Rollout) -> PlanReading:
-    source.ask()
-    reading = source.read_if_asked(rollout)
-    assert reading is not None
-    return reading
 
 
 def test_until_an_update_is_live_the_file_holds_the_plan_in_force_and_then_the_new_one(path: Path) -> None:

@@ -143,8 +143,7 @@ def test_a_plan_that_was_put_into_the_file_of_a_dead_controller_is_kept_when_the
 def test_a_plan_that_came_into_force_unknown_to_the_one_that_took_over_is_kept() -> None:
     world = resting(8)
     number = number_of_acting(world)
-    for way in ((0, 1), (1, 0)):
-        world.peers.cut(way, 40.0)
+    hit(world, Fault(FaultKind.PEERS, 0.0, 1, 1, 40.0))
     hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
     world.time.run_until(world.time.now + 12.0)
     assert is_same_plan(world.controllers[number].in_force.plan, world.plans[1])

@@ -18,7 +18,7 @@ from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.rules import Group, GroupType
 from tests.kuijia_app.rehearsal.planted import PLANTED, Planted
 
-SOON = 25
+SOON = 100
 """Sequences within which the defects tried here are found."""
 
 QUICKLY_FOUND = (
@@ -74,6 +74,10 @@ def replace_the_file(world: World) -> None:
     world.stores[0].replace_by_hand(world.plans[1])
 
 
+def ask_in_vain(world: World) -> None:
+    world.updates.asked(world.plans[1])
+
+
 def fail_a_port_silently(world: World) -> None:
     world.switches["a"].ports[1] = False
 
@@ -87,6 +91,7 @@ def fail_a_port_silently(world: World) -> None:
         (forget_a_generation, "a has the generation id 1"),
         (leave_a_pending_plan, "has a pending plan"),
         (replace_the_file, "does not hold the plan in force"),
+        (ask_in_vain, "asked for last is not in force"),
         (fail_a_port_silently, "for dead"),
     ],
 )
@@ -95,6 +100,28 @@ def test_what_is_not_right_after_faults_is_a_violation(spoil: Callable[[World], 
     spoil(world)
     with pytest.raises(ViolationError, match=words):
         require_calm(world)
+
+
+@pytest.mark.parametrize(
+    ("faults", "is_due"),
+    [
+        ([(FaultKind.PLAN, 0.0), (FaultKind.CUT, 0.0), (FaultKind.SWITCH_FREEZE, 0.0)], True),
+        ([(FaultKind.PLAN, 0.0), (FaultKind.KILL, 2.0)], True),
+        ([(FaultKind.PLAN, 0.0), (FaultKind.KILL, 1.0)], False),
+        ([(FaultKind.FREEZE, 0.0), (FaultKind.PLAN, 3.0)], True),
+        ([(FaultKind.FREEZE, 0.0), (FaultKind.PLAN, 2.0)], False),
+        ([(FaultKind.PLAN, 0.0), (FaultKind.WITHDRAW, 9.0)], False),
+        ([(FaultKind.WHIM, 0.0), (FaultKind.PLAN, 9.0)], False),
+    ],
+)
+def test_what_may_refuse_an_update_or_hide_it_excuses_it(faults: list[tuple[FaultKind, float]], is_due: bool) -> None:  # noqa: FBT001  # a parameter of the test
+    world = World(3)
+    for kind, at in faults:
+        world.time.run_until(1000.0 + at)
+        if kind is FaultKind.PLAN:
+            world.updates.asked(world.plans[1])
+        world.updates.disturbed(Fault(kind, 0.0, 0, 0, 0.5))
+    assert (world.updates.due is world.plans[1]) == is_due
 
 
 def test_a_session_goes_down_with_its_path_and_comes_up_again() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 from random import Random
 
@@ -50,6 +52,30 @@ def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: lis
 
 def test_a_seed_makes_the_same_sequence_again() -> None:
     assert faults_of(5) == faults_of(5) != faults_of(6)
+
+
+def test_a_seed_runs_the_same_sequence_again_in_another_process() -> None:
+    run = """
+from kuijia_app.rehearsal.effects import hit
+from kuijia_app.rehearsal.faults import faults_of
+from kuijia_app.rehearsal.world import World
+
+world = World(58)
+world.rest(quiet=1.0)
+for fault in faults_of(58):
+    world.time.run_until(world.time.now + fault.gap)
+    hit(world, fault)
+world.end_faults()
+world.rest()
+print(world.time.now, world.random.random())
+"""
+    ends = {
+        subprocess.run(
+            [sys.executable, "-c", run], env={"PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(ends) == 1
 
 
 def test_a_defect_is_found_and_its_sequence_shortened(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,59 @@
+"""Promise to whoever replaces the plan: it comes into force, unless something excuses that."""
+
+from __future__ import annotations
+
+import math
+
+from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.timeline import Timeline
+from te_solver.plan import Plan
+
+_REFUSING = frozenset(
+    {
+        FaultKind.FULL,
+        FaultKind.TABLE_FULL,
+        FaultKind.WHIM,
+        FaultKind.FOREIGN,
+        FaultKind.USURPER,
+        FaultKind.DISK,
+    }
+)
+"""Kinds after which a switch may refuse an update, or a controller cannot keep it."""
+
+_HIDING = frozenset({FaultKind.KILL, FaultKind.FREEZE, FaultKind.PEERS, FaultKind.HANDOVER, FaultKind.WITHDRAW})
+"""Kinds that end an update which only one controller knows."""
+
+_KNOWN = 1.5
+"""Seconds after which all controllers know of an update."""
+
+_BACK = 2.5
+"""Seconds after a fault that hides updates in which it may still do so: a controller that was killed starts again."""
+
+
+class Updates:
+    """The plan that somebody has asked the controller for that acts, and what excuses that another is in force.
+
+    Attributes:
+        due: plan that must be in force after all faults; None if there is no such promise.
+    """
+
+    def __init__(self, time: Timeline) -> None:
+        self._time = time
+        self._asked_at = -math.inf
+        self._hidden_until = -math.inf
+        self.due: Plan | None = None
+
+    def asked(self, plan: Plan | None) -> None:
+        """Note a plan that the controller that acts is asked for; None if one that may not act is asked."""
+        self._asked_at = self._time.now
+        self.due = None if self._time.now < self._hidden_until else plan
+
+    def disturbed(self, fault: Fault) -> None:
+        """Take in a fault that may excuse an update that does not come into force."""
+        if fault.kind in _REFUSING:
+            self._hidden_until = math.inf
+            self.due = None
+        elif fault.kind is FaultKind.WITHDRAW or (fault.kind in _HIDING and self._time.now < self._asked_at + _KNOWN):
+            self.due = None
+        if fault.kind in _HIDING:
+            self._hidden_until = max(self._hidden_until, self._time.now + fault.span + _BACK)

@@ -1,0 +1,106 @@
+"""Whoever puts a plan into the file and asks for it gets it, whatever comes in between."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.control.plan_source import PlanSource
+from kuijia_app.control.plan_update import is_same_plan
+from kuijia_app.control.rollout import Rollout
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_base.errors import InputError
+from te_solver.plan_file import load_plan, save_plan
+from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, asked, beside, with_old
+from tests.kuijia_app.plans import plan_of
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return with_old(tmp_path)
+
+
+def test_the_plan_in_force_that_is_put_back_during_an_update_is_read(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    source.begun(version, OLD)
+    source.ask()
+    assert source.read_if_asked(rollout) is None  # asked twice for the same update
+    save_plan(OLD, path)
+    back = asked(source, rollout).version()
+    assert back.plan == OLD
+    source.refused(version.name, OLD)
+    source.begun(back, OLD)
+    source.ask()
+    assert source.read_if_asked(rollout) is None
+    assert (load_plan(path), load_plan(beside(path, "refused"))) == (OLD, version.plan)
+
+
+def test_the_plan_in_force_that_is_put_back_before_an_update_has_begun_is_read(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    version = asked(source, rollout).version()
+    save_plan(OLD, path)
+    source.begun(version, OLD)
+    assert asked(source, rollout).version().plan == OLD
+
+
+def test_a_plan_whose_file_was_overwritten_before_it_could_be_proposed_is_made_anew(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    first = asked(source, rollout)
+    source.begun(first.version(), OLD)
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    late = asked(source, rollout)
+    rollout.propose(first.version(), 0.0)
+    assert not late.is_current(rollout)
+    save_plan(OLD, path)
+    source.ask_again(late)
+    again = source.read_if_asked(rollout)
+    assert again is not None
+    assert again.is_current(rollout)
+    assert (again.name, again.request) == (late.name, late.request)
+    assert is_same_plan(again.version().plan, third)
+
+
+def test_a_later_request_goes_before_a_plan_that_is_to_be_made_anew(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    source.ask_again(asked(source, rollout))
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    assert is_same_plan(asked(source, rollout).version().plan, third)
+    source.ask()
+    again = source.read_if_asked(rollout)
+    assert again is not None
+    assert is_same_plan(again.version().plan, third)
+
+
+def test_an_error_in_reading_is_told_also_when_it_is_out_of_date(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    path.write_text("nonsense")
+    reading = asked(source, rollout)
+    rollout.propose(source.prepared("other", NEW, rollout).version(), 0.0)
+    source.ask_again(reading)
+    again = source.read_if_asked(rollout)
+    assert again is not None
+    assert again.is_current(rollout)
+    with pytest.raises(InputError):
+        again.version()
+
+
+def test_a_reading_is_out_of_date_once_another_plan_has_been_proposed(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    reading = source.prepared("other", NEW, rollout)
+    assert reading.is_current(rollout)
+    rollout.propose(reading.version(), 0.0)
+    assert not reading.is_current(rollout)
