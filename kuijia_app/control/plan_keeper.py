@@ -8,6 +8,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +19,7 @@ from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, P
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.peer_plans import PeerPlans
-from kuijia_app.control.plan_source import WITHDRAWN, PlanReading, PlanSource
+from kuijia_app.control.plan_source import OVERTAKEN, WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
@@ -337,8 +338,11 @@ class PlanKeeper(PairKeeper):
 
     def _replace_plan(self, reading: PlanReading, now: float) -> None:
         """Begin to roll out the plan that was read; events report its outcome by its name."""
+        if reading.overtaken:
+            self._log.write(event_log.UPDATE_STARTED, update=reading.overtaken)
+            self._note([Progress(reading.overtaken, "refused")], OVERTAKEN)
         if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
-            self._ask_again(reading)
+            self._ask_again(replace(reading, overtaken=""))
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         if not self._acts:
@@ -352,7 +356,7 @@ class PlanKeeper(PairKeeper):
             return
         # An update of the same name, to the same plan, goes on as this one.
         others = [each for each in given_up if each.name != version.name]
-        self._note(others, "another plan came before it was in force")
+        self._note(others, OVERTAKEN)
         self._unfiled.append(version.name)
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))

@@ -16,6 +16,7 @@ from kuijia_base.reading import uncollected
 from te_solver.plan import Plan
 
 WITHDRAWN = "it was withdrawn"
+OVERTAKEN = "another plan came before it was in force"
 
 RESUMED = "resumed"
 """Name of an update that an earlier process of the controller has begun."""
@@ -31,12 +32,14 @@ class PlanReading:
         name: name of the update: the beginning of the file's SHA-256, or a word.
         against: the plans in use when its path ids were chosen.
         request: number of the latest request that it answers; 0 if nobody asked for it.
+        overtaken: name of an update that it comes in the place of, before that could be proposed; empty for none.
     """
 
     name: str
     found: Version | KuijiaError | ValueError
     against: tuple[Plan, ...]
     request: int = 0
+    overtaken: str = ""
 
     def is_current(self, rollout: Rollout) -> bool:
         """Return True while its path ids are still right."""
@@ -71,8 +74,10 @@ class PlanSource:
         self._pending: str | None = None
         self._own: str | None = None
         self._stamp: object = None
+        self._read_stamp: object = None
         self._unkept: str | None = None
         self._outdated: PlanReading | None = None
+        self._latest = 0, ""
 
     def first(self) -> Version:
         """Return the plan at the start.
@@ -161,20 +166,31 @@ class PlanSource:
             return None
         self._is_asked = False
         outdated, self._outdated = self._outdated, None
-        if outdated is None or outdated.request < self._requests:
-            reading = self._read_anew(rollout)
-            if reading is not None or outdated is None:
-                return reading
+        if outdated is None:
+            return self._read_anew(rollout)
+        request = outdated.request
+        reading = self._read_anew(rollout) if max(request, self._latest[0]) < self._requests else None
+        if request < self._latest[0]:
+            overtaken = outdated.name if outdated.name != self._latest[1] else ""
+            if reading is not None:
+                return replace(reading, overtaken=overtaken)
+            return replace(outdated, found=ValueError(OVERTAKEN), against=rollout.plans) if overtaken else None
         if not isinstance(outdated.found, Version):
             return replace(outdated, against=rollout.plans)
-        return replace(self.prepared(outdated.name, outdated.found.plan, rollout), request=outdated.request)
+        return replace(self.prepared(outdated.name, outdated.found.plan, rollout), request=request)
 
     def _read_anew(self, rollout: Rollout) -> PlanReading | None:
+        reading = self._read_file(rollout)
+        if reading is not None:
+            self._latest = reading.request, reading.name
+        return reading
+
+    def _read_file(self, rollout: Rollout) -> PlanReading | None:
         request, name, against = self._requests, "unreadable", rollout.plans
         try:
-            self._notice_others()
+            self._read_stamp = self._files.stamp()
             name = self._files.name() or name
-            if self._pending is not None and name == self._own:
+            if self._pending is not None and name == self._own and self._read_stamp == self._stamp:
                 return None
             name, plan = self._read()
             return replace(self._numbered(name, plan, rollout), request=request)
@@ -208,7 +224,7 @@ class PlanSource:
             self._pending = version.name
             if self._put(in_force, version.name):
                 self._files.renew_pending()
-            if self._files.name() == version.name:
+            if self._files.name() == version.name and not self._is_theirs():
                 self._own, self._stamp = version.name, self._files.stamp()
 
     def live(self, version: Version) -> None:
@@ -298,13 +314,16 @@ class PlanSource:
         """Write the plan file, unless somebody else has replaced its content; return True if it holds the plan."""
         is_held = False
         with self._warning():
-            if self._is_asked:
-                self._notice_others()
             is_held = self._holds(plan) or self._replace({name, self._own}, plan)
         return is_held  # noqa: RET504  # an error leaves it False
 
     def _replace(self, names: Collection[str | None], plan: Plan, *, keeps_old: bool = False) -> bool:
-        """Replace the plan file if it has one of these names; what is to be kept once is kept by the next try, too."""
+        """Replace the plan file if it has one of these names, and is not another's that is still to be read.
+
+        What is to be kept once is kept by the next try, too.
+        """
+        if self._is_theirs():
+            return False
         held = self._files.name()
         if keeps_old and held in names:
             self._unkept = held
@@ -316,10 +335,9 @@ class PlanSource:
         self._stamp = self._files.stamp()
         return True
 
-    def _notice_others(self) -> None:
-        """Leave the file to somebody who has replaced it and asks for it, even if it is the same as before."""
-        if self._files.stamp() != self._stamp:
-            self._own = None
+    def _is_theirs(self) -> bool:
+        """Return True if somebody has replaced the file, perhaps by an equal one, and waits for it to be read."""
+        return self._is_asked and self._files.stamp() not in (None, self._stamp, self._read_stamp)
 
     def _holds(self, plan: Plan) -> bool:
         try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -73,14 +74,35 @@ def test_a_later_request_goes_before_a_plan_that_is_to_be_made_anew(path: Path) 
     source = PlanSource(path, build_tables)
     rollout = Rollout(source.first())
     save_plan(NEW, path)
-    source.ask_again(asked(source, rollout))
+    early = asked(source, rollout)
+    source.ask_again(early)
     third = plan_of(SQUARE, "a-c")
     save_plan(third, path)
-    assert is_same_plan(asked(source, rollout).version().plan, third)
+    later = asked(source, rollout)
+    assert is_same_plan(later.version().plan, third)
+    assert later.overtaken == early.name
     source.ask()
     again = source.read_if_asked(rollout)
     assert again is not None
     assert is_same_plan(again.version().plan, third)
+
+
+def test_a_plan_is_not_made_anew_once_a_later_one_has_been_read(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    early = asked(source, rollout)
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    later = asked(source, rollout)
+    source.ask_again(early)
+    again = source.read_if_asked(rollout)
+    assert again is not None
+    assert again.name == early.name
+    with pytest.raises(ValueError, match="another plan came"):
+        again.version()
+    source.ask_again(replace(early, name=later.name))  # the same plan, asked for twice
+    assert source.read_if_asked(rollout) is None
 
 
 def test_an_error_in_reading_is_told_also_when_it_is_out_of_date(path: Path) -> None:
