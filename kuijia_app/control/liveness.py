@@ -244,9 +244,10 @@ class LivenessTracker:
     def _changes(self) -> tuple[LivenessChange, ...]:
         if self._found_dead:
             self._found_dead &= self._broken_by(self._undescribed_edges())
-        if self._unnoticed:
-            self._unnoticed &= self.links_down_beyond
+        down_beyond = self.links_down_beyond
+        self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
+        dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
         dead -= self._last_resorts(dead)
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]

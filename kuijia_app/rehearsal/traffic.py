@@ -34,6 +34,7 @@ class Traffic:
 
     Attributes:
         affected: the ends of pairs that a fault has touched: they may lose packets until all is calm again.
+        is_news_late: returns True if a controller takes a switch for connected that is not.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Traffic:
         self._current: dict[Ends, set[Underway]] = {}
         self._in_flight: dict[Ends, dict[Underway, float]] = {}
         self.affected: set[Ends] = set()
+        self.is_news_late: Callable[[], bool] = lambda: False
         self._works_again: set[Ends] = set()
         self._settled_at = math.inf
         for plan in plans:
@@ -89,6 +91,8 @@ class Traffic:
 
     def _require_no_relapse(self, ends: Ends) -> None:
         """Check a pair that a fault has touched: if it has worked since the controller knows all, it still does."""
+        if self.is_news_late():
+            self.disturbed(0.0)
         if self._time.now < self._settled_at:
             return
         try:

@@ -71,6 +71,7 @@ class World:
         }
         self._give_generations()
         self.traffic = Traffic(self.plans, self.options, self.switches, self._is_session_up, self.time)
+        self.traffic.is_news_late = self._is_news_late
         self.traffic.all_hit()
         self.updates = Updates(self.time)
         self.sessions = Sessions(self.time, self.wiring, self.switches, self.traffic)
@@ -99,6 +100,11 @@ class World:
 
     def _is_session_up(self, switch: str, port: int) -> bool:
         return (switch, port) in self.sessions.up
+
+    def _is_news_late(self) -> bool:
+        """Return True if a controller does not know yet that the connection of a switch has ended."""
+        known = (connection for each in self.controllers if each.is_alive for connection in each.connections.values())
+        return any(not connection.is_up_at_switch for connection in known)
 
     @property
     def acting(self) -> SimulatedController:
@@ -332,9 +338,9 @@ class World:
             return
         before = controller.waiting.get(line[0])
         if before is not None:
-            self._end_at_controller(line, before)
+            self._closed_by_controller(before)
         controller.waiting[line[0]] = connection
-        self.time.after(self.random.uniform(0.0, _SILENCE), partial(self._end_at_controller, line, holder))
+        self.time.after(self.random.uniform(0.0, _SILENCE), partial(self._closed_by_controller, holder))
 
     def _arrived_at_switch(self, line: Line, connection: Connection, message: Any) -> None:  # noqa: ANN401  # any message
         switch = self.switches[line[0]]

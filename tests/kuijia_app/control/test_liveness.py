@@ -139,6 +139,17 @@ def test_a_link_that_its_near_end_does_not_see_failing_is_dead_for_a_later_plan_
     assert LivenessChange("s1", T1, alive=False) in tracker.follow([without, plan])
 
 
+def test_a_dead_tunnel_is_not_used_again_before_it_is_noticed_that_its_first_link_is_down_too() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    first, second = (("s2", wiring.port("s2", neighbour)) for neighbour in ("s1", "s4"))
+    tracker.ports_changed({first: False, second: False})
+    assert tracker.dead_path_ids("s1") == {T1}
+    tracker.ports_changed({second: True})
+    assert tracker.dead_path_ids("s1") == {T1}
+    assert LivenessChange("s1", T1, alive=True) in tracker.ports_changed({first: True})
+
+
 def test_a_port_that_was_doubted_never_takes_a_pair_its_only_tunnel_when_it_is_trusted_again() -> None:
     tracker = LivenessTracker(motivation_plan())
     wiring = Wiring(motivation_plan().topology)
