@@ -338,11 +338,11 @@ class PlanKeeper(PairKeeper):
 
     def _replace_plan(self, reading: PlanReading, now: float) -> None:
         """Begin to roll out the plan that was read; events report its outcome by its name."""
-        if reading.overtaken:
-            self._log.write(event_log.UPDATE_STARTED, update=reading.overtaken)
-            self._note([Progress(reading.overtaken, "refused")], OVERTAKEN)
+        for name in reading.overtaken:
+            self._log.write(event_log.UPDATE_STARTED, update=name)
+            self._note([Progress(name, "refused")], OVERTAKEN)
         if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
-            self._ask_again(replace(reading, overtaken=""))
+            self._ask_again(replace(reading, overtaken=()))
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         if not self._acts:

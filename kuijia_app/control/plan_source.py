@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -30,20 +31,20 @@ class PlanReading:
 
     Attributes:
         name: name of the update: the beginning of the file's SHA-256, or a word.
-        against: the plans in use when its path ids were chosen.
+        against: the plans in use when its path ids were chosen; none if it does not depend on them.
         request: number of the latest request that it answers; 0 if nobody asked for it.
-        overtaken: name of an update that it comes in the place of, before that could be proposed; empty for none.
+        overtaken: names of updates that it comes in the place of, before these could be proposed.
     """
 
     name: str
     found: Version | KuijiaError | ValueError
     against: tuple[Plan, ...]
     request: int = 0
-    overtaken: str = ""
+    overtaken: tuple[str, ...] = ()
 
     def is_current(self, rollout: Rollout) -> bool:
         """Return True while its path ids are still right."""
-        return are_identical(self.against, rollout.plans)
+        return not self.against or are_identical(self.against, rollout.plans)
 
     def version(self) -> Version:
         """Return the version; raises the error that prevented it."""
@@ -76,7 +77,7 @@ class PlanSource:
         self._stamp: object = None
         self._read_stamp: object = None
         self._unkept: str | None = None
-        self._outdated: PlanReading | None = None
+        self._outdated: deque[PlanReading] = deque()
         self._latest = 0, ""
 
     def first(self) -> Version:
@@ -129,7 +130,7 @@ class PlanSource:
 
         Its plan is kept for that: the file may have got the one that is in force now.
         """
-        self._outdated = reading
+        self._outdated.append(reading)
         self._is_asked = True
 
     def ask_to_withdraw(self) -> None:
@@ -165,19 +166,24 @@ class PlanSource:
         if not self._is_asked:
             return None
         self._is_asked = False
-        outdated, self._outdated = self._outdated, None
-        if outdated is None:
+        outdated: list[PlanReading] = []
+        while self._outdated:  # another thread may add some
+            outdated.append(self._outdated.popleft())
+        outdated.sort(key=lambda each: each.request)
+        if not outdated:
             return self._read_anew(rollout)
-        request = outdated.request
-        reading = self._read_anew(rollout) if max(request, self._latest[0]) < self._requests else None
-        if request < self._latest[0]:
-            overtaken = outdated.name if outdated.name != self._latest[1] else ""
+        newest = outdated[-1]
+        reading = self._read_anew(rollout) if max(newest.request, self._latest[0]) < self._requests else None
+        if newest.request < self._latest[0]:
+            overtaken = tuple(dict.fromkeys(each.name for each in outdated if each.name != self._latest[1]))
             if reading is not None:
                 return replace(reading, overtaken=overtaken)
-            return replace(outdated, found=ValueError(OVERTAKEN), against=rollout.plans) if overtaken else None
-        if not isinstance(outdated.found, Version):
-            return replace(outdated, against=rollout.plans)
-        return replace(self.prepared(outdated.name, outdated.found.plan, rollout), request=request)
+            return PlanReading(overtaken[0], ValueError(OVERTAKEN), (), 0, overtaken[1:]) if overtaken else None
+        overtaken = tuple(dict.fromkeys(each.name for each in outdated[:-1] if each.name != newest.name))
+        if not isinstance(newest.found, Version):
+            return replace(newest, against=rollout.plans, overtaken=overtaken)
+        made = self.prepared(newest.name, newest.found.plan, rollout)
+        return replace(made, request=newest.request, overtaken=overtaken)
 
     def _read_anew(self, rollout: Rollout) -> PlanReading | None:
         reading = self._read_file(rollout)

@@ -80,7 +80,7 @@ def test_a_later_request_goes_before_a_plan_that_is_to_be_made_anew(path: Path) 
     save_plan(third, path)
     later = asked(source, rollout)
     assert is_same_plan(later.version().plan, third)
-    assert later.overtaken == early.name
+    assert later.overtaken == (early.name,)
     source.ask()
     again = source.read_if_asked(rollout)
     assert again is not None
@@ -103,6 +103,21 @@ def test_a_plan_is_not_made_anew_once_a_later_one_has_been_read(path: Path) -> N
         again.version()
     source.ask_again(replace(early, name=later.name))  # the same plan, asked for twice
     assert source.read_if_asked(rollout) is None
+
+
+def test_of_two_plans_that_are_to_be_made_anew_the_later_one_is(path: Path) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    early = asked(source, rollout)
+    third = plan_of(SQUARE, "a-c")
+    save_plan(third, path)
+    for each in (asked(source, rollout), early):
+        source.ask_again(each)
+    again = source.read_if_asked(rollout)
+    assert again is not None
+    assert is_same_plan(again.version().plan, third)
+    assert again.overtaken == (early.name,)
 
 
 def test_an_error_in_reading_is_told_also_when_it_is_out_of_date(path: Path) -> None:
