@@ -56,7 +56,11 @@ def pair(switches: DummySwitches, tmp_path: Path, request: pytest.FixtureRequest
             targets = [f"tcp:127.0.0.1:{port}" for port in ports[:2]]
             switches.ovs.vsctl("set-controller", switches.bridge(switch), *targets)
         wait_until(lambda: bool(acting(members)), "one of them acts")
-        acting(members)[0].wait_until_ready(switches.plan.topology.nodes)
+        (first,) = acting(members)
+        first.wait_until_ready(switches.plan.topology.nodes)
+        wait_until(
+            lambda: any(each["event"] == event_log.SUCCESSOR_READY for each in first.events()), "the other is ready"
+        )
         yield members
     finally:
         for each in members:
