@@ -267,7 +267,8 @@ class World:
         store, name = self.stores[number], f"process {self._processes}"
         if self._processes > len(self.stores):
             followed = self.controllers[number].in_force.plan
-            if followed not in (store.plan, None if store.is_pending_outdated() else store.pending):
+            is_put = store.plan is store.given and store.plan not in store.known
+            if followed != store.plan and (is_put or store.is_pending_outdated() or followed != store.pending):
                 self.traffic.all_hit()  # somebody has replaced the file: each switch changes on its own
         is_paired = len(self.stores) > 1
         instance = self.random.randrange(1 << 16)
