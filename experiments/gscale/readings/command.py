@@ -14,7 +14,7 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
 _IN_PACKETS, _IN_PACKETS_IN_FULL = 1, 10
-"""The same in packets, which take hours."""
+"""The same in packets, where one takes a quarter of an hour of a processor."""
 
 _SEARCHED, _SEARCHED_IN_FULL = 8, 67
 """The same for each of the two parts of a search."""

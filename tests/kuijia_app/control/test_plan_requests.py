@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.control.plan_source import PlanSource
+from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.tables.pipeline import build_tables
@@ -22,11 +22,17 @@ def path(tmp_path: Path) -> Path:
     return with_old(tmp_path)
 
 
-def test_the_plan_in_force_that_is_put_back_during_an_update_is_read(path: Path) -> None:
+def with_new_asked(path: Path) -> tuple[PlanSource, Rollout, PlanReading]:
+    """Put `NEW` into the file of a source that follows `OLD`; return the source, its rollout, and what it has read."""
     source = PlanSource(path, build_tables)
     rollout = Rollout(source.first())
     save_plan(NEW, path)
-    version = asked(source, rollout).version()
+    return source, rollout, asked(source, rollout)
+
+
+def test_the_plan_in_force_that_is_put_back_during_an_update_is_read(path: Path) -> None:
+    source, rollout, reading = with_new_asked(path)
+    version = reading.version()
     source.begun(version, OLD)
     source.ask()
     assert source.read_if_asked(rollout) is None  # asked twice for the same update
@@ -41,20 +47,15 @@ def test_the_plan_in_force_that_is_put_back_during_an_update_is_read(path: Path)
 
 
 def test_the_plan_in_force_that_is_put_back_before_an_update_has_begun_is_read(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    rollout = Rollout(source.first())
-    save_plan(NEW, path)
-    version = asked(source, rollout).version()
+    source, rollout, reading = with_new_asked(path)
+    version = reading.version()
     save_plan(OLD, path)
     source.begun(version, OLD)
     assert asked(source, rollout).version().plan == OLD
 
 
 def test_a_plan_whose_file_was_overwritten_before_it_could_be_proposed_is_made_anew(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    rollout = Rollout(source.first())
-    save_plan(NEW, path)
-    first = asked(source, rollout)
+    source, rollout, first = with_new_asked(path)
     source.begun(first.version(), OLD)
     third = plan_of(SQUARE, "a-c")
     save_plan(third, path)
@@ -71,10 +72,7 @@ def test_a_plan_whose_file_was_overwritten_before_it_could_be_proposed_is_made_a
 
 
 def test_a_later_request_goes_before_a_plan_that_is_to_be_made_anew(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    rollout = Rollout(source.first())
-    save_plan(NEW, path)
-    early = asked(source, rollout)
+    source, rollout, early = with_new_asked(path)
     source.ask_again(early)
     third = plan_of(SQUARE, "a-c")
     save_plan(third, path)
@@ -88,10 +86,7 @@ def test_a_later_request_goes_before_a_plan_that_is_to_be_made_anew(path: Path) 
 
 
 def test_a_plan_is_not_made_anew_once_a_later_one_has_been_read(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    rollout = Rollout(source.first())
-    save_plan(NEW, path)
-    early = asked(source, rollout)
+    source, rollout, early = with_new_asked(path)
     third = plan_of(SQUARE, "a-c")
     save_plan(third, path)
     later = asked(source, rollout)
@@ -106,10 +101,7 @@ def test_a_plan_is_not_made_anew_once_a_later_one_has_been_read(path: Path) -> N
 
 
 def test_of_two_plans_that_are_to_be_made_anew_the_later_one_is(path: Path) -> None:
-    source = PlanSource(path, build_tables)
-    rollout = Rollout(source.first())
-    save_plan(NEW, path)
-    early = asked(source, rollout)
+    source, rollout, early = with_new_asked(path)
     third = plan_of(SQUARE, "a-c")
     save_plan(third, path)
     for each in (asked(source, rollout), early):
