@@ -96,8 +96,9 @@ template <typename Run> py::dict link_columns(Run &simulation) {
     columns["lost_packets"] = of([](Port &port) { return port.counters.lost_packets; });
     columns["queued"] = of([](Port &port) { return port.backlog.bytes(); });
     columns["queued_peak"] = of([](Port &port) { return port.backlog.peak(); });
-    columns["queued_byte_seconds"] = of([now](Port &port) { return port.backlog.integral(now); });
-    columns["on_link"] = column(simulation.links(), [&](std::size_t link) { return simulation.on_link(link); });
+    columns["queued_byte_seconds"] = of([now](Port &port) { return port.queued_byte_seconds(now); });
+    const auto on_links = simulation.on_links();
+    columns["on_link"] = column(simulation.links(), [&](std::size_t link) { return on_links[link]; });
     return columns;
 }
 

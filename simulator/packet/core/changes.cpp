@@ -55,14 +55,11 @@ void Simulation::fail(std::uint32_t link) {
             lose(id, link);
         }
     }
-    port.settle(pool_, now_);
-    while (!port.link.empty()) {
-        if (port.link.head == port.first_waiting) {
-            port.first_waiting = pool_[port.link.head].next;
-            port.backlog.remove(now_, pool_[port.link.head].size);
-        }
+    port.empty(now_);
+    while (!port.link.empty())
         lose(port.link.take_first(pool_), link);
-    }
+    if (windows_ != nullptr)
+        lose_hops(link);
     port.free_at = now_;
 }
 

@@ -32,8 +32,9 @@ const FifoRules *simple_queue(const QueueingRules &queueing, std::uint32_t input
 Simulation::Simulation(Scenario scenario)
     : scenario_(validated(std::move(scenario))), links_(static_cast<std::uint32_t>(scenario_.links.size())),
       queue_draws_(scenario_.seed), link_draws_(mixed(scenario_.seed + 0x6c696e6b73)),
-      faults_(scenario_.random_drops, scenario_.black_holes, scenario_.seed), queue_(scenario_.seed, links_),
-      wide_(links_ > 1024), shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
+      faults_(scenario_.random_drops, scenario_.black_holes, scenario_.seed), order_(scenario_.seed, links_),
+      queue_(scenario_.seed, links_), wide_(links_ > 1024), roles_(links_, 0),
+      shortest_paths_(scenario_.nodes, scenario_.links, scenario_.hosts),
       forwarding_(std::visit([&](const auto &rules) { return rules.forwarding(shortest_paths_, scenario_.seed); },
                              scenario_.forwarding)),
       path_choice_(
@@ -55,6 +56,7 @@ Simulation::Simulation(Scenario scenario)
         timers_.push_back({no_flow, own});
     for (std::uint32_t flow = 0; flow < scenario_.flows.size(); ++flow)
         add_flow(scenario_.flows[flow], near_timers * flow);
+    choose_windows();
     order_by_start();
     add_changes();
     make_changes(); // those at the beginning, before anything else happens
@@ -89,6 +91,7 @@ std::uint32_t Simulation::append_hops(const std::vector<std::uint32_t> &route) {
     const auto first = static_cast<std::uint32_t>(hops_.size());
     hops_.insert(hops_.end(), route.begin(), route.end());
     hops_.push_back(no_hop);
+    note_roles(route);
     return first;
 }
 

@@ -167,7 +167,10 @@ class EventQueue {
         return std::min(list_[first_].time, heap_.first().time);
     }
 
-    // Removes the first event and returns its source; `next_time` has been asked.
+    // Returns the first event; `next_time` has been asked.
+    const Event &first() const { return before_(heap_.first(), list_[first_]) ? heap_.first() : list_[first_]; }
+
+    // Removes the first event and returns its source; likewise.
     Source take() {
         if (before_(heap_.first(), list_[first_])) {
             const auto event = heap_.first();

@@ -64,6 +64,7 @@ class PacketPool {
   public:
     Packet &operator[](PacketId id) { return packets_[id]; }
     const Packet &operator[](PacketId id) const { return packets_[id]; }
+    Packet *data() { return packets_.get(); }
 
     // Packets may move.
     PacketId take() {

@@ -10,6 +10,7 @@ namespace kuijia::packet {
 
 void Simulation::become(std::unique_ptr<Part> part) {
     part_ = std::move(part);
+    windows_.reset();
     for (std::uint32_t link = 0; link < links_; ++link) {
         auto &port = ports_[link];
         port.crosses = part_of(scenario_.links[link].source) != part_of(scenario_.links[link].target);
@@ -109,12 +110,12 @@ void Simulation::tell_end(std::uint32_t number) {
         part_->ended[target].push_back({number, part_->order.key({now_, part_->current})});
 }
 
-// Sends a packet by a link to another part. Those that wait for the link are also here, for its queue.
+// Sends a packet by a link to another part.
 void Simulation::cross(PacketId id, std::uint32_t link) {
-    auto &port = ports_[link];
-    forget_sent(port);
-    if (port.offer(pool_, id, now_, queue_draws_))
-        return post(pool_[id], link);
+    if (ports_[link].offer(pool_[id], now_, queue_draws_)) {
+        post(pool_[id], link);
+        return pool_.give_back(id);
+    }
     ++totals_.dropped;
     drop(id);
 }
@@ -152,25 +153,6 @@ void Simulation::collect(std::vector<Mail> &mail) {
     }
     for (std::size_t part = 0; part < mail.size(); ++part)
         mail[part].ends = std::exchange(part_->ended[part], {});
-}
-
-// Returns the packets that wait for a link to another part, and are there already.
-std::uint32_t Simulation::waiting_twice(std::uint32_t link) {
-    auto &port = ports_[link];
-    if (!port.crosses)
-        return 0;
-    forget_sent(port);
-    std::uint32_t count = 0;
-    for (auto id = port.link.head; id != no_packet; id = pool_[id].next)
-        ++count;
-    return count;
-}
-
-// Gives back the packets that no longer wait for a link to another part.
-void Simulation::forget_sent(Port &port) {
-    port.settle(pool_, now_);
-    while (!port.link.empty() && port.link.head != port.first_waiting)
-        pool_.give_back(port.link.take_first(pool_));
 }
 
 } // namespace kuijia::packet

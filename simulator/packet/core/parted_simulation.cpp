@@ -1,6 +1,7 @@
 #include "parted_simulation.hpp"
 
 #include <algorithm>
+#include <functional>
 #include <thread>
 #include <utility>
 
@@ -193,8 +194,6 @@ PacketTotals PartedSimulation::totals() const {
 
 std::size_t PartedSimulation::packets_in_flight() const {
     std::size_t count = 0;
-    for (std::uint32_t link = 0; link < links(); ++link)
-        count -= at_node(first().scenario_.links[link].source).waiting_twice(link);
     for (const auto &place : places_) {
         count += place.simulation->packets_in_flight();
         for (const auto &transit : place.simulation->part_->transit)
@@ -252,13 +251,15 @@ Port &PartedSimulation::port(std::size_t link) const {
     return at_node(first().scenario_.links[link].source).port(link);
 }
 
-std::uint32_t PartedSimulation::on_link(std::size_t link) const {
-    const auto &rules = first().scenario_.links[link];
-    auto &source = at_node(rules.source);
-    if (!source.port(link).crosses)
-        return source.on_link(link);
-    const auto sent = at_node(rules.target).part_->transit[link].count();
-    return static_cast<std::uint32_t>(sent) - source.waiting_twice(static_cast<std::uint32_t>(link));
+std::vector<std::uint32_t> PartedSimulation::on_links() const {
+    std::vector<std::uint32_t> counts(links());
+    for (const auto &place : places_) {
+        const auto of = place.simulation->on_links();
+        std::ranges::transform(counts, of, counts.begin(), std::plus{});
+        for (std::size_t link = 0; link < counts.size(); ++link)
+            counts[link] += static_cast<std::uint32_t>(place.simulation->part_->transit[link].count());
+    }
+    return counts;
 }
 
 } // namespace kuijia::packet

@@ -38,7 +38,7 @@ class PartedSimulation {
     TransportCounters counters(std::size_t flow) const;
     PathCounters path_counters() const { return {}; }
     Port &port(std::size_t link) const;
-    std::uint32_t on_link(std::size_t link) const;
+    std::vector<std::uint32_t> on_links() const;
     std::size_t flows() const { return first().flows(); }
     std::size_t links() const { return first().links(); }
     const std::vector<Time> &probe_times() const { return first().probe_times(); }

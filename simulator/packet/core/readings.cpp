@@ -7,21 +7,26 @@ void Simulation::probe() {
     probe_times_.push_back(now_);
     for (const auto link : scenario_.probed)
         probed_bytes_.push_back(port(link).backlog.bytes());
-    if (queue_.next_time() != never)
+    if (next_time() != never)
         arm(probes, now_ + scenario_.probed_every);
 }
 
 Port &Simulation::port(std::size_t link) {
-    ports_[link].settle(pool_, now_);
+    ports_[link].settle(now_);
     return ports_[link];
 }
 
-std::uint32_t Simulation::on_link(std::size_t link) {
-    std::uint32_t count = 0;
-    const auto &settled = port(link);
-    for (auto id = settled.link.head; id != settled.first_waiting && id != no_packet; id = pool_[id].next)
-        ++count;
-    return count;
+std::vector<std::uint32_t> Simulation::on_links() {
+    std::vector<std::uint32_t> counts(ports_.size());
+    for (std::size_t link = 0; link < ports_.size(); ++link) {
+        const auto &settled = port(link);
+        for (auto id = settled.link.head; id != no_packet; id = pool_[id].next)
+            ++counts[link];
+        counts[link] -= settled.waiting.count();
+    }
+    if (windows_ != nullptr)
+        windows_->calendar.for_each([&](const Hop &hop) { ++counts[hops_[pool_[hop.packet].hop]]; });
+    return counts;
 }
 
 std::span<const QueueCounters> Simulation::queue_counters(std::size_t link) const {

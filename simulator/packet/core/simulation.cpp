@@ -1,40 +1,44 @@
 #include "simulation.hpp"
 
+#include "compiler.hpp"
+
 #include <algorithm>
 
 namespace kuijia::packet {
 
 namespace {
 
-constexpr std::size_t cache_line = 64;
 constexpr std::size_t transport_bytes = 6 * cache_line; // that TCP touches when a packet arrives
-
-// Brings cache lines nearer, whatever is there. Compilers leave out calls of functions that do nothing else, hence the
-// assembly. It is for speed alone: other compilers than GCC and Clang do without.
-inline void fetch([[maybe_unused]] const void *address, [[maybe_unused]] std::size_t bytes = cache_line) {
-#ifdef __GNUC__
-    for (std::size_t byte = 0; byte < bytes; byte += cache_line)
-        __builtin_prefetch(reinterpret_cast<const void *>(reinterpret_cast<std::uintptr_t>(address) + byte));
-    asm volatile("");
-#endif
-}
 
 } // namespace
 
 bool Simulation::run(Time until, std::uint64_t events) {
-    for (const auto end = events_ + events; events_ < end; ++events_) {
-        const auto time = queue_.next_time();
+    for (const auto enough = events_ + events;;) {
+        const auto time = next_time();
         if (time > until || time == never) {
             now_ = std::max(now_, time == never ? now_ : until);
             return true;
         }
-        const auto source = queue_.take();
-        if (wide_)
-            fetch_ahead();
-        now_ = time;
-        happen(source);
+        if (events_ >= enough && time > now_)
+            return false;
+        windows_ == nullptr ? take_event(time) : take_window(time, until);
     }
-    return false;
+}
+
+// Returns the time of the next event, `never` if there is none.
+Time Simulation::next_time() {
+    const auto time = queue_.next_time();
+    return windows_ == nullptr ? time : std::min(time, windows_->calendar.next_time());
+}
+
+// Lets the next event in the queue happen, which is at `time`.
+void Simulation::take_event(Time time) {
+    const auto source = queue_.take();
+    if (wide_)
+        fetch_ahead();
+    now_ = time;
+    happen(source);
+    ++events_;
 }
 
 // Fetches what the next events will touch: a port, then the first packet on its link, then the one after it and where
@@ -72,8 +76,7 @@ void Simulation::fetch_ahead() {
             if (target.link.empty())
                 return;
             fetch(&pool_[target.link.tail]);
-            if (target.first_waiting != no_packet)
-                fetch(&pool_[target.first_waiting]);
+            fetch(target.waiting.place_of_next());
         } else if (packet.flow != no_flow) {
             const auto &flow = flows_[packet.flow];
             fetch(flow.transport.get(), transport_bytes);
@@ -130,8 +133,6 @@ void Simulation::arrive(std::uint32_t link) {
             arrive_from_part(link);
         return; // the packet was lost when the link failed
     }
-    if (port.link.head == port.first_waiting)
-        port.begin_first(pool_);
     const auto id = port.link.take_first(pool_);
     if (!port.link.empty())
         queue_.push(pool_[port.link.head].at, arrival_at(link));
@@ -191,14 +192,10 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
     if (!port.up || (port.lossy && loses(id, link)))
         return lose(id, link);
     if (port.discipline == no_discipline) {
-        const bool was_empty = port.link.empty();
-        if (!port.offer(pool_, id, now_, queue_draws_)) {
-            ++totals_.dropped;
-            return drop(id);
-        }
-        if (was_empty)
-            queue_.push(pool_[id].at, arrival_at(link));
-        return;
+        if (port.offer(pool_[id], now_, queue_draws_))
+            return carry(id, link);
+        ++totals_.dropped;
+        return drop(id);
     }
     if (port.discipline == none_and_crosses)
         return cross(id, link);
@@ -209,6 +206,22 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
         drop(arrival.dropped.take_first(pool_));
     }
     serve(link);
+}
+
+// Puts a packet on a link, at whose far end it arrives at the time that it knows.
+void Simulation::carry(PacketId id, std::uint32_t link) {
+    const auto &packet = pool_[id];
+    if (windows_ != nullptr)
+        if (const auto next = hops_[packet.hop + 1]; next != no_hop)
+            return windows_->calendar.add({packet.at, id, next});
+    join(ports_[link].link, id, link);
+}
+
+// Puts a packet on a link at whose far end an event lets it arrive.
+void Simulation::join(PacketList &packets, PacketId id, std::uint32_t link) {
+    if (packets.empty())
+        queue_.push(pool_[id].at, arrival_at(link));
+    packets.append(pool_, id);
 }
 
 // Sends the packet that the port's discipline chooses, if any may go, as soon as the link is free: one that waited for
@@ -223,17 +236,14 @@ void Simulation::serve(std::uint32_t link) {
         return arm(wakes, choice.retry, link);
     auto &packet = pool_[choice.packet];
     port.backlog.remove(now_, packet.size);
-    port.count_sent(packet);
+    port.count_sent(1, packet.size);
     port.free_at = now_ + port.rate.of(packet.size);
     packet.at = port.free_at + port.delay;
     if (port.crosses) {
         post(packet, link);
         pool_.give_back(choice.packet);
     } else {
-        const bool was_empty = port.link.empty();
-        port.link.append(pool_, choice.packet);
-        if (was_empty)
-            queue_.push(packet.at, arrival_at(link));
+        carry(choice.packet, link);
     }
     if (port.backlog.bytes() > 0)
         arm(wakes, port.free_at, link);

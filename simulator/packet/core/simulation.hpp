@@ -12,6 +12,7 @@
 #include "scenario.hpp"
 #include "trace.hpp"
 #include "transports/transport.hpp"
+#include "windows.hpp"
 
 #include <cstdint>
 #include <memory>
@@ -65,7 +66,8 @@ class Simulation {
   public:
     explicit Simulation(Scenario scenario);
 
-    // Runs to `until`, or for `events` events. Returns true if `until` is reached or no events are left.
+    // Runs to `until`, or until `events` events and perhaps some more have happened: all before some moment. Returns
+    // true if `until` is reached or no events are left.
     bool run(Time until, std::uint64_t events);
 
     Time now() const { return now_; }
@@ -74,6 +76,7 @@ class Simulation {
     std::size_t packets_in_flight() const { return pool_.in_use(); }
     std::size_t packets_allocated() const { return pool_.capacity(); }
     std::size_t unfinished() const { return unfinished_; }
+    bool by_windows() const { return windows_ != nullptr; } // not event by event
 
     // Steering between two runs. Throws std::invalid_argument, and changes nothing, if something does not exist.
     void add_transport(TransportRules rules);
@@ -94,7 +97,7 @@ class Simulation {
     PathCounters path_counters() const;
     RecordsView records(); // readable as long as the simulation, up to date until it runs or gets more flows
     Port &port(std::size_t link);
-    std::uint32_t on_link(std::size_t link);                               // packets in transmission or on the wire
+    std::vector<std::uint32_t> on_links();                                 // packets in transmission or on the wire
     std::span<const QueueCounters> queue_counters(std::size_t link) const; // empty unless its queues are counted
     std::size_t flows() const { return flows_.size(); }
     std::size_t links() const { return ports_.size(); }
@@ -144,12 +147,26 @@ class Simulation {
     void order_by_start();
     void add_changes();
     void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
+    void note_roles(const std::vector<std::uint32_t> &route);
+    Time shortest_delay() const;
+    void choose_windows();
+    void leave_windows();
+    void take_event(Time time);
+    void take_window(Time from, Time until);
+    void take_changes(Time time);
+    void pass_switches(Time end);
+    void pass();
+    Event event_of(const Hop &hop) const;
+    void lose_hops(std::uint32_t link);
+    Time next_time();
     void fetch_ahead();
     void happen(Source source);
     void expire(std::uint32_t timer);
     void arrive(std::uint32_t link);
     void forward(PacketId id, std::uint32_t link, std::uint32_t before);
     void relay(PacketId id, std::uint32_t link);
+    void carry(PacketId id, std::uint32_t link);
+    void join(PacketList &packets, PacketId id, std::uint32_t link);
     bool loses(PacketId id, std::uint32_t link);
     void lose(PacketId id, std::uint32_t link);
     void serve(std::uint32_t link);
@@ -176,8 +193,6 @@ class Simulation {
     void tell_end(std::uint32_t flow);
     void cross(PacketId id, std::uint32_t link);
     void post(const Packet &packet, std::uint32_t link);
-    std::uint32_t waiting_twice(std::uint32_t link);
-    void forget_sent(Port &port);
     void make_changes();
     void learn(std::uint32_t link, bool up);
     void fail(std::uint32_t link);
@@ -190,14 +205,18 @@ class Simulation {
     Random queue_draws_; // drops and marks, the stream of the seed itself
     Random link_draws_;  // losses
     SwitchFaults faults_;
+    EventOrder order_;
     EventQueue queue_;
-    bool wide_; // what events touch is too much for the processor's caches
+    std::unique_ptr<Windows> windows_; // null if all packets are events in the queue
+    bool wide_;                        // what events touch is too much for the processor's caches
     PacketPool pool_;
     std::vector<Port> ports_;
     std::vector<std::unique_ptr<Discipline>> disciplines_;
     std::vector<Time> discipline_wakes_;
     std::vector<std::uint32_t> hops_; // routes one after the other, with `no_hop` before and after each
     std::vector<std::uint32_t> first_hop_;
+    std::vector<std::uint8_t> roles_; // for what routes use each link, as windows.cpp has them
+    bool roles_agree_ = true;         // they do not use one link for several purposes
     ShortestPaths shortest_paths_;
     std::unique_ptr<Forwarding> forwarding_; // null if packets keep to the route that their sender chose
     PathNetwork path_network_{*this};

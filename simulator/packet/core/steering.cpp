@@ -70,7 +70,7 @@ void Simulation::add_flows(const std::vector<FlowRules> &flows) {
 }
 
 void Simulation::advance(Time time) {
-    require(time <= longest && queue_.next_time() >= time, "something happens before that time");
+    require(time <= longest && next_time() >= time, "something happens before that time");
     now_ = std::max(now_, time);
 }
 

@@ -23,6 +23,8 @@ struct BbrSetting {
 class Bbr : public Control {
   public:
     static constexpr bool wants_rate = true;
+    static constexpr bool wants_feedback = true;
+    static constexpr bool paces = true;
 
     Bbr(double initial_window, const BbrSetting &setting);
 

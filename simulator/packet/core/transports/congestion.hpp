@@ -46,7 +46,9 @@ struct Feedback {
 
 // What a control does unless it says otherwise: nothing, and its segments are not paced.
 struct Control {
-    static constexpr bool wants_rate = false; // DeliveryRate is kept for it
+    static constexpr bool wants_rate = false;     // DeliveryRate is kept for it
+    static constexpr bool wants_feedback = false; // `acknowledged` is called
+    static constexpr bool paces = false;          // `pace` is called
 
     void grow(Window &, double, const Moment &) {}
     void lost(Window &, double, const Moment &) {}

@@ -18,6 +18,9 @@ struct CopaSetting {
 
 class Copa : public Control {
   public:
+    static constexpr bool wants_feedback = true;
+    static constexpr bool paces = true;
+
     explicit Copa(const CopaSetting &setting)
         : setting_(setting), least_patience_(1 / setting.delta), patience_(1 / setting.delta) {}
 

@@ -18,8 +18,14 @@ constexpr double pace_after = 1.2;
 TcpSender::TcpSender(const TcpRules &rules, std::uint32_t segments)
     : rules_(&rules), control_(control_of(rules)), window_{rules.initial_window}, segments_(segments),
       timeout_(rules.first_timeout) {
-    if (std::visit([](const auto &control) { return control.wants_rate; }, control_))
-        delivery_ = std::make_unique<DeliveryRate>();
+    std::visit(
+        [&](const auto &control) {
+            wants_feedback_ = control.wants_feedback;
+            paced_ = control.paces || rules.paced;
+            if (control.wants_rate)
+                delivery_ = std::make_unique<DeliveryRate>();
+        },
+        control_);
 }
 
 TcpSender::Next TcpSender::next(Time now) {
@@ -68,8 +74,7 @@ TcpSender::Next TcpSender::next(Time now) {
     return {Sends::segment, number, again};
 }
 
-// Returns the pipe of RFC 6675: segments sent that have neither arrived nor been lost.
-double TcpSender::in_flight() const {
+double TcpSender::in_flight_of_some() const {
     const auto gone = (rules_->sack ? sacked_.count() : duplicates_) + lost_and_not_resent();
     return outstanding() > gone ? outstanding() - gone : 0;
 }
@@ -102,6 +107,8 @@ void TcpSender::note_sent(std::uint32_t number, bool was_idle, Time now) {
             std::visit([&](auto &control) { control.restarts(delivery_->app_limited()); }, control_);
         delivery_->sent(number, was_idle, now);
     }
+    if (!paced_)
+        return;
     if (const auto rate = pace(); rate > 0)
         paced_until_ = now + static_cast<Time>(std::min(second / rate, static_cast<double>(rules_->max_timeout)));
 }
@@ -112,7 +119,7 @@ void TcpSender::acknowledged(const Packet &packet, Time now, Random &random) {
     const auto advanced = packet.number - first_missing_;
     const bool was_full = outstanding() + 1 > window_.size;
     const auto delivered_before = delivered();
-    const auto in_flight_before = in_flight();
+    const auto in_flight_before = wants_feedback_ ? in_flight() : 0;
     if (delivery_)
         note_delivered({first_missing_, packet.number}, now);
     first_missing_ = packet.number;
@@ -142,7 +149,7 @@ void TcpSender::acknowledged(const Packet &packet, Time now, Random &random) {
             std::visit([&](auto &control) { control.grow(window_, advanced, {now, smoothed_}); }, control_);
     }
     const auto sample = now - packet.sent;
-    if (delivered() <= delivered_before || sample <= 0)
+    if (!wants_feedback_ || delivered() <= delivered_before || sample <= 0)
         return;
     const double came = delivered() - delivered_before;
     Feedback feedback{now,

@@ -55,7 +55,12 @@ class TcpSender {
     enum class State : std::uint8_t { closed, syn_sent, open, reduced, recovery, loss };
 
     bool in_order() const { return state_ == State::open || state_ == State::reduced; }
-    double in_flight() const;
+    // Returns the pipe of RFC 6675: segments sent that have neither arrived nor been lost.
+    double in_flight() const {
+        const bool all = sacked_.empty() && duplicates_ == 0 && lost_below_ <= first_missing_;
+        return all ? outstanding() : in_flight_of_some();
+    }
+    double in_flight_of_some() const;
     std::uint32_t lost_and_not_resent() const;
     void note_sacked(const Packet &packet, std::uint32_t advanced, Time now);
     void note_delivered(Range segments, Time now);
@@ -79,6 +84,8 @@ class TcpSender {
     std::uint32_t mark_end_ = 0;      // end of the window in which the sender has already reacted to marks
     std::uint32_t duplicates_ = 0;    // without SACK: segments that must have arrived, by duplicate acknowledgements
     bool must_send_ = false;          // the first segment of a recovery is sent whatever is in flight
+    bool wants_feedback_ = false;     // the control is told of each acknowledgement
+    bool paced_ = false;              // segments may be
     State state_ = State::closed;
     std::uint8_t backoff_ = 0;
     Time smoothed_ = 0; // SRTT of RFC 6298

@@ -18,6 +18,8 @@ struct VegasSetting {
 
 class Vegas : public Control {
   public:
+    static constexpr bool wants_feedback = true;
+
     Vegas(double limit, const VegasSetting &setting) : limit_(limit), setting_(setting) {}
 
     void lost(Window &window, double in_flight, const Moment &moment);
