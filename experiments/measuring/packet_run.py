@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +53,9 @@ class Conditions:
 
     With `random_drop` a full queue drops a waiting packet or the new one, by chance, where flows are UDP. It stands for
     the jitter of hosts: without any, packets at equal intervals find a full queue always or never.
+
+    Each link, and each host that shapes a flow, has a clock of its own. It is fast or slow by up to `clock_ppm` parts
+    per million, drawn at random. Ethernet allows 100.
     """
 
     transport: str = Congestion.CUBIC.value
@@ -60,6 +63,7 @@ class Conditions:
     link_delay_seconds: float = 0.0
     detection_seconds: float = DETECTION_SECONDS
     random_drop: bool = True
+    clock_ppm: float = 0.0
 
     @property
     def tcp(self) -> Tcp:
@@ -77,7 +81,8 @@ def conditions_from(args: argparse.Namespace) -> Conditions:
     if name not in TRANSPORTS:
         expected = f"one of {', '.join(TRANSPORTS)}"
         raise InputError("option", "--congestion-control", f"{name} is not in the simulator", expected)
-    return Conditions(name, args.buffer_packets or BUFFER_PACKETS, args.link_delay_seconds or 0.0)
+    buffer, delay = args.buffer_packets or BUFFER_PACKETS, args.link_delay_seconds or 0.0
+    return Conditions(name, buffer, delay, clock_ppm=args.clock_ppm)
 
 
 @dataclass(frozen=True)
@@ -120,8 +125,10 @@ def simulate(run: Failing, conditions: Conditions, phases: Phases) -> tuple[Flow
     slots = [slot_of(run, number) for number in range(len(run.flows))]
     timing = Timing(port=conditions.detection_seconds)
     physical = _physical(run, conditions)
-    traffic = _traffic(run, conditions, slots)
-    played = PlanRun(run.plan, run.options, traffic, physical, timing, [Cut(phases.cut, run.link)], run.seed)
+    clocks = _Clocks(conditions.clock_ppm, run.seed)
+    traffic = _traffic(run, conditions, slots, clocks)
+    plan = clocks.with_own_rates(run.plan)
+    played = PlanRun(plan, run.options, traffic, physical, timing, [Cut(phases.cut, run.link)], run.seed)
     before, after = phases.windows
     ends = (before.start, before.end, after.start, after.end)
     parts = [played.run(end, window=phases.interval).windows for end in ends]
@@ -196,21 +203,43 @@ def _physical(run: Failing, conditions: Conditions) -> Physical:
     return Physical(delay, Fifo(conditions.buffer_packets * FRAME, marking, by_chance))
 
 
-def _traffic(run: Failing, conditions: Conditions, slots: Sequence[int]) -> list[SiteFlows]:
+class _Clocks:
+    """Clocks that differ a little: without them, a host or link at the rate of the next one always finds a place there.
+
+    The place is that of the packet which has just left, so a full queue takes packets of nobody else.
+    """
+
+    def __init__(self, ppm: float, seed: int) -> None:
+        self._ppm, self._chance = ppm, random.Random(f"clocks {seed}")
+
+    def drawn(self, rate: float) -> float:
+        """Return the rate by the clock of another host or link."""
+        return rate * (1 + 1e-6 * self._ppm * self._chance.uniform(-1, 1))
+
+    def with_own_rates(self, plan: Plan) -> Plan:
+        """Return the plan over links that each have the rate of their own clock."""
+        if not self._ppm:
+            return plan
+        links = tuple(replace(link, capacity=self.drawn(link.capacity)) for link in plan.topology.links)
+        return replace(plan, topology=replace(plan.topology, links=links))
+
+
+def _traffic(run: Failing, conditions: Conditions, slots: Sequence[int], clocks: _Clocks) -> list[SiteFlows]:
     """Return a group for each flow; they start at random, as UDP packets at equal intervals never meet otherwise."""
     chance = random.Random(run.seed)
     capacity = max(link.capacity for link in run.plan.topology.links)
     groups = []
     for flow, slot in zip(run.flows, slots, strict=True):
         udp = run.protocol == "udp"
+        rate = clocks.drawn(flow.offered)
         groups.append(
             SiteFlows.of(
                 [(flow.source, flow.target)],
-                ConstantRate(flow.offered, FRAME) if udp else conditions.tcp,
+                ConstantRate(rate, FRAME) if udp else conditions.tcp,
                 start=chance.uniform(0, _START_PACKETS * FRAME * 8e-6 / flow.offered),
                 slot=slot,
                 priority=flow.priority,
-                limit=0.0 if udp else flow.offered,
+                limit=0.0 if udp else rate,
                 catch_up=CATCH_UP_PACKETS * FRAME * 8e-6 / capacity,
             )
         )

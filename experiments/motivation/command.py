@@ -6,7 +6,7 @@ import argparse
 from dataclasses import replace
 
 from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
-from experiments.measuring.packet_options import CONDITION_DEFAULTS
+from experiments.measuring.packet_options import CONDITION_DEFAULTS, configure_clocks
 from experiments.motivation.cases import (
     CASES,
     LOCAL_CUT,
@@ -56,6 +56,7 @@ _UNMODELLED = {
     "buffer_packets": "the model has no buffers",
     "link_delay_seconds": "the model has no delays",
     "congestion_control": "the model has one kind of TCP",
+    "clock_ppm": "the model has no packets",
 }
 _MEASURED = "--backend emulation or boxes"
 
@@ -101,6 +102,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="propagation delay of every link (default: none); needs --backend packet, or the kernel's datapath and"
         " netem",
     )
+    configure_clocks(group)
     for phase, (usual, quick, meaning) in _SECONDS.items():
         group.add_argument(
             f"--{phase}-seconds",
@@ -201,6 +203,9 @@ def _run(
         conditions = conditions_from(args)
         options = replace(options, buffer_packets=conditions.buffer_packets)
         return packet_run.run_table(table, settings, options, conditions, output, progress)
+    if args.clock_ppm:
+        problem = f"changes nothing in {args.experiment} on {settings.backend}"
+        raise InputError("option", "--clock-ppm", problem, "--backend packet")
     from experiments.motivation import run  # noqa: PLC0415  # slow: labs, needed by the other backends only
 
     return run.run_table(table, settings, options, output, progress)

@@ -74,8 +74,10 @@ def _run(
 
 
 def _remark(conditions: Conditions) -> str:
+    ppm = conditions.clock_ppm
     return (
         f"Packet simulator, not measured: the compiled tables, TCP {conditions.transport}, queues of"
         f" {conditions.buffer_packets} packets, {1000 * conditions.link_delay_seconds:g} ms of delay on each link,"
-        f" failures noticed after {1000 * conditions.detection_seconds:g} ms."
+        f" failures noticed after {1000 * conditions.detection_seconds:g} ms"
+        + (f", clocks within {ppm:g} parts per million." if ppm else ".")
     )

@@ -47,6 +47,6 @@ def test_tcp_loses_what_it_loses_on_switches() -> None:
 
 
 def test_options_of_the_simulator_change_nothing_elsewhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    for option in (["--buffer-packets", "5"], ["--workers", "2"]):
+    for option in (["--buffer-packets", "5"], ["--clock-ppm", "100"], ["--workers", "2"]):
         assert main(["run", "fig11", "--backend", "flow", *option, "-o", str(tmp_path / "new")]) == 2
         assert f"option:{option[0]}" in capsys.readouterr().err

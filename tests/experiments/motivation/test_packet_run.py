@@ -35,13 +35,27 @@ def test_aboriginal_flows_lose_under_rescaling_and_nothing_under_kuijia(
 
 
 def test_delays_buffers_and_transports_change_the_run(tmp_path: Path) -> None:
-    runs = {"slow": ("--link-delay-seconds", "0.02"), "short": (), "newreno": ("--congestion-control", "newreno")}
+    runs: dict[str, tuple[str, ...]] = {"slow": ("--link-delay-seconds", "0.02"), "cubic": ()}
+    runs |= {name: ("--congestion-control", name) for name in ("newreno", "dctcp", "bbr")}
     goodput = {}
     for name, options in runs.items():
         run(tmp_path / name, "table2", "--schemes", "rescaling", *options)
         result = load_result(tmp_path / name / "table2-rescaling-1.json")
         goodput[name] = tuple(flow.series.goodput for flow in result.flows)
     assert len(set(goodput.values())) == len(runs)
+
+
+def test_clocks_that_differ_let_victims_into_a_long_queue_that_others_keep_full(tmp_path: Path) -> None:
+    """Spared flows arrive at the rate of the link that they fill: its one free place is always theirs."""
+    long = ("--backend", "packet", "--capacity", "1000", "--buffer-packets", "600", "--schemes", "rescaling")
+    brief = ("--warmup-seconds", "1", "--before-seconds", "1", "--settle-seconds", "2", "--after-seconds", "2")
+    kept = {}
+    for name, options in {"exact": (), "real": ("--clock-ppm", "100")}.items():
+        main(["run", "table3", *long, *brief, *options, "-o", str(tmp_path / name)])
+        result = load_result(tmp_path / name / "table3-rescaling-1.json")
+        kept[name] = [result.flow(flow).ratio or 0.0 for flow in ("f1", "f2")]
+    assert max(kept["exact"]) < 0.01
+    assert min(kept["real"]) > 0.5
 
 
 @pytest.mark.parametrize(

@@ -130,6 +130,19 @@ def test_a_sweep_returns_the_results_of_each_scheme(processes: int) -> None:
         assert results == [[play("kuijia").result(UPPER)], [play("rescaling").result(UPPER)]]
 
 
+@pytest.mark.slow
+def test_a_cluster_returns_the_results_of_each_scheme() -> None:
+    from distributed import LocalCluster  # noqa: PLC0415  # optional, and slow to import
+
+    questions = Questions([(plan(), KUIJIA), (plan(), RESCALING)], [UPPER], HOW)
+    here = [[play("kuijia").result(UPPER)], [play("rescaling").result(UPPER)]]
+    with (
+        LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
+        results_of(questions, Workers(1, cluster.scheduler_address), None, Progress(StringIO())) as there,
+    ):
+        assert there == here
+
+
 def test_the_controller_is_in_the_middle() -> None:
     topology = HOW.scaled_plan(plan()).topology
     assert central_site(topology) == "a"
