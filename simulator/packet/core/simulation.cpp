@@ -25,12 +25,6 @@ bool Simulation::run(Time until, std::uint64_t events) {
     }
 }
 
-// Returns the time of the next event, `never` if there is none.
-Time Simulation::next_time() {
-    const auto time = queue_.next_time();
-    return windows_ == nullptr ? time : std::min(time, windows_->calendar.next_time());
-}
-
 // Lets the next event in the queue happen, which is at `time`.
 void Simulation::take_event(Time time) {
     const auto source = queue_.take();
@@ -206,22 +200,6 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
         drop(arrival.dropped.take_first(pool_));
     }
     serve(link);
-}
-
-// Puts a packet on a link, at whose far end it arrives at the time that it knows.
-void Simulation::carry(PacketId id, std::uint32_t link) {
-    const auto &packet = pool_[id];
-    if (windows_ != nullptr)
-        if (const auto next = hops_[packet.hop + 1]; next != no_hop)
-            return windows_->calendar.add({packet.at, id, next});
-    join(ports_[link].link, id, link);
-}
-
-// Puts a packet on a link at whose far end an event lets it arrive.
-void Simulation::join(PacketList &packets, PacketId id, std::uint32_t link) {
-    if (packets.empty())
-        queue_.push(pool_[id].at, arrival_at(link));
-    packets.append(pool_, id);
 }
 
 // Sends the packet that the port's discipline chooses, if any may go, as soon as the link is free: one that waited for

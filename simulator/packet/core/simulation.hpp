@@ -1,6 +1,7 @@
 // The run of a scenario: packets move from link to link, transports send and receive them.
 #pragma once
 
+#include "compiler.hpp"
 #include "event_queue.hpp"
 #include "faults.hpp"
 #include "packets.hpp"
@@ -14,6 +15,7 @@
 #include "transports/transport.hpp"
 #include "windows.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -158,15 +160,36 @@ class Simulation {
     void pass();
     Event event_of(const Hop &hop) const;
     void lose_hops(std::uint32_t link);
-    Time next_time();
+
+    // Returns the time of the next event, `never` if there is none.
+    KUIJIA_ALWAYS_INLINE Time next_time() {
+        const auto time = queue_.next_time();
+        return windows_ == nullptr ? time : std::min(time, windows_->calendar.next_time());
+    }
+
     void fetch_ahead();
     void happen(Source source);
     void expire(std::uint32_t timer);
     void arrive(std::uint32_t link);
     void forward(PacketId id, std::uint32_t link, std::uint32_t before);
     void relay(PacketId id, std::uint32_t link);
-    void carry(PacketId id, std::uint32_t link);
-    void join(PacketList &packets, PacketId id, std::uint32_t link);
+
+    // Puts a packet on a link, at whose far end it arrives at the time that it knows.
+    KUIJIA_ALWAYS_INLINE void carry(PacketId id, std::uint32_t link) {
+        const auto &packet = pool_[id];
+        if (windows_ != nullptr)
+            if (const auto next = hops_[packet.hop + 1]; next != no_hop)
+                return windows_->calendar.add({packet.at, id, next});
+        join(ports_[link].link, id, link);
+    }
+
+    // Puts a packet on a link at whose far end an event lets it arrive.
+    KUIJIA_ALWAYS_INLINE void join(PacketList &packets, PacketId id, std::uint32_t link) {
+        if (packets.empty())
+            queue_.push(pool_[id].at, arrival_at(link));
+        packets.append(pool_, id);
+    }
+
     bool loses(PacketId id, std::uint32_t link);
     void lose(PacketId id, std::uint32_t link);
     void serve(std::uint32_t link);

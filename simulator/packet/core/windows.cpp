@@ -13,9 +13,10 @@ namespace {
 
 enum Role : std::uint8_t { begins = 1, goes_on = 2, ends_here = 4, leads_on = 8 };
 
-// How many hops before their turn the packets and the ports of hops are fetched.
-constexpr std::size_t packets_ahead = 8;
-constexpr std::size_t ports_ahead = 4;
+// How many hops before their turn packets, ports and what waits at these are fetched.
+constexpr std::size_t packets_ahead = 10;
+constexpr std::size_t ports_ahead = 6;
+constexpr std::size_t waiting_ahead = 2;
 
 constexpr bool agree(unsigned roles) {
     return (roles & (begins | goes_on)) != (begins | goes_on) &&
@@ -116,6 +117,7 @@ void Simulation::pass() {
         if (wide_ && place + packets_ahead < hops.size()) {
             fetch(packets + hops[place + packets_ahead].packet);
             fetch(ports + hops[place + ports_ahead].next, 2 * cache_line);
+            fetch(ports[hops[place + waiting_ahead].next].waiting.place_of_next());
         }
         const auto [at, id, link] = hops[place];
         auto &packet = packets[id];
