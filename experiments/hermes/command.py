@@ -46,7 +46,8 @@ def profile_option(parser: argparse.ArgumentParser) -> None:
         "--profile",
         choices=("paper", "ns3"),
         default="paper",
-        help="constants of Hermes: the paper's, or those of its public ns-3 code (default: %(default)s)",
+        help="constants of Hermes, and with slow links the network and the weights of Presto*: the paper's, or those of"
+        " its public ns-3 code (default: %(default)s)",
     )
 
 

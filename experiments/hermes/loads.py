@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from experiments.hermes.faults import Fault
-from experiments.hermes.networks import CUT_TESTBED, SIMULATED, TESTBED, UNEQUAL, Fabric
+from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
 from experiments.hermes.runs import Grid, Measured, measure
 from experiments.hermes.schemes import Scheme
 from experiments.hermes.tables import Naming, near_published, order_as_published, over_loads, ratio_bar, theirs_of
@@ -64,10 +64,19 @@ def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Exten
     return Grid(fabric, workload, schemes, extent.loads, extent.flows[workload], fault)
 
 
-def written(name: str, exhibits: Sequence[Exhibit], extent: Extent, where: Where) -> Outcome:
-    """Write exhibits, which say whose constants Hermes has if they are not the paper's."""
+def unequal(extent: Extent) -> Fabric:
+    """Return the network with slow links: those of the authors' public simulation if the profile is its."""
+    return PUBLIC_UNEQUAL if extent.profile == "ns3" else UNEQUAL
+
+
+def written(
+    name: str, exhibits: Sequence[Exhibit], extent: Extent, where: Where, fabric: Fabric | None = None
+) -> Outcome:
+    """Write exhibits, which name what the authors' public simulation has given if it is not the paper's."""
     if extent.profile != "paper":
         said = "Hermes has the constants of the authors' public simulation."
+        if fabric is not None and fabric.slow:
+            said = f"{said[:-1]}, Presto* its weights, and the network its slow links."
         exhibits = [replace(each, remarks=(*each.remarks, said)) for each in exhibits]
     return write_exhibits(name, exhibits, where.settings, where.output)
 
@@ -140,8 +149,10 @@ def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
     """Run Figure 13 with web search, or Figure 14 with data mining."""
     figure = "fig13" if workload == "web-search" else "fig14"
     name = f"hermes-{figure}"
-    found = _measured(name, UNEQUAL, ASYMMETRIC, extent, where)[workload]
-    title = f"{workload}, {UNEQUAL.name}, a fifth of the links between switches at 2 Gbit/s"
+    fabric = unequal(extent)
+    found = _measured(name, fabric, ASYMMETRIC, extent, where)[workload]
+    part = f"{len(fabric.slow)} of 64" if fabric.slow else "a fifth of the"
+    title = f"{workload}, {fabric.name}, {part} links between switches at 2 Gbit/s"
     checks = order_as_published(found, figure, "overall average", ORDERED_AT)
     for load in found.grid.loads:
         if workload == "web-search" and load in SPRAYING_BREAKS:
@@ -158,4 +169,4 @@ def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
         bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
         exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
     exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
-    return written(name, exhibits, extent, where)
+    return written(name, exhibits, extent, where, fabric)

@@ -32,7 +32,8 @@ class Fabric:
         marked_from: bytes that wait at a port when packets are marked.
         buffer: bytes that may wait at a port.
         cut: leaves and spines, by place, that have one cable less between them.
-        slow_share: share of the cables between leaves and spines that have the slow rate, drawn by the seed.
+        slow: leaves and spines, by place, that have slow cables between them under every seed.
+        slow_share: share of the cables between leaves and spines that are slow as well, drawn by the seed.
         slow_rate: Mbit/s.
     """
 
@@ -46,6 +47,7 @@ class Fabric:
     marked_from: int
     buffer: int = 600 * PACKET
     cut: tuple[tuple[int, int], ...] = ()
+    slow: tuple[tuple[int, int], ...] = ()
     slow_share: float = 0.0
     slow_rate: float = 2_000.0
 
@@ -55,7 +57,7 @@ class Fabric:
 
     @property
     def is_symmetric(self) -> bool:
-        return not self.cut and not self.slow_share
+        return not self.cut and not self.slow and not self.slow_share
 
     @property
     def pattern(self) -> Random:
@@ -99,10 +101,24 @@ class Fabric:
         order = Draws(seed, _SLOW_LINKS).shuffled(len(cables)).tolist()
         slow = set(order[: round(self.slow_share * len(cables))])
         for number, (leaf, spine) in enumerate(cables):
-            rate = self.slow_rate if number in slow else self.rate
+            rate = self.slow_rate if number in slow or (leaf, spine) in self.slow else self.rate
             for ends in ((self.leaf(leaf), self.spine(spine)), (self.spine(spine), self.leaf(leaf))):
                 network.connect(ends, rate, self.delay, queueing=queueing)
         return network
+
+    def mistaken_rates(self) -> tuple[float, ...]:
+        """Return the Mbit/s of all links as the authors' public simulation presumes them for the weights of Presto*.
+
+        It notes a slow cable under both orders of its ends: where that from leaf 1 to spine 2 is slow, it takes that
+        from leaf 2 to spine 1 to be.
+        """
+        noted = {*self.slow, *((spine, leaf) for leaf, spine in self.slow)}
+        rates = []
+        for link in self.network(0).links:
+            leaf, spine = sorted(end - self.hosts for end in (link.source, link.target))
+            between = leaf >= 0 and spine >= self.leaves
+            rates.append(self.slow_rate if between and (leaf, spine - self.leaves) in noted else link.rate)
+        return tuple(rates)
 
 
 TESTBED = Fabric("testbed of 12 hosts", 2, 2, 6, 1_000.0, 2, 12.5e-6, 30_000)
@@ -116,3 +132,9 @@ SIMULATED = Fabric("128 hosts", 8, 8, 16, 10_000.0, 1, 10e-6, 65 * PACKET)
 
 UNEQUAL = replace(SIMULATED, slow_share=0.2)
 """A fifth of the links between leaves and spines has 2 Gbit/s."""
+
+PUBLIC_UNEQUAL = replace(SIMULATED, slow=((0, 3), (2, 4), (3, 7), (4, 6), (5, 3), (6, 0), (6, 2), (7, 4)))
+"""The slow cables of the authors' public simulation, whose option calls each of the 64 slow with probability a fifth.
+
+It draws them by C's `rand` before it sets the seed, so that all its runs under Linux have the same eight.
+"""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from experiments.hermes.networks import Fabric
 from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
-from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes
+from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
 from simulator.packet.transports import Congestion, Tcp
 
 NAMES = {
@@ -51,13 +51,17 @@ class Scheme:
     def of(cls, name: str, fabric: Fabric, profile: str = "paper") -> Scheme:
         """Return the scheme of this name with the paper's parameters for this network.
 
-        Hermes has the constants of the authors' public simulation if the profile is `ns3`.
+        With the profile `ns3`, Hermes has the constants of the authors' public simulation, and Presto* its mistaken
+        weights where it always has the same slow cables.
         """
         slow = is_slow(fabric)
         gap = TESTBED_FLOWLET if slow else FLOWLET
         balancer, transport = LOAD_BALANCERS[name], transport_of(fabric)
         if name == "presto":
             transport = replace(transport, resequencing=RESEQUENCING)
+            if profile == "ns3" and fabric.slow:
+                mistaken = PathsInTurn(weighted=True, rates=fabric.mistaken_rates())
+                balancer = replace(balancer, choice=mistaken)
         elif name == "letflow":
             balancer = replace(balancer, forwarding=Flowlets(gap))
         elif name == "conga":

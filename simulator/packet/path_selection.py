@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -34,10 +35,12 @@ class PathsInTurn:
     Attributes:
         weighted: True for weights in proportion to the capacity of paths, without their links at hosts.
         per_target: True if all packets from one host to another take turns, False if those of each flow do.
+        rates: Mbit/s of each link that weights follow, to study wrong weights; links beyond the last have their own.
     """
 
     weighted: bool = False
     per_target: bool = False
+    rates: Sequence[float] = ()
 
 
 @dataclass(frozen=True)

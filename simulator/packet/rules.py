@@ -28,8 +28,8 @@ def _handed_over(value: object, unit: str) -> object:
     if unit == "seconds":
         times = picoseconds(value)  # type: ignore[arg-type]  # the core's unit says that it is a time or an array of them
         return times if times.ndim else int(times)
-    if unit == "Mbit/s":
+    if unit == "Mbit/s" and not isinstance(value, Sequence):
         return bits_per_second(value)  # type: ignore[arg-type]  # the core's unit says that it is a rate
     if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_handed_over(each, "") for each in value]
+        return [_handed_over(each, unit) for each in value]
     return value

@@ -14,7 +14,7 @@ import pytest
 from experiments.hermes import command, detail_commands, motivation, probing, runs
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import Where
-from experiments.hermes.networks import SIMULATED
+from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
 from experiments.hermes.published import published
 from experiments.hermes.runs import PATIENCE, Case, Grid, measure, outcome
 from experiments.hermes.schemes import Scheme
@@ -23,7 +23,7 @@ from experiments.registry import Settings, find_experiment
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from simulator.packet.path_selection import HERMES_NS3
+from simulator.packet.path_selection import HERMES_NS3, PathsInTurn
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
@@ -70,6 +70,19 @@ def test_the_profile_of_the_public_code_changes_hermes_alone_and_is_told(
         exhibits = run("hermes-fig16", tmp_path / profile, profile=profile).values()
         remarks = [" ".join(exhibit["remarks"]) for exhibit in exhibits]
         assert ["public simulation" in text for text in remarks] == [told] * len(remarks)
+
+
+def test_the_profile_of_the_public_code_has_its_slow_links_and_weights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert Scheme.of("presto", SMALL, "ns3") == Scheme.of("presto", SMALL)
+    mistaken = Scheme.of("presto", PUBLIC_UNEQUAL, "ns3").balancer.choice
+    assert mistaken == PathsInTurn(weighted=True, rates=PUBLIC_UNEQUAL.mistaken_rates())
+    shrink(monkeypatch)
+    for profile, part, told in (("paper", "a fifth of the links", False), ("ns3", "8 of 64 links", True)):
+        for exhibit in run("hermes-fig13", tmp_path / profile, profile=profile).values():
+            assert part in exhibit["title"]
+            assert ("the network its slow links" in " ".join(exhibit["remarks"])) == told
 
 
 def test_a_flow_that_never_ends_counts_with_its_age() -> None:

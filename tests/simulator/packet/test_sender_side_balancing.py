@@ -73,6 +73,19 @@ def test_turns_follow_the_capacity_of_paths() -> None:
     assert sent(simulation, network) == [50, 50, 10, 50]
 
 
+def test_turns_follow_other_rates_than_those_of_the_links() -> None:
+    """As above, but the slow uplink is taken for fast, and another one for slow."""
+    network = FABRIC.network(QUEUE)
+    mistaken, slow = uplinks(network)[1:3]
+    rates = [200.0 if number == mistaken else 1000.0 for number in range(len(network.links))]
+    network.links[slow] = replace(network.links[slow], rate=200.0)
+    flow = Flows.of(0, 5, packets_at(np.linspace(0, 1e-2, 160).tolist()))
+    setting = Setting(load_balancer=LoadBalancer(choice=PathsInTurn(weighted=True, rates=rates)))
+    simulation = Simulation(network, [flow], setting)
+    simulation.run()
+    assert sent(simulation, network) == [50, 10, 50, 50]
+
+
 def test_flowlets_of_senders_do_as_the_reference_does() -> None:
     """Without marks all weights are equal, and a path is drawn whenever a packet comes more than the gap later."""
     network = FABRIC.network(QUEUE)

@@ -13,8 +13,11 @@ constexpr std::uint64_t longest_round = 4096;
 constexpr std::uint32_t no_counter = 0xffffffff;
 
 // Returns the bit/s of the slowest link of a route, without those of hosts if there are others.
-std::uint64_t capacity(const PathNetwork &network, const std::vector<std::uint32_t> &route) {
-    const auto rate = [&](auto link) { return static_cast<std::uint64_t>(network.link(link).bits_per_second); };
+std::uint64_t capacity(const PathNetwork &network, const std::vector<std::int64_t> &rates,
+                       const std::vector<std::uint32_t> &route) {
+    const auto rate = [&](auto link) {
+        return static_cast<std::uint64_t>(link < rates.size() ? rates[link] : network.link(link).bits_per_second);
+    };
     const auto links = route.size() < 3 ? std::span(route) : std::span(route).subspan(1, route.size() - 2);
     auto least = rate(links.front());
     for (const auto link : links)
@@ -95,7 +98,7 @@ const std::vector<std::uint32_t> &PathsInTurn::round_of(const Choices &choices) 
         round.version = choices.version;
         std::vector<std::uint64_t> weights;
         for (const auto route : choices.routes)
-            weights.push_back(capacity(network_, network_.route(route)));
+            weights.push_back(capacity(network_, rules_.rates, network_.route(route)));
         round.places = weighted_round(std::move(weights));
     }
     return round.places;

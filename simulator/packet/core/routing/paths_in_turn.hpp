@@ -12,13 +12,16 @@ namespace kuijia::packet {
 
 struct PathsInTurnRules {
     static constexpr const char *name = "PathsInTurn";
-    bool weighted = false;   // by the capacity of paths
-    bool per_target = false; // all packets from one host to another take turns, not those of each flow
+    bool weighted = false;           // by the capacity of paths
+    bool per_target = false;         // all packets from one host to another take turns, not those of each flow
+    std::vector<std::int64_t> rates; // bit/s of links that weights follow; those beyond the last have their own
 
     static auto fields() {
         return std::tuple{
             plain("weighted", &PathsInTurnRules::weighted),
             plain("per_target", &PathsInTurnRules::per_target),
+            numbers("rates", &PathsInTurnRules::rates, slowest, fastest, "must be between 10 kbit/s and 1 Tbit/s",
+                    Unit::megabits),
         };
     }
     std::unique_ptr<PathChoice> choice(PathNetwork &network, std::uint64_t seed) const;
