@@ -95,9 +95,8 @@ class ControllerBreaker:
         self._set_clock(member, seconds)
         return partial(self._set_clock, member, 0.0)
 
-    def cut_peers(self) -> Mend:
-        """Let the controllers no longer hear each other; what they say is held and arrives late."""
-        rule = Rule(hold_from_near=True, hold_to_near=True)
+    def treat_peers(self, rule: Rule) -> Mend:
+        """Treat all connections between the controllers by a rule; what it holds arrives late."""
         return self._treat({(peer(a), b): rule for a in self._numbers for b in self._numbers if a != b})
 
     def cut_from_acting(self) -> Mend:

@@ -29,6 +29,8 @@ HANDOVER: Final = "handover"
 PEERS_CUT: Final = "peers-cut"
 FROM_ACTING_CUT: Final = "from-acting-cut"
 TO_ACTING_CUT: Final = "to-acting-cut"
+PEERS_LATE: Final = "peers-late"
+PEERS_LOSSY: Final = "peers-lossy"
 CONNECTION_RESET: Final = "connection-reset"
 CONNECTION_LATE: Final = "connection-late"
 CONNECTION_LOSSY: Final = "connection-lossy"
@@ -54,8 +56,8 @@ LINK_KINDS: Final = (CUT, CUT_END, FLAP, SLOW)
 CONNECTION_KINDS: Final = (CONNECTION_RESET, CONNECTION_LATE, CONNECTION_LOSSY, FROM_SWITCH_CUT, TO_SWITCH_CUT)
 SWITCH_KINDS: Final = (SWITCH_WIPED, *CONNECTION_KINDS, PLAN_REFUSED)
 PLAN_KINDS: Final = (PLAN_REPLACED, PLAN_REFUSED, PLAN_WITHDRAWN)
-PEER_KINDS: Final = (PEERS_CUT, FROM_ACTING_CUT, TO_ACTING_CUT)
-"""Those in which a controller does not hear another one."""
+PEER_KINDS: Final = (PEERS_CUT, FROM_ACTING_CUT, TO_ACTING_CUT, PEERS_LATE, PEERS_LOSSY)
+"""Those in which a controller does not hear another one, or not in time."""
 
 PAIR_KINDS: Final = (STANDBY_KILLED, HANDOVER, *PEER_KINDS)
 """Those that need two controllers."""
@@ -80,6 +82,8 @@ _SECONDS: Final[Mapping[str, tuple[float, float]]] = {
     PEERS_CUT: (0.5, 6.0),
     FROM_ACTING_CUT: (0.5, 6.0),
     TO_ACTING_CUT: (0.5, 6.0),
+    PEERS_LATE: (1.0, 6.0),
+    PEERS_LOSSY: (1.0, 6.0),
     CONNECTION_RESET: (0.0, 0.0),
     CONNECTION_LATE: (1.0, 6.0),
     CONNECTION_LOSSY: (1.0, 6.0),
