@@ -137,7 +137,8 @@ def _within(at: float, spans: Sequence[Span]) -> bool:
 def _moved(flow: ProbeFlow, timeline: Timeline, windows: Windows) -> Iterator[Span]:
     """Yield the times in which a flow may be on another tunnel than its own."""
     path = flow.tunnel or ()
-    for span in timeline.of(LINK_DOWN):
+    # BFD's packets may share a queue with a class that a slow link has no room for.
+    for span in timeline.of((*LINK_DOWN, SLOW) if windows.by_bfd else LINK_DOWN):
         if frozenset(span.subject) in hops_of(path):
             told = span.end if windows.by_bfd else timeline.in_reach_from([path[0], *span.subject], span.end)
             held = HELD_SECONDS if span.kind == FLAP_DOWN or is_doubted(path, timeline, span.end) else 0.0

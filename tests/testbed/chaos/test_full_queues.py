@@ -107,6 +107,15 @@ def test_a_slow_link_costs_those_who_use_it() -> None:
     assert may_lose(load(light), light, timeline, flow(UPPER), 15.0) == [False]
 
 
+def test_a_slow_link_may_end_bfd_sessions_whose_packets_wait_with_others() -> None:
+    slow = Timeline((Span(SLOW, ("a", "b"), 10.0, 20.0),))
+    of, plans = load(TWO_CLASSES, LAYOUTS["four"]), [PlanInForce(0.0, TWO_CLASSES)]
+    by_bfd = replace(WINDOWS, by_bfd=True)
+    assert not full_queue_excuses(of, plans, slow, WINDOWS)(flow(LOWER, 1))
+    assert full_queue_excuses(of, plans, slow, by_bfd)(flow(LOWER, 1))
+    assert not full_queue_excuses(of, plans, slow, by_bfd)(flow(LOWER, 0))
+
+
 def test_a_victim_stays_one_until_the_controller_has_told_its_ingress_and_trusts_the_port() -> None:
     timeline = Timeline((cut("b", "d"),), away={"d": ((19.0, 30.0),)})
     assert may_lose(load(ONE_CLASS), ONE_CLASS, timeline, flow(UPPER), 30.5, 33.0) == [True, False]
