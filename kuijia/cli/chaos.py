@@ -29,11 +29,14 @@ from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.plan import Plan
 from te_solver.topology import Topology
-from testbed.chaos.faults import KINDS, PAIR_KINDS, Fault, draw_faults, faults_from_json
+from testbed.chaos.faults import KINDS, PAIR_KINDS, PLAN_KINDS, Fault, draw_faults, faults_from_json
 from testbed.chaos.oracle import Windows
 
 DEFAULT_CAPACITY = 20.0
 _INTERRUPTED_STATUS = 130
+
+MOST_LOAD = 0.9
+"""Greatest share of a tunnel's rate that a load takes."""
 
 BFD_SECONDS = 0.13
 """Seconds that a failure further on may cost with BFD at its default interval of 30 ms."""
@@ -82,6 +85,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=0.002,
         metavar="S",
         help="time between two probes of a flow (default: 0.002)",
+    )
+    parser.add_argument(
+        "--load",
+        type=positive_number,
+        default=0.0,
+        metavar="SHARE",
+        help=(
+            "fill each tunnel by UDP to this share of its rate, up to 0.9, in the place of iperf3, so that queues "
+            "overflow where victims come besides; without --kinds the plan stays the same then (default: 0)"
+        ),
     )
     parser.add_argument("--probes-only", action="store_true", help="no flows of iperf3 beside the probes")
     parser.add_argument(
@@ -137,7 +150,11 @@ def run(args: argparse.Namespace) -> int:
 
     def fails(faults: tuple[Fault, ...]) -> bool:
         last.append(
-            run_chaos(ChaosRun(plans, options, faults, windows, _say, args.tick, has_streams=not args.probes_only))
+            run_chaos(
+                ChaosRun(
+                    plans, options, faults, windows, _say, args.tick, has_streams=not args.probes_only, load=args.load
+                )
+            )
         )
         return not last[-1].passed
 
@@ -161,8 +178,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _faults(args: argparse.Namespace, topology: Topology) -> tuple[Fault, ...]:
     impossible = () if args.controllers > 1 else PAIR_KINDS
+    if args.load > MOST_LOAD:
+        raise InputError("option", "--load", f"{args.load:g}", f"{MOST_LOAD:g} at most: links carry the probes, too")
     if args.faults is None:
-        kinds = args.kinds or [kind for kind in KINDS if kind not in impossible]
+        # Once a plan has been replaced, nobody knows which tunnel a flow of the load is on.
+        left_out = (*impossible, *(PLAN_KINDS if args.load else ()))
+        kinds = args.kinds or [kind for kind in KINDS if kind not in left_out]
         faults = draw_faults(topology, args.seed, args.seconds, args.every, kinds)
         chosen = set(kinds)
     else:

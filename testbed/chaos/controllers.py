@@ -6,7 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -95,16 +95,21 @@ class ControllerBreaker:
         self._set_clock(member, seconds)
         return partial(self._set_clock, member, 0.0)
 
-    def cut_peers(self) -> Mend:
-        """Let the controllers no longer hear each other; what they say is held and arrives late."""
-        return self._treat(
-            [(peer(a), b) for a in self._numbers for b in self._numbers if a != b],
-            Rule(hold_from_near=True, hold_to_near=True),
-        )
+    def treat_peers(self, rule: Rule) -> Mend:
+        """Treat all connections between the controllers by a rule; what it holds arrives late."""
+        return self._treat({(peer(a), b): rule for a in self._numbers for b in self._numbers if a != b})
+
+    def cut_from_acting(self) -> Mend:
+        """Let the others no longer hear the controller that acts; it hears them."""
+        return self._treat(one_way({self._acting_number}, set(self._numbers) - {self._acting_number}))
+
+    def cut_to_acting(self) -> Mend:
+        """Let the controller that acts no longer hear the others; they hear it."""
+        return self._treat(one_way(set(self._numbers) - {self._acting_number}, {self._acting_number}))
 
     def treat(self, switch: str, rule: Rule) -> Mend:
         """Treat the connection of a switch to the controller that acts by a rule."""
-        return self._treat([(switch, self._acting_number)], rule)
+        return self._treat({(switch, self._acting_number): rule})
 
     def reset(self, switch: str, *, all_controllers: bool = False) -> Mend:
         """End the connections of a switch to the controller that acts, or to all."""
@@ -125,13 +130,12 @@ class ControllerBreaker:
         controller = self._lab.controller
         return self._members.index(controller.acting) + 1 if isinstance(controller, ControllerSet) else 1
 
-    def _treat(self, channels: Iterable[Channel], rule: Rule) -> Mend:
-        treated = tuple(channels)
-        for channel in treated:
+    def _treat(self, rules: Mapping[Channel, Rule]) -> Mend:
+        for channel, rule in rules.items():
             self._relay.rule(channel, rule)
 
         def release() -> None:
-            for channel in treated:
+            for channel in rules:
                 self._relay.rule(channel, Rule())
 
         return release
@@ -143,6 +147,13 @@ class ControllerBreaker:
             os.pwrite(file, clock_program.OFFSET.pack(round(seconds * 1e9)), 0)
         finally:
             os.close(file)
+
+
+def one_way(silent: Iterable[int], deaf: Iterable[int]) -> dict[Channel, Rule]:
+    """Return the rules by which the one controllers say nothing to the others, on connections of either side."""
+    ends = [(a, b) for a in silent for b in deaf]
+    theirs: dict[Channel, Rule] = {(peer(a), b): Rule(hold_from_near=True) for a, b in ends}
+    return theirs | {(peer(b), a): Rule(hold_to_near=True) for a, b in ends}
 
 
 def _with_clock(clock: Path, command: list[str]) -> list[str]:

@@ -27,6 +27,10 @@ CLOCK_BACK: Final = "clock-back"
 STANDBY_KILLED: Final = "standby-killed"
 HANDOVER: Final = "handover"
 PEERS_CUT: Final = "peers-cut"
+FROM_ACTING_CUT: Final = "from-acting-cut"
+TO_ACTING_CUT: Final = "to-acting-cut"
+PEERS_LATE: Final = "peers-late"
+PEERS_LOSSY: Final = "peers-lossy"
 CONNECTION_RESET: Final = "connection-reset"
 CONNECTION_LATE: Final = "connection-late"
 CONNECTION_LOSSY: Final = "connection-lossy"
@@ -42,10 +46,20 @@ STANDSTILL_KINDS: Final = (SWITCHES_FROZEN, SWITCHES_KILLED, DATABASE_KILLED)
 FLAP_DOWN: Final = "flap-down"
 """No fault of its own: one of the times in which a flapping link was down."""
 
+LINK_DOWN: Final = (CUT, CUT_END, FLAP_DOWN)
+"""Those in which a link carries nothing."""
+
+SLOW_SHARE: Final = 0.25
+"""Rate of a slow link, as a share of its own."""
+
 LINK_KINDS: Final = (CUT, CUT_END, FLAP, SLOW)
 CONNECTION_KINDS: Final = (CONNECTION_RESET, CONNECTION_LATE, CONNECTION_LOSSY, FROM_SWITCH_CUT, TO_SWITCH_CUT)
 SWITCH_KINDS: Final = (SWITCH_WIPED, *CONNECTION_KINDS, PLAN_REFUSED)
-PAIR_KINDS: Final = (STANDBY_KILLED, HANDOVER, PEERS_CUT)
+PLAN_KINDS: Final = (PLAN_REPLACED, PLAN_REFUSED, PLAN_WITHDRAWN)
+PEER_KINDS: Final = (PEERS_CUT, FROM_ACTING_CUT, TO_ACTING_CUT, PEERS_LATE, PEERS_LOSSY)
+"""Those in which a controller does not hear another one, or not in time."""
+
+PAIR_KINDS: Final = (STANDBY_KILLED, HANDOVER, *PEER_KINDS)
 """Those that need two controllers."""
 
 _SECONDS: Final[Mapping[str, tuple[float, float]]] = {
@@ -66,6 +80,10 @@ _SECONDS: Final[Mapping[str, tuple[float, float]]] = {
     STANDBY_KILLED: (0.5, 6.0),
     HANDOVER: (0.0, 0.0),
     PEERS_CUT: (0.5, 6.0),
+    FROM_ACTING_CUT: (0.5, 6.0),
+    TO_ACTING_CUT: (0.5, 6.0),
+    PEERS_LATE: (1.0, 6.0),
+    PEERS_LOSSY: (1.0, 6.0),
     CONNECTION_RESET: (0.0, 0.0),
     CONNECTION_LATE: (1.0, 6.0),
     CONNECTION_LOSSY: (1.0, 6.0),
@@ -85,7 +103,7 @@ _THINGS: Final[Mapping[str, Collection[tuple[str, ...]]]] = {
     DATABASE_KILLED: {("switches",), ("database",)},
     STANDBY_KILLED: {("controller",)},
     HANDOVER: {("controller",)},
-    PEERS_CUT: {("peers",), ("plan",)},  # docs/pair.md, Limits
+    **{kind: {("peers",), ("plan",)} for kind in PEER_KINDS},  # docs/pair.md, Limits
 }
 """Things that faults of a kind take hold of, where it is not the first word of its name."""
 

@@ -22,10 +22,7 @@ from testbed.links.link_state import set_devices
 from testbed.machine.commands import run_batch
 from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath, PrivateOvs
-from testbed.network.queues import MAX_FRAME, ROOT_CLASS
-
-SLOW_SHARE = 0.25
-"""Rate of a slow link, as a share of its own."""
+from testbed.network.queues import ROOT_CLASS, burst_bytes
 
 LATE_SECONDS = 0.2
 """Delay of a late connection, in each direction."""
@@ -152,7 +149,11 @@ class Injector:
             faults.CLOCK_BACK: lambda _: controllers.set_clock(-CLOCK_JUMP),
             faults.STANDBY_KILLED: lambda _: controllers.kill_standby(),
             faults.HANDOVER: lambda _: controllers.hand_over(),
-            faults.PEERS_CUT: lambda _: controllers.cut_peers(),
+            faults.PEERS_CUT: lambda _: controllers.treat_peers(Rule(hold_from_near=True, hold_to_near=True)),
+            faults.PEERS_LATE: lambda _: controllers.treat_peers(Rule(delay=LATE_SECONDS)),
+            faults.PEERS_LOSSY: lambda _: controllers.treat_peers(Rule(loss=LOSS)),
+            faults.FROM_ACTING_CUT: lambda _: controllers.cut_from_acting(),
+            faults.TO_ACTING_CUT: lambda _: controllers.cut_to_acting(),
             faults.CONNECTION_RESET: lambda fault: controllers.reset(fault.subject[0]),
             faults.CONNECTION_LATE: treated(Rule(delay=LATE_SECONDS)),
             faults.CONNECTION_LOSSY: treated(Rule(loss=LOSS)),
@@ -200,16 +201,14 @@ class Injector:
         capacity = self._lab.plan.topology.link(a, b).capacity
 
         def limit(rate: float) -> None:
-            words = f"rate {round(rate * 1000)}kbit ceil {round(rate * 1000)}kbit burst {4 * MAX_FRAME}"
+            bits, burst = round(rate * 1000), burst_bytes(rate)
+            words = f"rate {bits}kbit ceil {bits}kbit burst {burst} cburst {burst}"
             run_batch(
                 "tc",
-                [
-                    f"class change dev {end} classid {ROOT_CLASS} htb {words} cburst {4 * MAX_FRAME}".split()
-                    for end in self._ends(fault)
-                ],
+                [f"class change dev {end} classid {ROOT_CLASS} htb {words}".split() for end in self._ends(fault)],
             )
 
-        limit(capacity * SLOW_SHARE)
+        limit(capacity * faults.SLOW_SHARE)
         return lambda: limit(capacity)
 
     def _wipe(self, fault: Fault) -> Mend:

@@ -18,16 +18,14 @@ not count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kuijia_app.control.flap_damping import FlapDamping
 from te_solver.plan import Plan
-from testbed.chaos.faults import CUT, CUT_END, FLAP_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
+from testbed.chaos.faults import LINK_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
 from testbed.chaos.timeline import FOREVER, Timeline
-
-_LINK_DOWN = (CUT, CUT_END, FLAP_DOWN)
 
 Path = tuple[str, ...]
 
@@ -174,16 +172,25 @@ def unexcused(loss: Loss, allowed: Iterable[Excuse]) -> bool:
     return excused_until is None or excused_until < loss.last
 
 
+def nothing_else(_flow: ProbeFlow) -> Iterable[Excuse]:
+    """Return no further excuses."""
+    return ()
+
+
 def findings(
     flows: Sequence[ProbeFlow],
     losses: Iterable[Loss],
     plans: Sequence[PlanInForce],
     timeline: Timeline,
     windows: Windows,
+    others: Callable[[ProbeFlow], Iterable[Excuse]] = nothing_else,
 ) -> tuple[Finding, ...]:
-    """Return the losses without an excuse, each with what was broken at about that time."""
+    """Return the losses without an excuse, each with what was broken at about that time.
+
+    `others` returns further excuses of a flow, for example of `full_queues`.
+    """
     by_number = {flow.number: flow for flow in flows}
-    allowed = {flow.number: excuses(flow, plans, timeline, windows) for flow in flows}
+    allowed = {flow.number: (*excuses(flow, plans, timeline, windows), *others(flow)) for flow in flows}
     return tuple(
         Finding(by_number[loss.flow], loss, _near(timeline, loss))
         for loss in losses
@@ -197,11 +204,15 @@ def owed_to_the_machine(
     plans: Sequence[PlanInForce],
     timeline: Timeline,
     windows: Windows,
+    others: Callable[[Timeline], Callable[[ProbeFlow], Iterable[Excuse]]] = lambda _: nothing_else,
 ) -> tuple[Finding, ...]:
-    """Return the losses that nothing but this machine's own failings excuse."""
+    """Return the losses that nothing but this machine's own failings excuse.
+
+    `others` returns for a time line what `findings` takes.
+    """
     prompt = replace(timeline, overloaded=(), stalled=(), starved=())
-    strict = findings(flows, losses, plans, prompt, windows)
-    lenient = {each.loss for each in findings(flows, losses, plans, timeline, windows)}
+    strict = findings(flows, losses, plans, prompt, windows, others(prompt))
+    lenient = {each.loss for each in findings(flows, losses, plans, timeline, windows, others(timeline))}
     return tuple(each for each in strict if each.loss not in lenient)
 
 
@@ -209,7 +220,7 @@ def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[str, ..
     return tuple(span.title for span in timeline.spans if span.overlaps(loss.first - seconds, loss.last))
 
 
-def _tunnels(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> set[Path]:
+def tunnels_of(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> set[Path]:
     """Return the pair's tunnels in all plans that traffic may have followed between two times."""
     found: set[Path] = set()
     for place, each in enumerate(plans):
@@ -224,39 +235,39 @@ def _tunnels(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: f
     return found
 
 
-def _hops(path: Path) -> set[frozenset[str]]:
+def hops_of(path: Path) -> set[frozenset[str]]:
     return {frozenset(hop) for hop in pairwise(path)}
 
 
 def _was_down(path: Path, timeline: Timeline, start: float, end: float) -> bool:
-    hops = _hops(path)
-    return any(frozenset(span.subject) in hops and span.overlaps(start, end) for span in timeline.of(_LINK_DOWN))
+    hops = hops_of(path)
+    return any(frozenset(span.subject) in hops and span.overlaps(start, end) for span in timeline.of(LINK_DOWN))
 
 
 def _usable(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, at: float, window: float) -> set[Path]:
     """Return the tunnels that the flow may have used at a time, when all that is longer ago than `window` is known."""
-    tunnels = _tunnels(flow, plans, at, at, window)
+    tunnels = tunnels_of(flow, plans, at, at, window)
     own = flow.tunnel
     if own not in tunnels or len(plans) > 1:
         return tunnels
     # Until the ingress has heard that its own tunnel is whole again, the flow is on another.
-    hops = _hops(own)
+    hops = hops_of(own)
     was_down = any(
         frozenset(span.subject) in hops and span.start < at and span.overlaps(at - window, at)
-        for span in timeline.of(_LINK_DOWN)
+        for span in timeline.of(LINK_DOWN)
     )
     was_away = any(start <= at and at - window <= end for start, end in timeline.away.get(own[0], ()))
     return tunnels if was_down or was_away else {own}
 
 
 def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> Iterator[Excuse]:
-    for span in timeline.of(_LINK_DOWN):
+    for span in timeline.of(LINK_DOWN):
         link = frozenset(span.subject)
         for at, what in ((span.start, "down"), (span.end, "up")):
             if at == FOREVER:
                 continue
             for path in _usable(flow, plans, timeline, at, windows.remote + windows.again):
-                if link not in _hops(path):
+                if link not in hops_of(path):
                     continue
                 is_local = frozenset(path[:2]) == link
                 end = at + (windows.local if is_local else _remote(path, link, at, timeline, windows))
@@ -281,21 +292,21 @@ def _without_tunnels(
 ) -> Iterator[Excuse]:
     """Yield the times in which each tunnel of the pair has a link that is down, or that its ingress takes for down."""
     unheard = windows.again if windows.by_bfd else windows.remote
-    times = sorted({span.start for span in timeline.of(_LINK_DOWN)})
+    times = sorted({span.start for span in timeline.of(LINK_DOWN)})
     for at in times:
-        tunnels = _tunnels(flow, plans, at, at, windows.remote)
+        tunnels = tunnels_of(flow, plans, at, at, windows.remote)
         whole = {path for path in tunnels if not _was_down(path, timeline, at - unheard, at)}
         if tunnels and not whole:
             back = min(_whole_from(path, timeline, at) for path in tunnels)
             told = timeline.in_reach_from([flow.source, flow.target], back)
             yield Excuse(at - windows.before, told + windows.remote + windows.again, "no tunnel is whole")
-        elif whole and not windows.by_bfd and all(_is_doubted(path, timeline, at) for path in whole):
+        elif whole and not windows.by_bfd and all(is_doubted(path, timeline, at) for path in whole):
             told = timeline.in_reach_from([flow.source, flow.target], at)
             end = told + windows.remote + (windows.again if told > at else 0.0)
             yield Excuse(at - windows.before, end, "the only tunnel left has flapped")
 
 
-def _is_doubted(path: Path, timeline: Timeline, at: float) -> bool:
+def is_doubted(path: Path, timeline: Timeline, at: float) -> bool:
     """Return True if the controller may hold down a port of the path that is up, as its link has gone down often."""
     return any(_is_held(hop, end, timeline, at) for hop in map(frozenset, pairwise(path)) for end in sorted(hop))
 
@@ -303,7 +314,7 @@ def _is_doubted(path: Path, timeline: Timeline, at: float) -> bool:
 def _is_held(hop: frozenset[str], end: str, timeline: Timeline, at: float) -> bool:
     """Return True if the port at one end of a link would be held, by the controller's own damping."""
     damping: FlapDamping[str] = FlapDamping()
-    spans = (span for span in timeline.of(_LINK_DOWN) if frozenset(span.subject) == hop and span.start < at)
+    spans = (span for span in timeline.of(LINK_DOWN) if frozenset(span.subject) == hop and span.start < at)
     for span in sorted(spans, key=lambda each: each.start):
         for time, live in ((span.start, False), (span.end, True)):
             # Bad news may come late, and then all at once.
@@ -314,8 +325,8 @@ def _is_held(hop: frozenset[str], end: str, timeline: Timeline, at: float) -> bo
 
 def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
     """Return when the links of a path are all up for the first time after `at`, or became so before it."""
-    hops = _hops(path)
-    spans = [span for span in timeline.of(_LINK_DOWN) if frozenset(span.subject) in hops]
+    hops = hops_of(path)
+    spans = [span for span in timeline.of(LINK_DOWN) if frozenset(span.subject) in hops]
     while True:
         ends = [span.end for span in spans if span.start <= at < span.end]
         if not ends:
@@ -337,5 +348,5 @@ def _by_switches(
     for span in timeline.of((SWITCH_WIPED,)):
         (switch,) = span.subject
         back = timeline.in_reach_from([switch], span.start) + windows.again
-        if any(switch in path for path in _tunnels(flow, plans, span.start, back, windows.remote)):
+        if any(switch in path for path in tunnels_of(flow, plans, span.start, back, windows.remote)):
             yield Excuse(span.start - windows.before, back, span.title)

@@ -19,8 +19,10 @@ from testbed.network.lab_network import LabNetwork, SiteHost
 from testbed.traffic.hash_probe import FlowKey, probe_marks_seen_by
 from testbed.traffic.recorders import end_recorder, start_recorder
 
-PORT = 5301
-_FIRST_SOURCE_PORT = 30000
+PORT, LOAD_PORT = 5301, 5302
+"""Ports to which probes and the load beside them are sent."""
+
+_FIRST_SOURCE_PORT = {PORT: 30000, LOAD_PORT: 31000}
 _ADDRESSES = 48
 """Source addresses to try for each pair: the switch hashes addresses, but not the ports of UDP."""
 
@@ -59,13 +61,13 @@ class ProbeResult:
     losses: tuple[Loss, ...]
 
 
-def choose_probes(network: LabNetwork, plan: Plan, layout: QueueLayout) -> tuple[Probe, ...]:
-    """Return one flow for each tunnel of each pair that a source address can be found for.
+def choose_probes(network: LabNetwork, plan: Plan, layout: QueueLayout, port: int = PORT) -> tuple[Probe, ...]:
+    """Return one flow to a port, `PORT` or `LOAD_PORT`, for each tunnel that a source address can be found for.
 
     Raises:
         ProbeError: packets were never seen to leave their ingress.
     """
-    return tuple(_chosen(network, plan, layout))
+    return tuple(_chosen(network, plan, layout, port))
 
 
 def without_probe(plan: Plan, probes: Sequence[Probe]) -> tuple[str, ...]:
@@ -79,14 +81,16 @@ def without_probe(plan: Plan, probes: Sequence[Probe]) -> tuple[str, ...]:
     )
 
 
-def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout) -> Iterator[Probe]:
+def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout, port: int) -> Iterator[Probe]:
     number = 0
     for place, pair in enumerate(plan.pairs):
         if not pair.tunnels:
             continue
         ingress, egress = network.host(pair.source), network.host(pair.target)
         keys = [
-            FlowKey("udp", str(ingress.address + step), _FIRST_SOURCE_PORT + place, PORT, code_point(layout, pair))
+            FlowKey(
+                "udp", str(ingress.address + step), _FIRST_SOURCE_PORT[port] + place, port, code_point(layout, pair)
+            )
             for step in range(_ADDRESSES)
         ]
         marks = probe_marks_seen_by(partial(network.observe, pair.source), ingress, str(egress.address), keys)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from te_solver.formats.notes import counted
 from testbed.chaos.faults import KINDS, faults_to_json
+from testbed.chaos.load import LoadCount
 from testbed.chaos.oracle import OVERLOAD, Finding, Windows
 from testbed.chaos.run import ChaosResult
 from testbed.chaos.streams import Stream
@@ -44,6 +45,10 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
         "starved": _spans(result, result.timeline.starved),
         "flows": [{**asdict(flow), **asdict(count)} for flow, count in zip(result.flows, result.counts, strict=True)],
         "streams": [_stream(result, stream) for stream in result.streams],
+        "load": [
+            {**asdict(each.flow), "rate": round(each.rate, 3), "sent": each.sent, "came": each.came}
+            for each in result.load
+        ],
         "losses": [
             {
                 "flow": loss.flow,
@@ -83,6 +88,7 @@ def report_text(result: ChaosResult) -> str:
     if result.timeline.overloaded:
         lines.append(f"in {len(result.timeline.overloaded)} quarters of a second, {OVERLOAD}: not judged")
     lines += _stream_lines(result)
+    lines += _load_lines(result.load)
     lines += _machine_lines(result)
     if result.sizes:
         grown = (
@@ -130,6 +136,20 @@ def _stream_lines(result: ChaosResult) -> list[str]:
                 f"{min(means):.2g} to {max(means):.2g} Mbit/s, nothing in {min(silent)} to {max(silent)} seconds, "
                 f"and ended early {counted(failed, 'time')}"
             )
+    return lines
+
+
+def _load_lines(load: Sequence[LoadCount]) -> list[str]:
+    """Return what became of the packets that filled the links, class by class."""
+    lines = []
+    for priority in sorted({each.flow.priority for each in load}):
+        of_class = [each for each in load if each.flow.priority == priority]
+        sent, came = sum(each.sent for each in of_class), sum(each.came for each in of_class)
+        rate = sum(each.rate for each in of_class)
+        lines.append(
+            f"load of class {priority}: {counted(len(of_class), 'flow')}, {rate:.3g} Mbit/s together; "
+            f"{sent:,} packets sent, {sent - came:,} lost"
+        )
     return lines
 
 

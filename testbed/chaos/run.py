@@ -6,20 +6,34 @@ import heapq
 import itertools
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from types import FrameType
 
+from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
 from testbed.chaos.controllers import ControllerBreaker, channels_of
 from testbed.chaos.faults import Fault
+from testbed.chaos.full_queues import Load, full_queue_excuses
 from testbed.chaos.injection import Injector
 from testbed.chaos.leaks import contents_of, left_behind, namespaces_of, surplus, take_inventory
-from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows, findings, owed_to_the_machine
+from testbed.chaos.load import LoadCount, LoadRun, load_of, paces_of
+from testbed.chaos.oracle import (
+    Excuse,
+    Finding,
+    Loss,
+    PlanInForce,
+    ProbeFlow,
+    Windows,
+    findings,
+    nothing_else,
+    owed_to_the_machine,
+)
 from testbed.chaos.pair_state import faults_of_files, faults_of_roles
-from testbed.chaos.probes import Probe, ProbeCount, ProbeRun, choose_probes, without_probe
+from testbed.chaos.probes import LOAD_PORT, Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
 from testbed.chaos.sizes import ProcessSize
 from testbed.chaos.small_disk import SmallDisk
@@ -55,6 +69,7 @@ class ChaosResult:
         flows: the flows of probes.
         counts: their packets.
         streams: flows of iperf3 beside them.
+        load: packets that filled the links.
         losses: all gaps of arrivals.
         timeline: what was broken when, in seconds of the monotonic clock.
         began: the time of the first probe on it.
@@ -72,6 +87,7 @@ class ChaosResult:
     flows: tuple[ProbeFlow, ...]
     counts: tuple[ProbeCount, ...]
     streams: tuple[Stream, ...]
+    load: tuple[LoadCount, ...]
     losses: tuple[Loss, ...]
     timeline: Timeline
     began: float
@@ -111,6 +127,7 @@ class ChaosRun:
         report: receives a line about each fault and each slow step.
         tick: seconds between two probes of a flow.
         has_streams: True for flows of iperf3 beside the probes.
+        load: share of its rate to which each tunnel is filled beside the probes; there are no flows of iperf3 then.
     """
 
     plans: tuple[Plan, Plan]
@@ -120,6 +137,7 @@ class ChaosRun:
     report: Report
     tick: float = TICK_SECONDS
     has_streams: bool = True
+    load: float = 0.0
 
 
 class _StoppedError(Exception):
@@ -164,7 +182,8 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
         probes = choose_probes(lab.network, plan, lab.network.layout)
         for title in without_probe(plan, probes):
             run.report(f"no flow was found for the tunnel {title}: it has no probes")
-        result = _watched(run, lab, Injector(lab, controllers, disk, run.plans[1], run.report), probes)
+        paces = _paces(run, lab, probes)
+        result = _watched(run, lab, Injector(lab, controllers, disk, run.plans[1], run.report), probes, paces)
     deadline = time.monotonic() + QUIET_SECONDS
     of_lab = lab_id, namespaces, interfaces
     while (left := left_behind(before, take_inventory(), *of_lab)) and time.monotonic() < deadline:
@@ -172,18 +191,44 @@ def run_chaos(run: ChaosRun) -> ChaosResult:
     return replace(result, leaks=(*result.leaks, *left))
 
 
-def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe]) -> ChaosResult:
+def _paces(run: ChaosRun, lab: Lab, probes: Sequence[Probe]) -> dict[Probe, float]:
+    """Return the flows that fill the tunnels of the probes, with their rates; none without a load."""
+    if not run.load:
+        return {}
+    probed = {_tunnel(probe.flow) for probe in probes}
+    senders = choose_probes(lab.network, lab.plan, lab.network.layout, LOAD_PORT)
+    return paces_of(lab.plan, run.load, (each for each in senders if _tunnel(each.flow) in probed))
+
+
+def _load(run: ChaosRun, lab: Lab, probes: Sequence[Probe], paces: Mapping[Probe, float]) -> Load | None:
+    """Return what the links have to carry, None without a load."""
+    if not paces:
+        return None
+    tables, buffer_packets = pipeline_options(run.options.words), run.options.network.buffer_packets
+    return load_of(lab.plan, probes, paces, run.tick, tables, buffer_packets)
+
+
+def _tunnel(flow: ProbeFlow) -> tuple[object, ...]:
+    return flow.source, flow.target, flow.priority, flow.tunnel
+
+
+def _watched(
+    run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe], paces: Mapping[Probe, float]
+) -> ChaosResult:
+    load = _load(run, lab, probes, paces)
     watch = Watch()
     errors: list[str] = []
     contents = contents_of(lab.directory)
-    streams = streams_of(lab.plan, lab.network.layout) if run.has_streams else ()
+    streams = streams_of(lab.plan, lab.network.layout) if run.has_streams and load is None else ()
     with (
         injector,
         StallWatch(lab.network) as stalls,
         StreamRun(lab.network, streams) as beside,
+        LoadRun(lab.network, paces) as filled,
         ProbeRun(lab.network, probes, run.tick) as sent,
     ):
         stalls.start()
+        filled.start()
         sent.start()
         beside.start()
         began = time.monotonic()
@@ -203,6 +248,7 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
         _wait(lab, watch, time.monotonic() + QUIET_SECONDS)
         beside.stop()
         result = sent.stop()
+        load_counts = filled.stop()
         ended = time.monotonic()
         stalled, starved = stalls.stop()
         spans, in_force = injector.spans, tuple(injector.plans)
@@ -211,23 +257,31 @@ def _watched(run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe
     timeline = Timeline(spans, reach, overloaded(watch.unread, spans, stalled), stalled, starved)
     flows = tuple(probe.flow for probe in probes)
     evidence = flows, result.losses, in_force, timeline, run.windows
+    full = partial(_full, load, in_force, run.windows)
     return ChaosResult(
         faults=run.faults,
         flows=flows,
         counts=result.counts,
         streams=streams,
+        load=load_counts,
         losses=result.losses,
         timeline=timeline,
         began=began,
         seconds=ended - began,
-        lost_without_excuse=findings(*evidence),
-        owed_to_the_machine=owed_to_the_machine(*evidence),
+        lost_without_excuse=findings(*evidence, full(timeline)),
+        owed_to_the_machine=owed_to_the_machine(*evidence, full),
         takeovers=takeovers(timeline, watch.taken) if run.options.controllers > 1 else (),
         tables=tables,
         leaks=leaks,
         sizes=watch.sizes.largest(),
         errors=tuple(errors),
     )
+
+
+def _full(
+    load: Load | None, plans: Sequence[PlanInForce], windows: Windows, timeline: Timeline
+) -> Callable[[ProbeFlow], Iterable[Excuse]]:
+    return nothing_else if load is None else full_queue_excuses(load, plans, timeline, windows)
 
 
 def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> None:

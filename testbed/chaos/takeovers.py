@@ -9,7 +9,7 @@ from testbed.chaos.faults import (
     CONTROLLER_FROZEN,
     CONTROLLER_KILLED,
     HANDOVER,
-    PEERS_CUT,
+    PEER_KINDS,
     STANDBY_KILLED,
     STANDSTILL_KINDS,
     SWITCHES_KILLED,
@@ -72,5 +72,5 @@ def _had_successor(timeline: Timeline, ended: Span, limit: float) -> bool:
         span.overlaps(at - _CONNECTING if span.kind == SWITCHES_KILLED else at - 1.0, at + limit)
         for span in timeline.of(STANDSTILL_KINDS)
     )
-    unheard = any(span.overlaps(at - 1.0, at + limit) for span in timeline.of((CONTROLLER_FROZEN, PEERS_CUT)))
+    unheard = any(span.overlaps(at - 1.0, at + limit) for span in timeline.of((CONTROLLER_FROZEN, *PEER_KINDS)))
     return not (restarted or standing or (ended.kind == HANDOVER and unheard))

@@ -41,6 +41,11 @@ def leaf_class(queue: Queue) -> str:
     return f"1:{queue.queue_id + 1:x}"
 
 
+def burst_bytes(capacity: float) -> int:
+    """Return the burst of a port with this rate in Mbit/s."""
+    return max(4 * MAX_FRAME, round(capacity * 1e6 / 8 * BURST_SECONDS))
+
+
 def htb_commands(
     interface: str, capacity: float, layout: QueueLayout, buffer_packets: int, delay: float = 0.0
 ) -> list[Command]:
@@ -57,7 +62,7 @@ def htb_commands(
     under_way = math.ceil(capacity * 1e6 / 8 * delay / MAX_FRAME)
     kind = f"netem delay {round(delay * 1e6)}us" if delay > 0 else "pfifo_head_drop"
     rate = f"{round(capacity * 1000)}kbit"
-    burst = max(4 * MAX_FRAME, round(capacity * 1e6 / 8 * BURST_SECONDS))
+    burst = burst_bytes(capacity)
     full = f"ceil {rate} cburst {burst} quantum {MAX_FRAME}"
     commands = [
         f"qdisc add dev {interface} root handle 1: htb default {layout.default.queue_id + 1:x}",

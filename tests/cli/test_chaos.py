@@ -15,6 +15,7 @@ from kuijia.cli.main import main
     [
         (["--kinds", "handover,cut"], "option:--controllers: 1: handover needs a pair, expected 2"),
         (["--faults", "peers-cut"], "option:--controllers: 1: peers-cut needs a pair, expected 2"),
+        (["--load", "0.95"], "option:--load: 0.95, expected 0.9 at most"),
         (["--faults", "rain"], "faults.json:faults[0].kind: unknown kind 'rain', expected one of cut, "),
         (["--faults", "cut", "--controllers", "2"], "faults.json:faults[0].subject: '[]' is not in this network"),
     ],

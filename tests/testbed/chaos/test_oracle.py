@@ -17,7 +17,7 @@ from testbed.chaos.faults import (
     DISK_FULL,
     FLAP_DOWN,
     HANDOVER,
-    PEERS_CUT,
+    PEER_KINDS,
     PLAN_REPLACED,
     SWITCH_WIPED,
     SWITCHES_FROZEN,
@@ -121,7 +121,7 @@ def test_bfd_needs_no_controller() -> None:
 
 
 @pytest.mark.parametrize(
-    "kind", [CONTROLLER_KILLED, DATABASE_FROZEN, DISK_FULL, CLOCK_BACK, HANDOVER, PEERS_CUT, PLAN_REPLACED]
+    "kind", [CONTROLLER_KILLED, DATABASE_FROZEN, DISK_FULL, CLOCK_BACK, HANDOVER, *PEER_KINDS, PLAN_REPLACED]
 )
 def test_what_forwards_nothing_may_cost_nothing(kind: str) -> None:
     assert not may_lose(11.0, Timeline((Span(kind, (), 10.0, 15.0),)))

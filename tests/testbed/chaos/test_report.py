@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from testbed.chaos.faults import CUT, FLAP_DOWN, Fault
+from testbed.chaos.load import LoadCount
 from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows
 from testbed.chaos.picture import chaos_picture
 from testbed.chaos.probes import ProbeCount
@@ -27,6 +28,11 @@ def result() -> ChaosResult:
         streams=(
             Stream("s1", "s4", "tcp", 1.0, 0, 1, 0, [(101.0, 1.0), (102.0, 0.0)]),
             Stream("s1", "s4", "udp", 1.0, 0, 2, 1, [(101.0, 1.0), (102.0, 0.8)]),
+        ),
+        load=(
+            LoadCount(ProbeFlow(0, "s1", "s4", 0, ("s1", "s4")), 18.0, 3000, 3000),
+            LoadCount(ProbeFlow(1, "s1", "s4", 1, ("s1", "s4")), 9.0, 1500, 1400),
+            LoadCount(ProbeFlow(2, "s1", "s4", 1, ("s1", "s2", "s4")), 9.0, 1500, 1500),
         ),
         losses=(excused, bad),
         timeline=Timeline(
@@ -61,6 +67,8 @@ def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResul
     )
     assert by_tcp in text
     assert "by UDP at 1 Mbit/s got 0.9 to 0.9 Mbit/s, nothing in 0 to 0 seconds, and ended early 1 time" in text
+    assert "load of class 0: 1 flow, 18 Mbit/s together; 3,000 packets sent, 0 lost" in text
+    assert "load of class 1: 2 flows, 18 Mbit/s together; 3,000 packets sent, 100 lost" in text
     assert text.endswith("failed")
 
 

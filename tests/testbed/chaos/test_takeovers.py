@@ -8,7 +8,7 @@ from testbed.chaos.faults import (
     CONTROLLER_FROZEN,
     CONTROLLER_KILLED,
     HANDOVER,
-    PEERS_CUT,
+    PEER_KINDS,
     STANDBY_KILLED,
     SWITCHES_FROZEN,
 )
@@ -56,4 +56,10 @@ def test_a_handover_is_late_if_nobody_takes_over_though_asked() -> None:
     asked = Span(HANDOVER, (), 100.0, 100.0)
     assert not late(asked, taken=100.2)
     assert late(asked, taken=None)
-    assert not late(asked, Span(PEERS_CUT, (), 99.5, 101.0), taken=None)
+    for kind in PEER_KINDS:
+        assert not late(asked, Span(kind, (), 99.5, 101.0), taken=None)
+
+
+def test_a_controller_takes_over_in_time_although_it_does_not_hear_the_one_that_died() -> None:
+    for kind in PEER_KINDS:
+        assert late(KILLED, Span(kind, (), 99.5, 101.0), taken=101.6)

@@ -24,6 +24,7 @@ def result(*lost_at: float, stalled: tuple[tuple[float, float], ...] = (), error
         flows=(FLOW,),
         counts=(),
         streams=(),
+        load=(),
         losses=losses,
         timeline=Timeline((), stalled=stalled),
         began=100.0,
