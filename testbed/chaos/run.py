@@ -228,9 +228,9 @@ def _watched(
         ProbeRun(lab.network, probes, run.tick) as sent,
     ):
         stalls.start()
-        filled.start()
         sent.start()
         beside.start()
+        filled.start()
         began = time.monotonic()
         try:
             with _stopping(watch):
