@@ -21,7 +21,12 @@ class Departures {
     bool empty() const { return first_ == last_; }
     std::uint32_t count() const { return last_ - first_; }
     const Departure &first() const { return ring_[first_ & mask_]; }
-    const void *place_of_next() const { return ring_.get() + (last_ & mask_); }
+
+    // Brings nearer what the next packet touches that comes.
+    void fetch_ends() const {
+        fetch(ring_.get() + (first_ & mask_));
+        fetch(ring_.get() + (last_ & mask_));
+    }
 
     void add(const Departure &departure) {
         if (count() == room_) [[unlikely]]

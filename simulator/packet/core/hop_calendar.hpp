@@ -127,6 +127,8 @@ class HopCalendar {
     template <typename Condition> void remove_if(const Condition &condition) {
         std::vector<Hop> kept;
         for (std::uint32_t place = 0; place < Circle::size; ++place) {
+            if (ends_[place] == none)
+                continue;
             kept.clear();
             take_slot(place,
                       [&](auto hops) { std::ranges::remove_copy_if(hops, std::back_inserter(kept), condition); });
@@ -170,7 +172,10 @@ class HopCalendar {
     KUIJIA_ALWAYS_INLINE void put(const Hop &hop, std::uint32_t place) {
         if (ends_[place] % in_block == last)
             add_block(place);
-        hops_[ends_[place]++] = hop;
+        auto &empty = hops_[ends_[place]++];
+        empty.at = hop.at; // one by one: a copy in one piece would wait until the parts of `hop` are in memory
+        empty.packet = hop.packet;
+        empty.next = hop.next;
     }
 
     KUIJIA_NEVER_INLINE void add_block(std::uint32_t place) {

@@ -70,7 +70,7 @@ void Simulation::fetch_ahead() {
             if (target.link.empty())
                 return;
             fetch(&pool_[target.link.tail]);
-            fetch(target.waiting.place_of_next());
+            target.waiting.fetch_ends();
         } else if (packet.flow != no_flow) {
             const auto &flow = flows_[packet.flow];
             fetch(flow.transport.get(), transport_bytes);

@@ -150,7 +150,6 @@ class Simulation {
     void add_changes();
     void take_paths(Flow &flow, std::uint32_t forward, std::uint32_t backward);
     void note_roles(const std::vector<std::uint32_t> &route);
-    Time shortest_delay() const;
     void choose_windows();
     void leave_windows();
     void take_event(Time time);

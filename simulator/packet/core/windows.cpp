@@ -14,9 +14,9 @@ namespace {
 enum Role : std::uint8_t { begins = 1, goes_on = 2, ends_here = 4, leads_on = 8 };
 
 // How many hops before their turn packets, ports and what waits at these are fetched.
-constexpr std::size_t packets_ahead = 10;
-constexpr std::size_t ports_ahead = 6;
-constexpr std::size_t waiting_ahead = 2;
+constexpr std::size_t packets_ahead = 24;
+constexpr std::size_t ports_ahead = 16;
+constexpr std::size_t waiting_ahead = 6;
 
 constexpr bool agree(unsigned roles) {
     return (roles & (begins | goes_on)) != (begins | goes_on) &&
@@ -30,29 +30,26 @@ bool is_settled(const Port &port) {
 
 } // namespace
 
-// Notes for what packets of a route use its links, and leaves windows if they were not used so before.
+// Notes for what packets of a route use its links, and leaves windows if these are not for such a route.
 void Simulation::note_roles(const std::vector<std::uint32_t> &route) {
+    bool fits = true;
     for (std::size_t place = 0; place < route.size(); ++place) {
-        auto &roles = roles_[route[place]];
+        const auto link = route[place];
+        auto &roles = roles_[link];
         roles |= place == 0 ? begins : goes_on;
         roles |= place + 1 == route.size() ? ends_here : leads_on;
         roles_agree_ = roles_agree_ && agree(roles);
+        fits = fits && (windows_ == nullptr || place == 0 || ports_[link].delay >= windows_->delay);
     }
-    if (windows_ != nullptr && !(roles_agree_ && shortest_delay() >= windows_->delay))
+    if (windows_ != nullptr && !(fits && roles_agree_))
         leave_windows();
 }
 
-// Returns the least delay of the links by which packets leave switches; `never` if there are none.
-Time Simulation::shortest_delay() const {
-    auto least = never;
+void Simulation::choose_windows() {
+    auto delay = never; // the least of the links by which packets leave switches
     for (std::uint32_t link = 0; link < links_; ++link)
         if (roles_[link] & goes_on)
-            least = std::min(least, ports_[link].delay);
-    return least;
-}
-
-void Simulation::choose_windows() {
-    const auto delay = shortest_delay();
+            delay = std::min(delay, ports_[link].delay);
     if (!roles_agree_ || forwarding_ != nullptr || delay < HopCalendar::shortest || delay == never ||
         !std::ranges::all_of(ports_, is_settled))
         return;
@@ -117,7 +114,8 @@ void Simulation::pass() {
         if (wide_ && place + packets_ahead < hops.size()) {
             fetch(packets + hops[place + packets_ahead].packet);
             fetch(ports + hops[place + ports_ahead].next, 2 * cache_line);
-            fetch(ports[hops[place + waiting_ahead].next].waiting.place_of_next());
+            ports[hops[place + waiting_ahead].next].waiting.fetch_ends();
+            fetch(next_hops + packets[hops[place + waiting_ahead].packet].hop + 1);
         }
         const auto [at, id, link] = hops[place];
         auto &packet = packets[id];
