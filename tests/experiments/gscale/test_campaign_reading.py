@@ -60,7 +60,7 @@ def test_a_run_loses_what_the_study_of_readings_has() -> None:
 
 
 def test_flows_that_share_a_link_in_the_other_direction_are_directly_affected() -> None:
-    plain, read = (compute(case, SETTINGS).flows for case in (replace(SHARED, reading="default"), SHARED))
+    plain, read = (compute(case, SETTINGS).flows for case in (replace(SHARED, reading="directed"), SHARED))
     assert {flow.role for flow in plain} >= {"victim", "direct"}
     victims = {hop for flow in read if flow.role == "victim" for hop in pairwise(flow.tunnel_after or ())}
     for flow in read:
@@ -72,7 +72,7 @@ def test_flows_that_share_a_link_in_the_other_direction_are_directly_affected() 
 def test_results_remember_their_reading_and_no_mean_mixes_two(tmp_path: Path) -> None:
     result = compute(SHARED, SETTINGS)
     assert case_of(result) == stored_case(result, "file") == SHARED
-    other = compute(replace(SHARED, reading="default", link=LINKS[0]), SETTINGS)
+    other = compute(replace(SHARED, reading="directed", link=LINKS[0]), SETTINGS)
     with pytest.raises(InputError, match="planned_share"):
         refuse_mixture([(tmp_path / "one.json", result), (tmp_path / "two.json", other)])
     strange = replace(result, parameters={**result.parameters, "reading": "mine"})
