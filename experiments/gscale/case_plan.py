@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.gscale.aggregates import roles_of
-from experiments.gscale.cases import DEMANDS, Case, Edge, ReadingName
+from experiments.gscale.cases import DEMANDS, UNNAMED, Case, Edge, ReadingName
 from experiments.gscale.readings.plans import pairs_under, plans_under
 from experiments.gscale.readings.reading import DEFAULT, SHARED, GscaleReading
 from experiments.gscale.scenario import scaled
@@ -16,7 +16,7 @@ from experiments.results.result import FlowResult
 from te_solver.plan import Plan
 
 CAMPAIGN_READINGS: Mapping[ReadingName, GscaleReading] = {
-    "default": DEFAULT,
+    "directed": DEFAULT,
     "shared": replace(SHARED, measurable=True),
 }
 """Readings under which whole campaigns run."""
@@ -45,7 +45,7 @@ def parameters_of(case: Case, plan: Plan, *, private_entries: bool = False) -> d
         "demand": case.demand,
         "pairs": [list(pair) for pair in dict.fromkeys((pair.source, pair.target) for pair in plan.pairs)],
         "planned_share": reading_of(case).planned_share,
-        **({} if case.reading == "default" else {"reading": case.reading}),
+        **({} if case.reading == UNNAMED else {"reading": case.reading}),
         **({"private_entries": True} if private_entries else {}),
     }
 
@@ -55,7 +55,7 @@ def plan_of(case: Case, capacity: float, seed: int) -> Plan:
 
     The network is Gscale with links of `capacity` Mbit/s. For light demands, the paper's program of greatest throughput
     has many optima, and the simplex method tends to those that leave tunnels empty, on which the paper's two aggregates
-    per tunnel would send nothing. By default the plan therefore spreads each pair's allocation as evenly over its
+    per tunnel would send nothing. A `directed` plan therefore spreads each pair's allocation as evenly over its
     tunnels as it can (`kuijia solve --spread`).
 
     Args:

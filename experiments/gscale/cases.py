@@ -20,8 +20,14 @@ Traffic = Literal["tcp", "udp", "priorities"]
 
 Edge = tuple[str, str]
 
-ReadingName = Literal["default", "shared"]
-"""Reading of the paper under which a campaign runs (`experiments.gscale.case_plan`)."""
+ReadingName = Literal["directed", "shared"]
+"""Reading of the paper under which a campaign runs (`experiments.gscale.case_plan`).
+
+In `directed` plans each direction of a link has a capacity of its own; in `shared` ones both have one together.
+"""
+
+UNNAMED: ReadingName = "directed"
+"""Reading of results that name none: they were the first."""
 
 TRAFFICS: tuple[Traffic, ...] = get_args(Traffic)
 READING_NAMES: tuple[ReadingName, ...] = get_args(ReadingName)
@@ -50,7 +56,7 @@ class Case:
     link: Edge
     scheme: str
     repetition: int
-    reading: ReadingName = "default"
+    reading: ReadingName = UNNAMED
 
     def __post_init__(self) -> None:
         schemes = compared_schemes()
@@ -91,7 +97,7 @@ def grid(
     links: Iterable[Edge] = LINKS,
     schemes: Iterable[str] = PAPERS_SCHEMES,
     repetitions: int = REPETITIONS,
-    reading: ReadingName = "default",
+    reading: ReadingName = UNNAMED,
 ) -> tuple[Case, ...]:
     """Return every combination as a case, in the order of cases."""
     every = product(traffics, demands, links, schemes, range(1, repetitions + 1))
@@ -104,7 +110,7 @@ def case_of(result: Result) -> Case:
         traffic, demand = result.parameters["traffic"], result.parameters["demand"]
     except KeyError as error:
         raise ValueError(f"a result of {result.experiment} without {error}") from error
-    reading = result.parameters.get("reading", "default")
+    reading = result.parameters.get("reading", UNNAMED)
     return Case(traffic, demand, result.failure.link, result.scheme, result.repetition, reading)
 
 
@@ -115,7 +121,7 @@ def stored_case(result: Result, source: str | Path) -> Case:
         ("parameters.demand", result.parameters.get("demand"), DEMANDS),
         ("failure.link", result.failure.link, LINKS),
         ("scheme", result.scheme, compared_schemes()),
-        ("parameters.reading", result.parameters.get("reading", "default"), READING_NAMES),
+        ("parameters.reading", result.parameters.get("reading", UNNAMED), READING_NAMES),
     )
     for key, value, known in stored:
         if value not in known or isinstance(value, bool):

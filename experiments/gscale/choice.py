@@ -5,7 +5,18 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
-from experiments.gscale.cases import DEMANDS, LINKS, READING_NAMES, REPETITIONS, TRAFFICS, Case, Edge, Traffic, grid
+from experiments.gscale.cases import (
+    DEMANDS,
+    LINKS,
+    READING_NAMES,
+    REPETITIONS,
+    TRAFFICS,
+    UNNAMED,
+    Case,
+    Edge,
+    Traffic,
+    grid,
+)
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones
 from kuijia_base.text import parse_number
@@ -37,10 +48,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--reading",
+        type=lambda word: UNNAMED if word == "default" else word,  # what it was called before
         choices=READING_NAMES,
-        default="default",
-        help="reading of the paper: default, or shared, in which both directions of a link share its capacity in the "
-        "plan, which an interior-point method finds, and pairs lose one tunnel at most (default: %(default)s)",
+        default=UNNAMED,
+        help="reading of the paper: directed, in which each direction of a link has a capacity of its own in the plan, "
+        "or shared, in which both share it, an interior-point method finds the plan, and pairs lose one tunnel at most "
+        "(default: %(default)s)",
     )
     group.add_argument(
         "--private-entries",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from experiments.gscale.cases import Traffic, case_of
+from experiments.gscale.cases import UNNAMED, Traffic, case_of
 from experiments.gscale.convergence_definitions import NAME as DEFINITIONS
 from experiments.gscale.convergence_definitions import definitions_table
 from experiments.gscale.convergence_table import roles_table, table_4, victims_table
@@ -54,7 +54,7 @@ def exhibits_of(results: Sequence[Result], names: Iterable[str] = MAKERS) -> tup
 
 
 def _told(result: Result) -> Iterator[str]:
-    """Yield the reading of the results, if it is not the default."""
+    """Yield the reading of the results, if they name one."""
     reading = case_of(result).reading
-    if reading != "default":
+    if reading != UNNAMED:
         yield f"Pairs, plans, roles and averages are those of the reading `{reading}` of the paper (docs/gscale.md)."

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from io import StringIO
 from itertools import pairwise
 from pathlib import Path
+from shutil import copytree
 
 import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.campaign import Campaign
 from experiments.gscale.case_plan import CAMPAIGN_READINGS, pairs_of_case, plan_of
-from experiments.gscale.cases import DEMANDS, LINKS, Case, case_of, grid, stored_case
+from experiments.gscale.cases import DEMANDS, LINKS, TRAFFICS, Case, case_of, grid, stored_case
 from experiments.gscale.distance import ALL, distance_exhibit
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.flow_run import compute
@@ -22,9 +25,13 @@ from experiments.results.published import published_curves
 from experiments.results.result import Result
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from tests.experiments.gscale.results import made_up
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
+ON_SWITCHES = Settings("emulation", 20.0, "os-ken", 64, 1, False, 1)
+COMMITTED = Path(__file__).resolve().parents[3] / "docs/results/gscale-shared"
 SHARED = replace(Case("udp", 1.4, LINKS[1], "rescaling", 1), reading="shared")
 
 
@@ -60,7 +67,7 @@ def test_a_run_loses_what_the_study_of_readings_has() -> None:
 
 
 def test_flows_that_share_a_link_in_the_other_direction_are_directly_affected() -> None:
-    plain, read = (compute(case, SETTINGS).flows for case in (replace(SHARED, reading="default"), SHARED))
+    plain, read = (compute(case, SETTINGS).flows for case in (replace(SHARED, reading="directed"), SHARED))
     assert {flow.role for flow in plain} >= {"victim", "direct"}
     victims = {hop for flow in read if flow.role == "victim" for hop in pairwise(flow.tunnel_after or ())}
     for flow in read:
@@ -72,7 +79,7 @@ def test_flows_that_share_a_link_in_the_other_direction_are_directly_affected() 
 def test_results_remember_their_reading_and_no_mean_mixes_two(tmp_path: Path) -> None:
     result = compute(SHARED, SETTINGS)
     assert case_of(result) == stored_case(result, "file") == SHARED
-    other = compute(replace(SHARED, reading="default", link=LINKS[0]), SETTINGS)
+    other = compute(replace(SHARED, reading="directed", link=LINKS[0]), SETTINGS)
     with pytest.raises(InputError, match="planned_share"):
         refuse_mixture([(tmp_path / "one.json", result), (tmp_path / "two.json", other)])
     strange = replace(result, parameters={**result.parameters, "reading": "mine"})
@@ -86,6 +93,15 @@ def test_a_folder_of_one_reading_is_refused_to_another(tmp_path: Path, capsys: p
     capsys.readouterr()
     assert main(words) == 2
     assert "was measured with" in capsys.readouterr().err
+
+
+def test_the_campaign_on_switches_goes_on_from_its_committed_runs(tmp_path: Path) -> None:
+    folder = copytree(COMMITTED, tmp_path / "copy")
+    cases = grid(TRAFFICS, repetitions=1, reading="shared")
+    campaign = Campaign(cases, ON_SWITCHES, OutputFolder(folder), None, Progress(StringIO()))
+    kept = {case for case in cases if (COMMITTED / f"{case.name}.json").exists()}
+    assert kept
+    assert set(campaign.missing()) == set(cases) - kept
 
 
 def test_the_distance_covers_every_published_mean() -> None:

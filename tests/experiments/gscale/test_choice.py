@@ -44,6 +44,11 @@ def test_cases_can_be_named() -> None:
     ]
 
 
+def test_a_reading_can_be_named_also_by_the_word_of_before() -> None:
+    for word, reading in (("directed", "directed"), ("shared", "shared"), ("default", "directed")):
+        assert {case.reading for case in chosen("--reading", word)} == {reading}
+
+
 def test_traffic_that_the_experiment_does_not_show_is_refused() -> None:
     with pytest.raises(InputError, match="--traffic: indirect does not show priorities, expected tcp, udp"):
         chosen("--traffic", "tcp,priorities")
