@@ -1,4 +1,4 @@
-"""Run arbitrary networks by windows and event by event, under sanitizers: `python -m tests.simulator.packet.windows 1000`.
+"""Run drawn networks by windows and event by event under sanitizers: `python -m tests.simulator.packet.windows 1000`.
 
 The driver compares the results.
 """
