@@ -20,6 +20,15 @@ NAMES = {
     "flashpass*": "FlashPass*",
 }
 
+PACED = "cubic paced"
+"""Cubic that spreads its segments over the round trip, as Linux's does; the papers do not say whether theirs does.
+
+Without pacing, slow start sends each window as a burst at the rate of the link, and bursts of different flows meet in
+small buffers. Its window may grow while half of it is in use: a paced window is seldom full.
+"""
+
+LABELS = {"cubic": NAMES["cubic"], PACED: "Cubic, paced"} | NAMES
+
 BUFFER = 20.0
 """Bytes of data in front of a link per Mbit/s: 20 KB per port and Gbit/s."""
 
@@ -35,6 +44,11 @@ EXPRESSPASS = replace(
 
 Neither paper ends credits before the last data has left, as that code does: FlashPass's Figure 5 is about that.
 """
+
+
+def published_name(scheme: str) -> str:
+    """Return the name under which published numbers for a scheme are found."""
+    return "cubic" if scheme == PACED else scheme
 
 
 @dataclass(frozen=True)
@@ -55,6 +69,8 @@ class Scheme:
         early = name.endswith("*")
         if name == "cubic":
             return cls(Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2))
+        if name == PACED:
+            return cls(Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2, paced=True, grows_from=0.5))
         return cls(replace(EXPRESSPASS, early=early) if name.startswith("expresspass") else FlashPass(early=early))
 
     def on(self, network: Network) -> Network:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 
 from experiments.flashpass.published import published
-from experiments.flashpass.schemes import NAMES, Scheme
+from experiments.flashpass.schemes import LABELS, PACED, Scheme, published_name
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, order
@@ -29,7 +29,7 @@ LATEST_START = 0.2
 START = 0.2
 """Part of the time before throughput is measured: with it, the published 9.5 Gbit/s is more than credits allow."""
 
-SCHEMES = ("cubic", "expresspass", "flashpass")
+SCHEMES = ("cubic", PACED, "expresspass", "flashpass")
 CASES = {"a": "20 senders, different delays", "b": "200 senders, different delays", "c": "20 senders, equal delays"}
 SENDERS = {"a": 20, "b": 200, "c": 20}
 
@@ -93,7 +93,7 @@ def measured(ready: None, case: Case) -> list[float]:
 def run_static(
     seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    """Run Cubic, ExpressPass and FlashPass in all cases, every repetition with other delays and starts."""
+    """Run Cubic, plain and paced, ExpressPass and FlashPass in all cases; repetitions have other delays and starts."""
     seeds = settings.seeds
     keys = [(scheme, which, seed) for scheme in SCHEMES for which in CASES for seed in seeds]
     cases = [Case(scheme, which, seconds, seed) for scheme, which, seed in keys]
@@ -120,15 +120,16 @@ def _exhibit(
     theirs = published()["static"].get(name, {})
     lines = []
     for scheme in SCHEMES:
+        of_theirs = theirs.get(published_name(scheme))
         points = [
             Point.of(
                 f"({which})",
                 [runs[scheme, which, seed][place] for seed in seeds],
-                theirs[scheme][number] if scheme in theirs else None,
+                of_theirs[number] if of_theirs else None,
             )
             for number, which in enumerate(CASES)
         ]
-        lines.append(Line(NAMES[scheme], tuple(points)))
+        lines.append(Line(LABELS[scheme], tuple(points)))
     return Exhibit(
         name=f"flashpass-fig10-{name}",
         title="long flows to one receiver at 10 Gbit/s with 200 KB of buffer",
@@ -148,16 +149,19 @@ def _exhibit(
 
 
 def checks_of(lines: Sequence[Line], name: str) -> list[Check]:
-    cubic, express, flash = (line.points for line in lines)
+    points = {line.label: line.points for line in lines}
     checks: list[Check] = []
-    for ours_cubic, ours_express, ours_flash in zip(cubic, express, flash, strict=True):
+    for place, ours_flash in enumerate(points[LABELS["flashpass"]]):
         where = ours_flash.x
+        cubics = {label: points[label][place] for label in (LABELS["cubic"], LABELS[PACED]) if label in points}
         if name == "throughput":
-            ratio = _known(ours_flash) / _known(ours_cubic)
-            checks.append(order(f"FlashPass / Cubic in {where}", ratio, low=1.0))
+            for label, ours in cubics.items():
+                checks.append(order(f"FlashPass / {label} in {where}", _known(ours_flash) / _known(ours), low=1.0))
         if name == "loss":
+            ours_express = points[LABELS["expresspass"]][place]
             checks.append(limit(f"FlashPass in {where}", _known(ours_flash), high=0.0))
-            checks.append(order(f"Cubic in {where}", _known(ours_cubic), low=SOME_LOSS))
+            for label, ours in cubics.items():
+                checks.append(order(f"{label} in {where}", _known(ours), low=SOME_LOSS))
             if where == "(c)":
                 checks.append(limit(f"ExpressPass in {where}", _known(ours_express), high=0.0))
             else:

@@ -40,7 +40,9 @@ DEFAULT = SizeBar(0.2)
 
 _DRAWS = "the paper gives neither its pairs of sites nor its choice among the best plans (docs/gscale.md)"
 _BURSTS = "bursts of slow start meet in small buffers; Cubic needs seconds to grow back (docs/flashpass.md)"
+_PACED = "the paper does not say how Cubic's segments are spread; Linux's pacing is ours (docs/flashpass.md)"
 _WAVES = "each of 200 flows asks for twice its share at least, and data comes in waves (docs/flashpass.md)"
+_STARTS = "ours counts the first round trips of flows, which emulate at the full rate (docs/flashpass.md)"
 _FEW = "400 flows are over before the load is steady (docs/flashpass.md)"
 _HOSTS = "the paper gives neither the rate of load 1 nor hosts' queues, and both move these times (docs/cqrd.md)"
 _SLOW_HOSTS = "the authors' hosts sent less even where nothing blocked (docs/hedera_testbed.md)"
@@ -104,14 +106,16 @@ SIZE_BARS: Mapping[str, SizeBar | None] = {
     ),
     "cqrd-*": SizeBar(0.15, 0.0, _HOSTS),
     # A twentieth: the order of protocols is in differences of a tenth.
-    "flashpass-fig10-throughput": SizeBar(0.05, causes={"Cubic": _BURSTS, "ExpressPass": _WAVES}),
+    "flashpass-fig10-throughput": SizeBar(
+        0.05, causes={"Cubic": _BURSTS, "Cubic, paced": _PACED, "ExpressPass": _WAVES}
+    ),
     # Half, or 0.2 points, below which a loss is a few packets of a burst.
-    "flashpass-fig10-loss": SizeBar(0.5, 0.2, causes={"Cubic": _BURSTS, "ExpressPass": _WAVES}),
-    "flashpass-fig1[12]": SizeBar(0.2, 0.0, _FEW, {"Cubic": _BURSTS}),
+    "flashpass-fig10-loss": SizeBar(0.5, 0.2, causes={"Cubic": _BURSTS, "Cubic, paced": _PACED, "ExpressPass": _WAVES}),
+    "flashpass-fig1[12]": SizeBar(0.2, 0.0, _FEW, {"Cubic": _BURSTS, "Cubic, paced": _PACED}),
     # A twentieth: the whole effect is of that size.
     "flashpass-fig14-fct": SizeBar(0.05),
     # Half, or a point: targets are 5 to 20 %.
-    "flashpass-fig14-loss": SizeBar(0.5, 1.0, f"not explained; {_FEW}"),
+    "flashpass-fig14-loss": SizeBar(0.5, 1.0, _STARTS),
     "flashpass-fig5": SizeBar(0.25),
     # Half: the paper names neither the workloads of its rows nor the links that it counts.
     "expresspass-queues-*": SizeBar(0.5, 0.0, "1,000 flows instead of 100,000"),

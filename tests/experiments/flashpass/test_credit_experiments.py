@@ -14,7 +14,7 @@ from experiments.flashpass.convergence import UNIFORM, converged_after, shares
 from experiments.flashpass.dynamic import run_waste
 from experiments.flashpass.published import published
 from experiments.flashpass.scheduling import SIZE_TIMES, simulate
-from experiments.flashpass.schemes import EXPRESSPASS, NAMES, Scheme
+from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, Scheme
 from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
@@ -47,7 +47,7 @@ def test_the_wan_is_that_of_the_paper() -> None:
 
 
 def test_all_transports_meet_the_same_flows() -> None:
-    drawn = [WanCase(0.4, 30, 3, Scheme.of(name)).drawn(wan()) for name in NAMES]
+    drawn = [WanCase(0.4, 30, 3, Scheme.of(name)).drawn(wan()) for name in LABELS]
     for flows in drawn[1:]:
         assert flows.size.tolist() == drawn[0].size.tolist()
         assert flows.start.tolist() == drawn[0].start.tolist()
@@ -59,6 +59,13 @@ def test_flashpass_loses_nothing_in_the_case_that_cubic_does(monkeypatch: pytest
     flash, cubic = (measured(None, Case(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
     assert flash[1] == 0.0
     assert cubic[1] > 0.0
+
+
+def test_paced_segments_keep_slow_starts_from_ending_early(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(static, "RATE", 1500.0)
+    plain, paced = (measured(None, Case(name, "c", 1.5, 1)) for name in ("cubic", PACED))
+    assert paced[0] > plain[0]
+    assert paced[1] > 0.0
 
 
 def test_an_experiment_has_published_numbers_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -109,6 +109,7 @@ def transports() -> st.SearchStrategy[Transport]:
         first_timeout=st.just(0.05),
         min_timeout=st.sampled_from([0.0002, 0.01]),
         nic_packets=st.sampled_from([0, 1, 8]),
+        grows_from=st.sampled_from([0.5, 1.0]),
         ack_every=st.integers(1, 3),
         ack_delay=st.just(0.001),
         copa_competes=st.booleans(),

@@ -112,6 +112,26 @@ def test_a_card_that_shapes_holds_few_packets_of_a_flow() -> None:
     assert (simulation.flow_results().goodput[0] - begun) * 8e-6 / 2 == pytest.approx(10 * 1460 / 1500, rel=0.002)
 
 
+@pytest.mark.parametrize("congestion", [Congestion.NEW_RENO, Congestion.CUBIC])
+@pytest.mark.parametrize("paced", [False, True])
+def test_a_slow_start_that_grows_from_half_a_window_doubles_behind_a_card_of_few_packets(
+    congestion: Congestion, *, paced: bool
+) -> None:
+    """The validated phase of RFC 7661: a window half in use may grow. A full card or a pace keeps it below that."""
+    network = Network()
+    source, target = network.add_host(), network.add_host()
+    for ends in ((source, target), (target, source)):
+        network.connect(ends, 10_000.0, 0.02)
+    windows = {}
+    for part in (1.0, 0.5):
+        tcp = Tcp(congestion, nic_packets=8, paced=paced, handshake=True, grows_from=part)
+        simulation = Simulation(network, [Flows.of(source, target, tcp)])
+        simulation.run(8.5 * 0.04)  # the handshake, then seven round trips
+        windows[part] = float(simulation.flow_states().window[0])
+    assert windows[0.5] >= 10 * 2**6
+    assert windows[1.0] < 0.5 * windows[0.5]
+
+
 def test_timeouts_double_up_to_the_most() -> None:
     """RFC 6298 section 5: into a link that has failed a segment is sent after 0, 1, 3, 7 and 11 seconds."""
     network = bottleneck(Fifo())

@@ -118,6 +118,7 @@ void TcpSender::acknowledged(const Packet &packet, Time now, Random &random) {
         return;
     const auto advanced = packet.number - first_missing_;
     const bool was_full = outstanding() + 1 > window_.size;
+    const bool was_used = outstanding() + 1 > rules_->grows_from * window_.size;
     const auto delivered_before = delivered();
     const auto in_flight_before = wants_feedback_ ? in_flight() : 0;
     if (delivery_)
@@ -143,8 +144,9 @@ void TcpSender::acknowledged(const Packet &packet, Time now, Random &random) {
     } else {
         if (packet.echo)
             react_to_mark(now);
-        // Only windows that limit the sender grow, and none within a round trip after a reduction for a mark.
-        may_grow = advanced > 0 && was_full && (state_ == State::open || state_ == State::loss);
+        // Only windows that are used grow, and none within a round trip after a reduction for a mark. A window can be
+        // used and not full: a card that is full, or a pace, lets its segments leave later than it does.
+        may_grow = advanced > 0 && was_used && (state_ == State::open || state_ == State::loss);
         if (may_grow)
             std::visit([&](auto &control) { control.grow(window_, advanced, {now, smoothed_}); }, control_);
     }
