@@ -65,7 +65,7 @@ class Load:
 
 @dataclass(frozen=True)
 class _State:
-    """What may be so between two changes: flows that may be elsewhere, how many plans are in use, and slow links."""
+    """State between two changes: flows that may be elsewhere, how many plans are in use, and slow links."""
 
     moved: frozenset[int]
     plans: tuple[int, ...]
