@@ -86,7 +86,7 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from kuijia.api.solve_effort import SizedFinder, Watch  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.programs.partitioned import in_parts  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.partitioned import in_parts, require_solvable_in_parts  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
@@ -103,4 +103,6 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     with options_named({} if how.protect is not None else {"protect": "objective"}):
         solver = replace(Solver.named(how.solver), watch=watch.tick)
         options = Options(spread=how.spread, protect=how.protect or 1, solver=solver)
+        if parts is not None:
+            require_solvable_in_parts(options)  # the search for tunnels, which comes first, can take minutes
         return solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)

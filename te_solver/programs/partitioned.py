@@ -19,7 +19,7 @@ from te_solver.tunnel_links import TunnelLinks
 def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
     """Return the objective of maximum throughput, nearly reached by `partitioned_throughput`.
 
-    Its programs raise UnsoundError, whose `where` is `partitions`, for options that they do not support.
+    Its programs raise UnsoundError as `require_solvable_in_parts` does.
     """
 
     def program(incidence: Incidence, options: Options) -> Program:
@@ -28,12 +28,17 @@ def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
     return replace(OBJECTIVE, program=program)
 
 
+def require_solvable_in_parts(options: Options) -> None:
+    """Raise UnsoundError, whose `where` is `partitions`, for options that programs in parts do not support."""
+    if options.spread:
+        raise UnsoundError(("partitions",), "parts with traffic spread over all tunnels", "one or the other")
+    if options.solver != Solver():
+        raise UnsoundError(("partitions",), f"parts solved by {options.solver.name}", f"solver {Solver().name}")
+
+
 class _InParts(Program):
     def __init__(self, incidence: Incidence, options: Options, how: Partitioning, progress: Progress | None) -> None:
-        if options.spread:
-            raise UnsoundError(("partitions",), "parts with traffic spread over all tunnels", "one or the other")
-        if options.solver != Solver():
-            raise UnsoundError(("partitions",), f"parts solved by {options.solver.name}", f"solver {Solver().name}")
+        require_solvable_in_parts(options)
         super().__init__(incidence, options)
         self._how = how
         self._progress = progress

