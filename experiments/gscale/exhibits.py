@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from experiments.gscale.cases import UNNAMED, Traffic, case_of
+from experiments.gscale.changed_flows import changes_table
 from experiments.gscale.convergence_definitions import NAME as DEFINITIONS
 from experiments.gscale.convergence_definitions import definitions_table
 from experiments.gscale.convergence_table import roles_table, table_4, victims_table
@@ -30,6 +31,7 @@ MAKERS = {
     "table4": Maker(("tcp",), table_4, over_time=True),
     "table4-victims": Maker(("tcp",), victims_table, over_time=True),
     "table4-roles": Maker(("tcp",), roles_table, over_time=True),
+    "table4-changes": Maker(("tcp",), changes_table),
     DEFINITIONS: Maker(("tcp",), definitions_table, over_time=True),
     "losses-distance": Maker(("tcp", "udp"), distance_exhibit),
     "fig16": Maker(("priorities",), figure_16),
