@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import heapq
 import json
+import select
 import signal
 import socket
 import struct
@@ -31,11 +32,7 @@ _RECEIVE_BUFFER = 1 << 24
 Row = tuple[int, tuple[str, int], int, tuple[str, int], float]
 
 
-class _Terminated(BaseException):
-    """Raised on SIGTERM."""
-
-
-def send(rows: list[Row]) -> None:
+def send(rows: list[Row], termination: socket.socket) -> None:
     """Send packets of every flow until the program is terminated."""
     counts: Counter[int] = Counter()
     with contextlib.ExitStack() as stack:
@@ -51,37 +48,35 @@ def send(rows: list[Row]) -> None:
         # Flows of the same pace take turns, so that they do not meet in a queue.
         due = [(began + step * place / len(rows), number, step) for place, (number, *_, step) in enumerate(rows)]
         heapq.heapify(due)
-        try:
-            while True:
-                at, number, step = due[0]
-                now = time.monotonic()
-                if now < at:
-                    time.sleep(at - now)
-                    continue
-                send_packet, packet = outlets[number]
-                # A host without a listener reports that, and the next call raises it.
-                with contextlib.suppress(ConnectionRefusedError):
-                    send_packet(packet)
-                    counts[number] += 1
-                heapq.heapreplace(due, (max(at + step, now - _BACKLOG * step), number, step))
-        except _Terminated:
-            pass
+        while not _readable([termination], max(0.0, due[0][0] - time.monotonic())):
+            at, number, step = due[0]
+            now = time.monotonic()
+            if now < at:
+                continue
+            send_packet, packet = outlets[number]
+            # A host without a listener reports that, and the next call raises it.
+            with contextlib.suppress(ConnectionRefusedError):
+                send_packet(packet)
+                counts[number] += 1
+            heapq.heapreplace(due, (max(at + step, now - _BACKLOG * step), number, step))
     _say(json.dumps({number: counts[number] for number, *_ in rows}))
 
 
-def receive(target: tuple[str, int]) -> None:
-    """Count the packets of each flow until the program is terminated."""
+def receive(target: tuple[str, int], termination: socket.socket) -> None:
+    """Count the packets of each flow until the program is terminated, those included that have come by then."""
     counts: Counter[int] = Counter()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inlet:
         with contextlib.suppress(PermissionError):
             inlet.setsockopt(socket.SOL_SOCKET, getattr(socket, "SO_RCVBUFFORCE", 33), _RECEIVE_BUFFER)
         inlet.bind(target)
+        inlet.setblocking(False)
         _say("listening")
-        try:
-            while True:
-                counts[NUMBER.unpack(inlet.recv(NUMBER.size))[0]] += 1
-        except _Terminated:
-            pass
+        is_terminated = False
+        while not is_terminated:
+            is_terminated = termination in _readable([inlet, termination])
+            with contextlib.suppress(BlockingIOError):
+                while True:
+                    counts[NUMBER.unpack(inlet.recv(NUMBER.size))[0]] += 1
     _say(json.dumps(counts))
 
 
@@ -90,21 +85,37 @@ def _say(line: str) -> None:
     sys.stdout.flush()
 
 
-def _terminate(_number: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
-    raise _Terminated
+def _readable(sockets: list[socket.socket], seconds: float | None = None) -> list[socket.socket]:
+    return select.select(sockets, [], [], seconds)[0]
+
+
+def _termination() -> tuple[socket.socket, socket.socket]:
+    """Return a socket that is readable from SIGTERM on, and its other end.
+
+    An exception raised by the signal could part the sending or coming of a packet from its count.
+    """
+    told, tells = socket.socketpair()
+    tells.setblocking(False)
+    signal.signal(signal.SIGTERM, _nothing)
+    signal.set_wakeup_fd(tells.fileno())
+    return told, tells
+
+
+def _nothing(_number: int, _frame: FrameType | None) -> None:
+    """Leave it to the loops to end."""
 
 
 def main() -> None:
     role, *arguments = sys.argv[1:]
-    signal.signal(signal.SIGTERM, _terminate)
+    termination, _other_end = _termination()
     try:
         if role == "send":
             fields = [flow.split(",") for flow in arguments]
-            send([(int(n), (a, int(p)), int(tos), (b, int(q)), float(step)) for n, a, p, tos, b, q, step in fields])
+            rows = [(int(n), (a, int(p)), int(tos), (b, int(q)), float(step)) for n, a, p, tos, b, q, step in fields]
+            send(rows, termination)
         else:
             address, port = arguments
-            receive((address, int(port)))
+            receive((address, int(port)), termination)
     except OSError as error:
         _say(str(error.strerror))
         sys.exit(1)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import socket
 import struct
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -22,6 +24,9 @@ _BATCH = 50
 
 _NOBODY_LISTENS = 1
 """A TCP port."""
+
+_PORTS = random.Random()
+"""Unlike the module's own generator, this one has another seed in every process."""
 
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")
@@ -113,7 +118,12 @@ def _read_capture(path: Path) -> list[SentPacket]:
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """Return a port that is free on every address.
+
+    It is from a range that the kernel gives to no connection (ip_local_port_range): none takes it before its test does.
+    """
+    while True:
+        port = _PORTS.randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("", port))
+            return port

@@ -55,6 +55,15 @@ def test_each_flow_keeps_its_pace_and_all_its_packets_are_counted() -> None:
     assert sent["3"] > sent["4"]
 
 
+def test_the_counts_agree_whenever_the_programs_are_terminated() -> None:
+    """At this pace some signals come between the sending of a packet and its count."""
+    for _ in range(20):
+        port = free_port()
+        receiver = started("receive", "127.0.0.1", str(port))
+        sent = ended(started("send", f"1,127.0.0.1,0,0,127.0.0.1,{port},0.00001"))
+        assert ended(receiver) == {number: count for number, count in sent.items() if count}
+
+
 def test_an_address_of_another_machine_is_told() -> None:
     program = subprocess.run(
         [sys.executable, "-I", load_program.__file__, "receive", "192.0.2.1", "9"],

@@ -119,9 +119,12 @@ def test_exactly_the_marked_processes_are_ended(marker: str, started: list[subpr
 def test_exactly_the_processes_with_the_argument_are_killed() -> None:
     words = [f"kuijia-test-{os.getpid()}-{suffix}" for suffix in ("meant", "meant-not")]
     meant, innocent = [
-        subprocess.Popen([sys.executable, "-c", "input()", word], stdin=subprocess.PIPE) for word in words
+        subprocess.Popen([sys.executable, "-c", OBEDIENT, word], stdout=subprocess.PIPE) for word in words
     ]
     try:
+        for process in (meant, innocent):
+            assert process.stdout is not None
+            process.stdout.readline()  # the kernel shows the arguments only some time after the start
         assert processes_with_argument(words[0]) == [meant.pid]
         kill_processes_with_argument(words[0], patience=5.0)
         assert meant.wait(5) == -signal.SIGKILL
