@@ -9,14 +9,14 @@ from typing import Any
 from experiments.gscale.aggregates import roles_of
 from experiments.gscale.cases import DEMANDS, UNNAMED, Case, Edge, ReadingName
 from experiments.gscale.readings.plans import pairs_under, plans_under
-from experiments.gscale.readings.reading import DEFAULT, SHARED, GscaleReading
+from experiments.gscale.readings.reading import DIRECTED, SHARED, GscaleReading
 from experiments.gscale.scenario import scaled
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import FlowResult
 from te_solver.plan import Plan
 
 CAMPAIGN_READINGS: Mapping[ReadingName, GscaleReading] = {
-    "directed": DEFAULT,
+    "directed": DIRECTED,
     "shared": replace(SHARED, measurable=True),
 }
 """Readings under which whole campaigns run."""

@@ -26,6 +26,9 @@ ReadingName = Literal["directed", "shared"]
 In `directed` plans each direction of a link has a capacity of its own; in `shared` ones both have one together.
 """
 
+DEFAULT_READING: ReadingName = "shared"
+"""Reading of campaigns: its losses are nearer to the published ones on switches, in packets and in the flow model."""
+
 UNNAMED: ReadingName = "directed"
 """Reading of results that name none: they were the first."""
 

@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Sequence
 
 from experiments.gscale.cases import (
+    DEFAULT_READING,
     DEMANDS,
     LINKS,
     READING_NAMES,
     REPETITIONS,
     TRAFFICS,
-    UNNAMED,
     Case,
     Edge,
     Traffic,
@@ -48,12 +48,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--reading",
-        type=lambda word: UNNAMED if word == "default" else word,  # what it was called before
         choices=READING_NAMES,
-        default=UNNAMED,
-        help="reading of the paper: directed, in which each direction of a link has a capacity of its own in the plan, "
-        "or shared, in which both share it, an interior-point method finds the plan, and pairs lose one tunnel at most "
-        "(default: %(default)s)",
+        default=DEFAULT_READING,
+        help="reading of the paper: shared, in which both directions of a link share its capacity in the plan, an "
+        "interior-point method finds the plan, and pairs lose one tunnel at most, or directed, in which each direction "
+        "has a capacity of its own (default: %(default)s)",
     )
     group.add_argument(
         "--private-entries",

@@ -63,7 +63,7 @@ class Results:
 
     def exhibit(self, place: str) -> Exhibit:
         """Return the exhibit at a place: `FOLDER NAME BACKEND`."""
-        folder, name, backend = place.split(" ")
+        folder, name, backend = place.split(" ", 2)
         if folder not in self._read:
             found = report_of(self._root / folder).exhibits
             self._read[folder] = {(each.name, each.backend): each for each in found}

@@ -14,7 +14,7 @@ from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.flow_run import offered
 from experiments.gscale.readings.plans import pairs_under, plans_under
-from experiments.gscale.readings.reading import DEFAULT, Direct, GscaleReading
+from experiments.gscale.readings.reading import DIRECTED, Direct, GscaleReading
 from experiments.gscale.scenario import scaled
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Role
@@ -58,7 +58,7 @@ Fail = Callable[[GscaleReading, Plan, Edge], Failed]
 
 
 def losses_of(reading: GscaleReading, draw: int, seed: int) -> Losses:
-    """Return the losses of a draw; draws 1 to 3 of the default reading are the repetitions of `kuijia run gscale`."""
+    """Return the losses of a draw; draws 1 to 3 of `DIRECTED` are the repetitions of `--reading directed`."""
     return losses_of_each([reading], draw, seed)[0]
 
 
@@ -87,7 +87,7 @@ def alike(readings: Sequence[GscaleReading]) -> dict[GscaleReading, list[int]]:
     """Return the readings without what is only counted, each with the numbers of those that share its runs."""
     found: dict[GscaleReading, list[int]] = {}
     for number, reading in enumerate(readings):
-        found.setdefault(replace(reading, direct=DEFAULT.direct, average=DEFAULT.average), []).append(number)
+        found.setdefault(replace(reading, direct=DIRECTED.direct, average=DIRECTED.average), []).append(number)
     return found
 
 

@@ -15,7 +15,7 @@ Average = Literal["of the role", "of flows"]
 
 @dataclass(frozen=True)
 class GscaleReading:
-    """One reading of the paper's section 5; the defaults are those of `kuijia run gscale`.
+    """One reading of the paper's section 5; the defaults are those of `directed`, the first one that was measured.
 
     Attributes:
         redrawn: pairs are drawn until each of the three links has victims and directly affected flows at each demand.
@@ -56,7 +56,7 @@ class GscaleReading:
     average: Average = "of the role"
 
 
-DEFAULT = GscaleReading()
+DIRECTED = GscaleReading()
 NEAREST = GscaleReading(redrawn=False, ten_sites=True, two_left=True, rates="interior point", average="of flows")
 SHARED = GscaleReading(
     redrawn=False,
@@ -70,28 +70,28 @@ SHARED = GscaleReading(
 )
 
 READINGS = {
-    "as reproduced": DEFAULT,
-    "pairs: any five": replace(DEFAULT, redrawn=False),
-    "pairs: any five, of ten sites": replace(DEFAULT, redrawn=False, ten_sites=True),
-    "pairs: any five, two tunnels left": replace(DEFAULT, redrawn=False, two_left=True),
-    "pairs: any five, both": replace(DEFAULT, redrawn=False, ten_sites=True, two_left=True),
-    "pairs: any five, three disjoint tunnels": replace(DEFAULT, redrawn=False, three_disjoint=True),
-    "tunnels: node-disjoint": replace(DEFAULT, tunnels="node-disjoint"),
-    "tunnels: three shortest": replace(DEFAULT, tunnels="k-shortest"),
-    "plan: fewest hops": replace(DEFAULT, rates="fewest hops"),
-    "plan: interior point": replace(DEFAULT, rates="interior point"),
-    "plan: equal rates on tunnels": replace(DEFAULT, rates="equal"),
-    "plan: directions share a link": replace(DEFAULT, shared=True),
-    "planned: the whole link": replace(DEFAULT, planned_share=1.0),
-    "planned: 90 % of it": replace(DEFAULT, planned_share=0.9),
-    "planned: 80 % of it": replace(DEFAULT, planned_share=0.8),
-    "demand in parts of a whole link": replace(DEFAULT, whole_links=True),
-    "aggregates: halves of a tunnel": replace(DEFAULT, halves=True),
-    "sent: all that is demanded": replace(DEFAULT, unthrottled=True),
-    "TCP: max-min fair": replace(DEFAULT, round_trips=False),
-    "direct: in either direction": replace(DEFAULT, direct="both directions"),
-    "direct: all but victims": replace(DEFAULT, direct="all but victims"),
-    "loss: mean of flows": replace(DEFAULT, average="of flows"),
+    "as reproduced": DIRECTED,
+    "pairs: any five": replace(DIRECTED, redrawn=False),
+    "pairs: any five, of ten sites": replace(DIRECTED, redrawn=False, ten_sites=True),
+    "pairs: any five, two tunnels left": replace(DIRECTED, redrawn=False, two_left=True),
+    "pairs: any five, both": replace(DIRECTED, redrawn=False, ten_sites=True, two_left=True),
+    "pairs: any five, three disjoint tunnels": replace(DIRECTED, redrawn=False, three_disjoint=True),
+    "tunnels: node-disjoint": replace(DIRECTED, tunnels="node-disjoint"),
+    "tunnels: three shortest": replace(DIRECTED, tunnels="k-shortest"),
+    "plan: fewest hops": replace(DIRECTED, rates="fewest hops"),
+    "plan: interior point": replace(DIRECTED, rates="interior point"),
+    "plan: equal rates on tunnels": replace(DIRECTED, rates="equal"),
+    "plan: directions share a link": replace(DIRECTED, shared=True),
+    "planned: the whole link": replace(DIRECTED, planned_share=1.0),
+    "planned: 90 % of it": replace(DIRECTED, planned_share=0.9),
+    "planned: 80 % of it": replace(DIRECTED, planned_share=0.8),
+    "demand in parts of a whole link": replace(DIRECTED, whole_links=True),
+    "aggregates: halves of a tunnel": replace(DIRECTED, halves=True),
+    "sent: all that is demanded": replace(DIRECTED, unthrottled=True),
+    "TCP: max-min fair": replace(DIRECTED, round_trips=False),
+    "direct: in either direction": replace(DIRECTED, direct="both directions"),
+    "direct: all but victims": replace(DIRECTED, direct="all but victims"),
+    "loss: mean of flows": replace(DIRECTED, average="of flows"),
     "nearest": NEAREST,
     "nearest, but pairs of any sites": replace(NEAREST, ten_sites=False),
     "nearest, but any tunnels left": replace(NEAREST, two_left=False),

@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 from experiments.gscale.cases import DEMANDS
 from experiments.gscale.loss_figures import AXIS
-from experiments.gscale.readings.reading import DEFAULT, Average, Direct, GscaleReading, Rates
+from experiments.gscale.readings.reading import DIRECTED, Average, Direct, GscaleReading, Rates
 from experiments.gscale.readings.show import BACKEND, PUBLISHED
 from experiments.gscale.readings.summary import BAND, CURVES, Summary
 from experiments.gscale.scenario import PLANNED_SHARE
@@ -20,7 +20,7 @@ from experiments.results.exhibit import Exhibit, Line, Point
 
 FORMAT, VERSION = "kuijia-readings-search", 1
 
-_ANY = replace(DEFAULT, redrawn=False)
+_ANY = replace(DIRECTED, redrawn=False)
 _PAIRS: Mapping[str, GscaleReading] = {
     "any five": _ANY,
     "ten sites, two tunnels left": replace(_ANY, ten_sites=True, two_left=True),

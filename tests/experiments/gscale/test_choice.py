@@ -44,9 +44,9 @@ def test_cases_can_be_named() -> None:
     ]
 
 
-def test_a_reading_can_be_named_also_by_the_word_of_before() -> None:
-    for word, reading in (("directed", "directed"), ("shared", "shared"), ("default", "directed")):
-        assert {case.reading for case in chosen("--reading", word)} == {reading}
+def test_the_nearer_reading_is_chosen_unless_the_other_is_named() -> None:
+    assert {case.reading for case in chosen()} == {case.reading for case in chosen("--reading", "shared")} == {"shared"}
+    assert {case.reading for case in chosen("--reading", "directed")} == {"directed"}
 
 
 def test_traffic_that_the_experiment_does_not_show_is_refused() -> None:

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.emulation
 
 TRAFFICS = ("tcp", "udp")
 SCHEMES = ("kuijia", "rescaling")
-OPTIONS = ("--quick", "--capacity", "10", "--traffic", ",".join(TRAFFICS))
+# A failure costs most under the directed reading, so margins can be wide on a busy machine.
+OPTIONS = ("--quick", "--capacity", "10", "--traffic", ",".join(TRAFFICS), "--reading", "directed")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from experiments.gscale.loss_figures import mean_loss, role_loss
 from experiments.gscale.readings.interior import EQUAL, INTERIOR
 from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, losses_of_each
 from experiments.gscale.readings.plans import pairs_under
-from experiments.gscale.readings.reading import DEFAULT, NEAREST, READINGS, SHARED, GscaleReading
+from experiments.gscale.readings.reading import DIRECTED, NEAREST, READINGS, SHARED, GscaleReading
 from experiments.gscale.readings.search import combinations, nearest, search_to_json
 from experiments.gscale.readings.search import exhibits as search_exhibits
 from experiments.gscale.readings.shared_capacity import with_shared_capacity
@@ -39,8 +39,8 @@ SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 
 
 def test_the_default_reading_is_what_is_reproduced() -> None:
-    found = losses_of(DEFAULT, 1, SETTINGS.seed)
-    of_flows = losses_of(replace(DEFAULT, average="of flows"), 1, SETTINGS.seed)
+    found = losses_of(DIRECTED, 1, SETTINGS.seed)
+    of_flows = losses_of(replace(DIRECTED, average="of flows"), 1, SETTINGS.seed)
     for scheme in PAPERS_SCHEMES:
         run = compute(Case("udp", 1.6, LINKS[1], scheme, 1), SETTINGS)
         for figure, role in (("fig11", "direct"), ("fig13", "victim")):
@@ -67,7 +67,7 @@ def test_pairs_are_of_ten_sites_and_keep_two_tunnels_where_a_reading_says_so(dra
 
 
 def test_each_reading_changes_one_thing_of_the_three_that_are_compared() -> None:
-    bases = [asdict(DEFAULT), asdict(NEAREST), asdict(SHARED)]
+    bases = [asdict(DIRECTED), asdict(NEAREST), asdict(SHARED)]
     for name, reading in READINGS.items():
         changed = min(sum(value != base[key] for key, value in asdict(reading).items()) for base in bases)
         # The choice of pairs has two more aspects, as they are drawn once.
@@ -134,7 +134,7 @@ def test_readings_that_share_their_runs_lose_the_same_as_alone() -> None:
     ],
 )
 def test_what_is_read_otherwise_changes_what_is_lost(change: GscaleReading, figure: str, scheme: str) -> None:
-    ours, other = (losses_of(reading, 1, 1)[figure][scheme] for reading in (DEFAULT, change))
+    ours, other = (losses_of(reading, 1, 1)[figure][scheme] for reading in (DIRECTED, change))
     assert ours != other
 
 

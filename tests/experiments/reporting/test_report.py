@@ -45,7 +45,7 @@ def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> 
     lead = report.lead
     assert lead.startswith("Differ in size: Figure 10 on emulation (rescaling at 1.2 is 20.0 instead of 3.57). ")
     found = {finding.item: finding.cells[1:] for finding in report.findings}
-    assert list(found) == ["Figure 10 on emulation", "Table 2 on emulation"]
+    assert list(found) == ["Figure 10 on emulation", "Table 2 on emulation", "Table 4 on emulation"]
     where, published, ours, deviation, verdict, why = found["Figure 10 on emulation"]
     assert (where, verdict) == ("rescaling at 1.2 (1 of 1 beyond)", "differs in size")
     assert (published, ours, deviation) == ("3.57", "20.0", "16.4 (+460%)")
@@ -107,6 +107,8 @@ def test_results_of_folders_below_are_found_and_each_backend_is_shown(tmp_path: 
     assert [(each.name, each.backend) for each in report.exhibits] == [
         ("fig10", "emulation"),
         ("fig10", "flow"),
+        ("table4-changes", "emulation"),
+        ("table4-changes", "flow"),
         ("agreement", "emulation less flow"),
     ]
     agreed = report.exhibits[-1]
@@ -273,8 +275,9 @@ def test_the_command_writes_both_pages_and_the_pictures_they_show(
 ) -> None:
     _save(tmp_path / "runs", _rescaling(0.9))
     assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out")]) == 0
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", "fig10-emulation.svg"}
-    assert "](fig10-emulation.svg)" in (tmp_path / "out" / "report.md").read_text()
+    pictures = {"fig10-emulation.svg", "table4-changes-emulation.svg"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", *pictures}
+    assert all(f"]({picture})" in (tmp_path / "out" / "report.md").read_text() for picture in pictures)
     printed = capsys.readouterr().out
     assert printed.split("\n")[0].split() == ["item", "at", "published", "ours", "deviation", "verdict", "why"]
     assert "Differ in size: Figure 10 on emulation" in printed
