@@ -287,7 +287,7 @@ class PlanKeeper(PairKeeper):
             return
         if tables is None or tables is not self._rollout.wanted(switch):
             return  # others are wanted by now, which it is given once it has been read again
-        given_up = self._rollout.refused()
+        given_up = self._rollout.refused(drains=False)
         if given_up:
             self._note(given_up, f"switch {switch} refused it: {reason}")
         else:

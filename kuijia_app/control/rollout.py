@@ -59,12 +59,14 @@ class _Standby:
 
     `pending` are the switches that have not yet acknowledged their preparation for it or, once it is past, for the next
     plan, whose name is `successor`; a plan that was given up has none, as the previous one is in force again.
+    `may_carry` is set if another controller may have put it in force at some ingresses.
     """
 
     version: Version
     pending: frozenset[str] = frozenset()
     until: float | None = None
     successor: str | None = None
+    may_carry: bool = False
 
 
 @dataclass(frozen=True)
@@ -154,7 +156,7 @@ class Rollout:
         """Go on where another controller was: each switch has to acknowledge its tables again."""
         switches = frozenset(stages.in_force.tables)
         self.in_force = stages.in_force
-        self._next = None if stages.next is None else _Standby(stages.next, switches)
+        self._next = None if stages.next is None else _Standby(stages.next, switches, may_carry=True)
         self._retained = [_Standby(version, switches, successor=name) for version, name in stages.retained]
         self._retiring.clear()
         self._cleared = ()
@@ -272,17 +274,21 @@ class Rollout:
         self._away.add(switch)
         return self._retired(switch)
 
-    def refused(self) -> list[Progress]:
+    def refused(self, *, drains: bool = True) -> list[Progress]:
         """Return to the previous plan, as a switch has refused its tables or an update is withdrawn.
 
-        Has no effect on a plan that is in force at all ingresses.
+        Has no effect on a plan that is in force at all ingresses. One that another controller, or an earlier process,
+        may have put in force at some is drained, unless `drains` is False: a switch without room would never
+        acknowledge it.
         """
         if self._next is not None:
-            name = self._next.version.name
-            self._discarded.append(self._next.version)
-            self._next = None
-            self._recompute()
-            return [Progress(name, "refused")]
+            given_up, self._next = self._next, None
+            if given_up.may_carry and drains:
+                self._retained.append(replace(given_up, until=None))  # no tables change by that
+            else:
+                self._discarded.append(given_up.version)
+                self._recompute()
+            return [Progress(given_up.version.name, "refused")]
         if self._retained and self._retained[-1].until is None and self._retained[-1].successor is not None:
             failed, before = self.in_force, self._retained.pop()
             self.in_force = before.version

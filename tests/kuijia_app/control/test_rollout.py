@@ -167,6 +167,43 @@ def test_what_a_switch_refuses_before_the_plan_is_in_force_is_taken_away_again()
     assert rollout.is_settled
 
 
+def resumed() -> Rollout:
+    """Return a rollout that goes on with another controller's, whose new plan an ingress may have by now."""
+    rollout = Rollout(version("old", OLD), DRAIN)
+    rollout.resume(Stages(version("old", OLD), version("new", NEW)))
+    return rollout
+
+
+def test_a_resumed_plan_that_another_one_overtakes_is_drained() -> None:
+    rollout = resumed()
+    third = renumber(plan_of(SQUARE, "a-b-c a-d-c"), OLD, rollout.unavailable)
+    assert rollout.propose(version("third", third), 0.0) == [Progress("new", "refused")]
+    for switch in set(SQUARE.nodes) - {"a"}:
+        rollout.acknowledged(switch, 1.0)
+    rollout.passed(100.0)
+    assert labels(rollout, "d") >= {18}, "packets come as long as the ingress may have the plan"
+    acknowledge_all(rollout, 101.0)
+    rollout.acknowledged("a", 101.0)
+    rollout.passed(101.0 + DRAIN - 0.1)
+    assert labels(rollout, "d") >= {18}
+    rollout.passed(101.0 + DRAIN)
+    assert 18 not in labels(rollout, "d")
+
+
+def test_a_resumed_plan_that_is_withdrawn_is_drained_and_one_that_a_switch_refuses_is_not() -> None:
+    for drains in (True, False):
+        rollout = resumed()
+        assert rollout.refused(drains=drains) == [Progress("new", "refused")]
+        assert labels(rollout, "d") == ({18} if drains else set())
+        assert rollout.refused() == []
+        for switch in SQUARE.nodes:
+            rollout.acknowledged(switch, 1.0)
+        rollout.passed(1.0)
+        rollout.passed(1.0 + DRAIN)
+        assert labels(rollout, "d") == set()
+        assert rollout.is_settled
+
+
 def test_what_an_ingress_refuses_brings_the_old_plan_back_without_pulling_paths_away() -> None:
     rollout = Rollout(version("old", OLD), DRAIN)
     before = split(rollout, "a")

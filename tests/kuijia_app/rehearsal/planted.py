@@ -103,7 +103,7 @@ def _renumbered(new: Plan, old: Plan, _: object = frozenset()) -> Plan:
     return renumber(new, old)
 
 
-def _refused(self: Rollout) -> list[Any]:
+def _refused(self: Rollout, **_: object) -> list[Any]:
     self._next = None
     return []
 
