@@ -82,6 +82,7 @@ class World:
         self._frozen: dict[str, int] = {}
         self._acted: Stages | None = None
         self._actor = ""
+        self._ended_with: Plan | None = None
         self.peers = PeerLines(self.time, controllers)
         named: list[Plan] = []
         self.stores = [PlanStore(self.plans[0], named) for _ in range(controllers)]
@@ -213,6 +214,8 @@ class World:
     def kill(self, number: int, writes: int = 0) -> None:
         """End a controller's process after so many writes of what waits; its switches learn of it soon after."""
         controller = self.controllers[number]
+        if controller.is_acting:
+            self._ended_with = controller.in_force.plan
         controller.end(writes)
         for line, connection in list(self.connections.items()):
             if line[1] == number and connection.owner == controller.name:
@@ -253,9 +256,10 @@ class World:
     def _tell_peers(self, number: int, beat: Beat, stages: Stages | None) -> None:
         if stages is not None:
             before = stages if self._acted is None or self._goes_on(number) else self._acted
-            if before.in_force.plan != stages.in_force.plan:
+            known = [None, *(version.plan for version in stages.versions if version is not None)]
+            if before.in_force.plan != stages.in_force.plan or self._ended_with not in known:
                 self.traffic.all_hit()  # peers cut off from it had another plan: each switch changes on its own
-            self._acted, self._actor = stages, self.controllers[number].name
+            self._acted, self._actor, self._ended_with = stages, self.controllers[number].name, None
         self.peers.send(number, self.controllers, beat, stages)
 
     def _goes_on(self, number: int) -> bool:
