@@ -48,6 +48,11 @@ class Updates:
         self._asked_at = self._time.now
         self.due = None if self._time.now < self._hidden_until else plan
 
+    def taken_over(self) -> None:
+        """Take in that another controller acts: one that has not heard of an update refuses it."""
+        if self._time.now < self._asked_at + _KNOWN:
+            self.due = None
+
     def disturbed(self, fault: Fault) -> None:
         """Take in a fault that may excuse an update that does not come into force."""
         if fault.kind in _REFUSING:

@@ -259,6 +259,8 @@ class World:
             known = [None, *(version.plan for version in stages.versions if version is not None)]
             if before.in_force.plan != stages.in_force.plan or self._ended_with not in known:
                 self.traffic.all_hit()  # peers cut off from it had another plan: each switch changes on its own
+            if not self._goes_on(number):
+                self.updates.taken_over()
             self._acted, self._actor, self._ended_with = stages, self.controllers[number].name, None
         self.peers.send(number, self.controllers, beat, stages)
 
