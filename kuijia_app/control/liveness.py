@@ -163,7 +163,8 @@ class LivenessTracker:
     def found_dead(self, ingress: str, path_ids: Iterable[int]) -> tuple[LivenessChange, ...]:
         """Record the tunnels that an earlier controller has declared dead at an ingress.
 
-        They stay dead until every switch at their links beyond the first has described its ports.
+        They stay dead until every switch at their links has described its ports, and while their first link is down at
+        its far end alone, which the ingress does not see.
         """
         self._found_dead.update((ingress, path_id) for path_id in path_ids)
         return self._changes()
@@ -242,9 +243,10 @@ class LivenessTracker:
         return neighbour
 
     def _changes(self) -> tuple[LivenessChange, ...]:
-        if self._found_dead:
-            self._found_dead &= self._broken_by(self._undescribed_edges())
         down_beyond = self.links_down_beyond
+        if self._found_dead:
+            undescribed = self._broken_by(self._undescribed_edges())
+            self._found_dead &= undescribed | self._beginning_with(down_beyond | self._links_to_undescribed())
         self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
@@ -265,6 +267,11 @@ class LivenessTracker:
             for tunnel in dead - surely
             if any(tunnel in together and together[tunnel] <= broken for together in self._together)
         )
+
+    def _links_to_undescribed(self) -> frozenset[Link]:
+        """Return the links whose far end has not described its ports yet."""
+        neighbours = self._wiring.topology.neighbours
+        return frozenset((near, far) for far in self._undescribed for near in neighbours[far])
 
     def _undescribed_edges(self) -> frozenset[Edge]:
         """Return the links with at least one end that has not described its ports yet."""

@@ -109,6 +109,18 @@ def test_a_tunnel_found_dead_stays_so_until_all_switches_beyond_its_first_have_d
     assert tracker.found_dead("s1", [T1]) == ()
 
 
+def test_a_tunnel_found_dead_stays_so_while_its_first_link_is_down_at_the_far_end_alone() -> None:
+    wiring = Wiring(motivation_plan().topology)
+    far, near = ("s2", wiring.port("s2", "s1")), ("s1", wiring.port("s1", "s2"))
+    tracker = LivenessTracker(motivation_plan())
+    for switch in ("s2", "s3", "s4"):
+        ports = dict.fromkeys(wiring.link_ports(switch), True)
+        tracker.ports_described(switch, {port: live and (switch, port) != far for port, live in ports.items()})
+    assert tracker.found_dead("s1", [T1]) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.ports_described("s1", dict.fromkeys(wiring.link_ports("s1"), True)) == ()
+    assert tracker.port_changed(*near, live=False) == (LivenessChange("s1", T1, alive=True),), "its port tells it"
+
+
 def test_a_tunnel_found_dead_that_no_plan_knows_is_none() -> None:
     tracker = LivenessTracker(motivation_plan())
     assert tracker.found_dead("s1", [99]) == ()
