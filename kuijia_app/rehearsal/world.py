@@ -258,11 +258,16 @@ class World:
             before = stages if self._acted is None or self._goes_on(number) else self._acted
             known = [None, *(version.plan for version in stages.versions if version is not None)]
             if before.in_force.plan != stages.in_force.plan or self._ended_with not in known:
-                self.traffic.all_hit()  # peers cut off from it had another plan: each switch changes on its own
+                self._bring_another_plan()  # peers cut off from it had another one
             if not self._goes_on(number):
                 self.updates.taken_over()
             self._acted, self._actor, self._ended_with = stages, self.controllers[number].name, None
         self.peers.send(number, self.controllers, beat, stages)
+
+    def _bring_another_plan(self) -> None:
+        """Exempt all pairs, for a while also those that work: each switch changes to another plan on its own."""
+        self.traffic.all_hit()
+        self.traffic.disturbed(0.0)
 
     def _goes_on(self, number: int) -> bool:
         """Return True if the controller that acts has acted before."""
@@ -275,7 +280,7 @@ class World:
             followed = self.controllers[number].in_force.plan
             is_put = store.plan is store.given and store.plan not in store.known
             if followed != store.plan and (is_put or store.is_pending_outdated() or followed != store.pending):
-                self.traffic.all_hit()  # somebody has replaced the file: each switch changes on its own
+                self._bring_another_plan()  # somebody has replaced the file
         is_paired = len(self.stores) > 1
         instance = self.random.randrange(1 << 16)
         controller = SimulatedController(
