@@ -245,8 +245,7 @@ class LivenessTracker:
     def _changes(self) -> tuple[LivenessChange, ...]:
         down_beyond = self.links_down_beyond
         if self._found_dead:
-            undescribed = self._broken_by(self._undescribed_edges())
-            self._found_dead &= undescribed | self._beginning_with(down_beyond | self._links_to_undescribed())
+            self._found_dead &= self._crossing(self._undescribed_edges()) | self._beginning_with(down_beyond)
         self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
@@ -267,11 +266,6 @@ class LivenessTracker:
             for tunnel in dead - surely
             if any(tunnel in together and together[tunnel] <= broken for together in self._together)
         )
-
-    def _links_to_undescribed(self) -> frozenset[Link]:
-        """Return the links whose far end has not described its ports yet."""
-        neighbours = self._wiring.topology.neighbours
-        return frozenset((near, far) for far in self._undescribed for near in neighbours[far])
 
     def _undescribed_edges(self) -> frozenset[Edge]:
         """Return the links with at least one end that has not described its ports yet."""

@@ -255,23 +255,21 @@ class World:
 
     def _tell_peers(self, number: int, beat: Beat, stages: Stages | None) -> None:
         if stages is not None:
-            before = stages if self._acted is None or self._goes_on(number) else self._acted
+            name = self.controllers[number].name
+            goes_on = name == self._actor
+            before = stages if self._acted is None or goes_on else self._acted
             known = [None, *(version.plan for version in stages.versions if version is not None)]
             if before.in_force.plan != stages.in_force.plan or self._ended_with not in known:
                 self._bring_another_plan()  # peers cut off from it had another one
-            if not self._goes_on(number):
+            if not goes_on:
                 self.updates.taken_over()
-            self._acted, self._actor, self._ended_with = stages, self.controllers[number].name, None
+            self._acted, self._actor, self._ended_with = stages, name, None
         self.peers.send(number, self.controllers, beat, stages)
 
     def _bring_another_plan(self) -> None:
         """Exempt all pairs, for a while also those that work: each switch changes to another plan on its own."""
         self.traffic.all_hit()
         self.traffic.disturbed(0.0)
-
-    def _goes_on(self, number: int) -> bool:
-        """Return True if the controller that acts has acted before."""
-        return self._actor == self.controllers[number].name
 
     def _process(self, number: int) -> SimulatedController:
         self._processes += 1

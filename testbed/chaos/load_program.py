@@ -17,7 +17,6 @@ import struct
 import sys
 import time
 from collections import Counter
-from types import FrameType
 
 PAYLOAD = 1472
 """Bytes of a packet: what fits into 1500 with the headers of IP and UDP."""
@@ -96,13 +95,9 @@ def _termination() -> tuple[socket.socket, socket.socket]:
     """
     told, tells = socket.socketpair()
     tells.setblocking(False)
-    signal.signal(signal.SIGTERM, _nothing)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # the loops end the program
     signal.set_wakeup_fd(tells.fileno())
     return told, tells
-
-
-def _nothing(_number: int, _frame: FrameType | None) -> None:
-    """Leave it to the loops to end."""
 
 
 def main() -> None:
