@@ -48,6 +48,11 @@ class PairKeeper(SwitchKeeper):
     def _acts(self) -> bool:
         return self._pair is None or self._pair.is_acting
 
+    @property
+    def _hands_over(self) -> bool:
+        """True if a peer may take over at any moment, as it was asked to."""
+        return self._pair is not None and self._pair.hands_over
+
     def ask_to_hand_over(self, answer: HandoverAnswer | None = None) -> None:
         """Have a peer take over; other threads and handlers of signals, which need no answer, may call this."""
         self._asked.append(answer)
@@ -101,9 +106,14 @@ class PairKeeper(SwitchKeeper):
             for connection in self._connections.values():
                 connection.claim_again(generation)
         self._look_for_successor(self._pair, now)
+        self._tell_peers()
+
+    def _tell_peers(self) -> None:
+        """Send peers a sign of life now."""
         pair, reach = self._pair, frozenset(self._connections)
-        generation = self._claims.generation
-        self._send_beat(Beat(pair.instance, pair.is_acting, generation, reach, pair.hands_over, self._process))
+        if pair is not None:
+            generation = self._claims.generation
+            self._send_beat(Beat(pair.instance, pair.is_acting, generation, reach, pair.hands_over, self._process))
 
     def _look_for_successor(self, pair: Pair, now: float) -> None:
         """Log when another controller could take over, and when none could any more."""

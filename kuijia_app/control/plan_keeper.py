@@ -341,7 +341,9 @@ class PlanKeeper(PairKeeper):
         for name in reading.overtaken:
             self._log.write(event_log.UPDATE_STARTED, update=name)
             self._note([Progress(name, "refused")], OVERTAKEN)
-        if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
+        # The next controller goes on with an update only if it has heard of it before it acts.
+        is_too_early = not reading.is_current(self._rollout) or self._hands_over
+        if is_too_early and not self._source.is_withdrawn(reading):
             self._ask_again(replace(reading, overtaken=()))
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
@@ -360,6 +362,7 @@ class PlanKeeper(PairKeeper):
         self._unfiled.append(version.name)
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+        self._tell_peers()  # before switches follow it: one that takes over would delete what it does not know
 
     def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
         """Schedule the writing of plans to files, and an action after it; in the order of calls."""

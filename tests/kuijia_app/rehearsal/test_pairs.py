@@ -6,6 +6,7 @@ import pytest
 
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.roles import Claims
+from kuijia_app.control.rollout import Stages
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_calm
 from kuijia_app.rehearsal.effects import hit
@@ -241,6 +242,37 @@ def test_a_handover_that_nobody_takes_is_given_up() -> None:
     world.end_faults()
     world.time.run_until(world.time.now + 3.0)
     assert acting.is_acting, "a request that was refused has no effect later"
+
+
+def test_no_update_begins_while_a_peer_may_take_over() -> None:
+    world = resting(5)
+    number = number_of_acting(world)
+    acting = world.controllers[number]
+    hit(world, Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
+    answers: list[str | None] = []
+    acting.ask_to_hand_over(answers.append)
+    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    while not answers:
+        assert event_log.UPDATE_STARTED not in acting.events
+        world.time.run_until(world.time.now + 0.01)
+    world.time.run_until(world.time.now + 2.0)
+    assert acting.events.count(event_log.UPDATE_STARTED) == 1
+    world.end_faults()
+    world.rest()
+    require_calm(world)
+    assert world.acting.in_force.plan != world.plans[0]
+
+
+def test_peers_are_told_of_an_update_before_switches_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = resting(5)
+    number = number_of_acting(world)
+    acting = world.controllers[number]
+    told: list[Stages] = []
+    monkeypatch.setattr(acting, "tell_peers", lambda _beat, stages: told.append(stages))
+    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    while event_log.UPDATE_STARTED not in acting.events:
+        world.time.run_until(world.time.now + 0.0001)
+    assert told[-1].next is not None
 
 
 def test_a_controller_without_peers_says_so() -> None:
