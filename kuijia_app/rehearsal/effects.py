@@ -116,7 +116,8 @@ def _freeze(world: World, fault: Fault) -> None:
 
 def _slow_down(world: World, fault: Fault) -> None:
     line = _line(world, fault)
-    world.delays[line] = _SLOW_DELAYS[fault.pick % len(_SLOW_DELAYS)]
+    delay = world.delays[line] = _SLOW_DELAYS[fault.pick % len(_SLOW_DELAYS)]
+    world.traffic.disturbed(fault.span + delay)  # the last message that it makes late comes then
     world.time.after(fault.span, partial(_speed_up, world, line))
     if line in world.connections:
         world.set_delays(line, world.connections[line])

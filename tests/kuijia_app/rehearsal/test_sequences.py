@@ -50,6 +50,11 @@ def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: lis
     assert run_sequence(seed, faults, controllers=2) is None
 
 
+def test_news_of_ports_that_a_slow_connection_brings_late_breaks_no_promise() -> None:
+    seed = 110515387  # a switch whose ports flap: a tunnel is dead for a moment 1.7 s later
+    assert run_sequence(seed) is None
+
+
 def test_a_seed_makes_the_same_sequence_again() -> None:
     assert faults_of(5) == faults_of(5) != faults_of(6)
 
