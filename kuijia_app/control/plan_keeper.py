@@ -24,6 +24,7 @@ from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
+from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
@@ -77,11 +78,10 @@ class PlanKeeper(PairKeeper):
         self._failed_edges = self._tracker.failed_edges
         self._unfiled: list[str] = []
         self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
-        self._live_ports: dict[str, dict[int, bool]] = {}
         self._had: dict[str, SwitchTables] = {}
         self._refused: dict[str, SwitchTables] = {}
         self._programmed: set[str] = set()
-        self._avoided: set[str] = set()
+        self._usable_ports = UsablePorts()
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
         self._peer_plans = PeerPlans()
@@ -133,9 +133,8 @@ class PlanKeeper(PairKeeper):
             self._follow_rollout()
 
     def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
-        self._avoided.discard(switch)
-        self._live_ports[switch] = self._believed_ports(switch, ports)
-        self._tracker.ports_described(switch, self._live_ports[switch], self._doubted_ports())
+        counted = self._usable_ports.told(switch, self._believed_ports(switch, ports))
+        self._tracker.ports_described(switch, counted, self._doubted_ports())
 
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         """Send peers a sign of life, and the plans in use if they have changed."""
@@ -180,6 +179,9 @@ class PlanKeeper(PairKeeper):
 
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
+        ports = self._usable_ports.released(switch)
+        if ports is not None:
+            self._tracker.ports_described(switch, ports, self._doubted_ports())
         self._note(self._rollout.left(switch))
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:
@@ -244,8 +246,9 @@ class PlanKeeper(PairKeeper):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
         is_refused = self._is_refused(switch)
         has_lost_all = switch in self._programmed and not known[1]
-        (self._avoided.add if is_refused or has_lost_all else self._avoided.discard)(switch)
-        self._ports_described(switch, self._believed_ports(switch, has.ports))
+        believed = self._believed_ports(switch, has.ports)
+        counted = self._usable_ports.read(switch, believed, lacks_tables=is_refused or has_lost_all)
+        self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
         if switch in self._left_alone:
             return
         keeps = is_refused and not self._second_chances.has_one(switch)
@@ -264,9 +267,9 @@ class PlanKeeper(PairKeeper):
         self._second_chances.forget(switch)
         self._refused.pop(switch, None)
         self._programmed.add(switch)
-        if switch in self._avoided:
-            self._avoided.discard(switch)
-            self._ports_described(switch, self._live_ports[switch])
+        ports = self._usable_ports.released(switch)
+        if ports is not None:
+            self._tell_ingresses(self._tracker.ports_described(switch, ports, self._doubted_ports()))
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
         self.logger.info("switch %s is programmed", switch)
         self._note(self._rollout.acknowledged(switch, self._now()))
@@ -297,22 +300,12 @@ class PlanKeeper(PairKeeper):
             self._log.write(event_log.SWITCH_REFUSED, switch=switch, error=reason)
 
     def _ports_changed(self, live_by_port: Mapping[Port, bool]) -> None:
-        for (switch, port), live in live_by_port.items():
-            self._live_ports.setdefault(switch, {})[port] = live
-        counted = {port: live for port, live in live_by_port.items() if port[0] not in self._avoided}
+        counted = self._usable_ports.changed(live_by_port)
         self._tell_ingresses(self._tracker.ports_changed(counted, self._doubted_ports()))
-
-    def _ports_described(self, switch: str, ports: Mapping[int, bool]) -> None:
-        """Take in all ports of a switch that has been read; tunnels avoid one that lacks its tables."""
-        self._live_ports[switch] = dict(ports)
-        counted = {} if switch in self._avoided else ports
-        self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
 
     def _doubted_ports(self) -> frozenset[Port]:
         """Return the ports that are up but count as down: they flap, or their switch lacks its tables."""
-        avoided = ((switch, self._live_ports.get(switch, {})) for switch in self._avoided)
-        live = ((switch, port) for switch, ports in avoided for port, live in ports.items() if live)
-        return self._damping.doubted().union(live)
+        return self._damping.doubted() | self._usable_ports.doubted
 
     def _tell_ingresses(self, changes: Iterable[LivenessChange]) -> None:
         """Fill or empty liveness groups; an ingress that has not been read yet gets its changes afterwards."""

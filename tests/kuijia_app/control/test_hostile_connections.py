@@ -144,7 +144,7 @@ def test_ports_that_the_plan_does_not_have_leave_nothing_behind_and_cost_next_to
         switch.port_goes(port, live=False)
     assert time.process_time() - began < 5.0
     assert application._damping._ports == {}
-    assert application._live_ports["s2"].keys() == {1, 2, 3, 4}
+    assert application._usable_ports._live["s2"].keys() == {1, 2, 3, 4}
     assert (tmp_path / "events.jsonl").read_bytes() == before
 
 

@@ -55,6 +55,11 @@ def test_news_of_ports_that_a_slow_connection_brings_late_breaks_no_promise() ->
     assert run_sequence(seed) is None
 
 
+def test_a_port_that_comes_up_at_a_switch_without_its_tables_breaks_no_pair() -> None:
+    seed = 122002803  # a foreign controller has written into it, and is noticed late
+    assert run_sequence(seed, controllers=2) is None
+
+
 def test_a_seed_makes_the_same_sequence_again() -> None:
     assert faults_of(5) == faults_of(5) != faults_of(6)
 
