@@ -128,8 +128,12 @@ void Simulation::arrive(std::uint32_t link) {
         return; // the packet was lost when the link failed
     }
     const auto id = port.link.take_first(pool_);
-    if (!port.link.empty())
-        queue_.push(pool_[port.link.head].at, arrival_at(link));
+    if (!port.link.empty()) {
+        const auto &first = pool_[port.link.head];
+        queue_.push(first.at, arrival_at(link));
+        if (first.next != no_packet)
+            fetch(&pool_[first.next]); // on a long link it was touched long ago
+    }
     auto &packet = pool_[id];
     if (forwarding_ != nullptr)
         return relay(id, link);

@@ -5,15 +5,26 @@
 namespace kuijia::packet {
 
 void Buffer::offer(PacketId id, Arrival &arrival) {
-    auto &pool = arrival.pool;
-    const auto needed = room(pool[id]);
+    auto &packet = arrival.pool[id];
+    const auto needed = room(packet);
     const auto sent = held(arrival);
+    if (backlog_.bytes() + sent + needed > untouched_ && !admit(id, arrival, needed, sent))
+        return arrival.drop(id);
+    if (shaped_)
+        foresee(packet, arrival);
+    packets_.append(arrival.pool, id);
+    backlog_.add(arrival.now, needed);
+    arrival.port.backlog.add(arrival.now, packet.size);
+}
+
+bool Buffer::admit(PacketId id, Arrival &arrival, std::uint32_t needed, std::int64_t sent) {
+    auto &pool = arrival.pool;
     if (rules_.random_drop) {
         while (!fits(rules_, needed, backlog_.bytes() + sent)) {
             PacketId before = no_packet;
             const auto lost = drawn(pool, id, arrival.random, before);
             if (lost == id)
-                return arrival.drop(lost);
+                return false;
             packets_.remove(pool, before, lost);
             backlog_.remove(arrival.now, room(pool[lost]));
             arrival.port.backlog.remove(arrival.now, pool[lost].size);
@@ -23,19 +34,13 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
     const auto idle = packets_.empty() ? arrival.now - empty_since_ : 0;
     const auto verdict =
         judge(rules_, red_, pool[id], needed, backlog_.bytes() + sent, idle, arrival.port.rate, arrival.random);
-    if (verdict == Verdict::drop)
-        return arrival.drop(id);
     if (verdict == Verdict::mark) {
         PacketId before = no_packet;
         auto &packet = pool[rules_.random_mark ? drawn(pool, id, arrival.random, before) : id];
         packet.marked = packet.ecn_capable;
         arrival.port.counters.marked_packets += packet.marked;
     }
-    if (rules_.shaping)
-        foresee(pool[id], arrival);
-    packets_.append(pool, id);
-    backlog_.add(arrival.now, needed);
-    arrival.port.backlog.add(arrival.now, pool[id].size);
+    return verdict != Verdict::drop;
 }
 
 // Calculates when a packet will leave that is about to join the queue.
@@ -51,7 +56,7 @@ void Buffer::foresee(const Packet &packet, const Arrival &arrival) {
 
 // An empty bucket is full again after the time of `burst` at its rate.
 Time Buffer::earliest(const PacketPool &pool) const {
-    return rules_.shaping ? full_at_ + token_time(pool[packets_.head].size) - burst_time_ : 0;
+    return shaped_ ? full_at_ + token_time(pool[packets_.head].size) - burst_time_ : 0;
 }
 
 PacketId Buffer::take(PacketPool &pool, Time now) {
@@ -64,7 +69,7 @@ PacketId Buffer::take(PacketPool &pool, Time now) {
         held_room_ = room(pool[id]);
         held_since_ = now;
     }
-    if (rules_.shaping)
+    if (shaped_)
         full_at_ = std::max(full_at_, now) + token_time(pool[id].size);
     return id;
 }

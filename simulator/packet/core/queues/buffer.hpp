@@ -11,8 +11,10 @@ class Buffer {
   public:
     // With `held_while_sent`, a packet occupies its memory until its transmission has ended.
     explicit Buffer(const FifoRules &rules, bool held_while_sent = false)
-        : rules_(rules), held_while_sent_(held_while_sent), token_rate_(rules.shaping ? rules.shaping->rate : 1),
-          burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0) {}
+        : shaped_(rules.shaping.has_value()), held_while_sent_(held_while_sent), untouched_(rules.untouched()),
+          token_rate_(rules.shaping ? rules.shaping->rate : 1),
+          burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0),
+          rules_(rules) {}
 
     bool empty() const { return packets_.empty(); }
     std::int64_t bytes() const { return backlog_.bytes(); } // of whole cells
@@ -20,7 +22,7 @@ class Buffer {
     // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
     std::uint32_t room(const Packet &packet) const {
         const auto cell = rules_.cell;
-        return (packet.size + cell - 1) / cell * cell;
+        return cell == 1 ? packet.size : (packet.size + cell - 1) / cell * cell;
     }
 
     // Returns the bytes of the first packet; there must be one.
@@ -50,20 +52,28 @@ class Buffer {
         return held_room_ > 0 && arrival.now < held_since_ + arrival.port.rate.of(held_size_) ? held_room_ : 0;
     }
 
-    FifoRules rules_;
+    // Judges a packet that the queue does not take as it is; returns false if it is dropped.
+    bool admit(PacketId id, Arrival &arrival, std::uint32_t needed, std::int64_t sent);
+
+    // What each packet touches comes first.
+    PacketList packets_;
+    bool shaped_;
     bool held_while_sent_;
+    std::int32_t untouched_; // bytes up to which packets are taken as they are
+    Backlog backlog_;        // of whole cells
+    Time full_at_ = 0;       // when the token bucket would be full again
+    mutable Time timed_ = 0; // of `timed_size_` bytes at the token bucket's rate
+    mutable std::uint32_t timed_size_ = 0;
     std::uint32_t held_size_ = 0; // bytes of the last packet that was taken, if they are held
     std::uint32_t held_room_ = 0; // bytes of its cells
-    Time held_since_ = 0;
-    Red red_;
-    PacketList packets_;
-    Backlog backlog_; // of whole cells
-    Time empty_since_ = 0;
     Rate token_rate_;
     Time burst_time_;
-    Time full_at_ = 0;    // when the token bucket would be full again
     Time drained_at_ = 0; // with a token bucket: when the last packet will have left
     Time full_after_ = 0; // when the bucket would be full again after it
+    Time empty_since_ = 0;
+    Time held_since_ = 0;
+    FifoRules rules_;
+    Red red_;
 
     void foresee(const Packet &packet, const Arrival &arrival);
 
@@ -75,8 +85,6 @@ class Buffer {
         }
         return timed_;
     }
-    mutable std::uint32_t timed_size_ = 0;
-    mutable Time timed_ = 0;
 };
 
 } // namespace kuijia::packet
