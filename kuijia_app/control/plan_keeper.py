@@ -76,6 +76,7 @@ class PlanKeeper(PairKeeper):
         self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
         self._unnoticed: Lasting[Link] = Lasting(UNNOTICED)
         self._failed_edges = self._tracker.failed_edges
+        self._read_plans: deque[PlanReading] = deque()
         self._unfiled: list[str] = []
         self._files: deque[tuple[Callable[[], None] | None, Callable[[], object]]] = deque()
         self._had: dict[str, SwitchTables] = {}
@@ -127,7 +128,9 @@ class PlanKeeper(PairKeeper):
         if self._source.take_withdrawal() and self._acts:
             self._note(self._rollout.refused(), WITHDRAWN)
         if plan is not None:
-            self._replace_plan(plan, now)
+            self._read_plans.append(plan)
+        while self._read_plans and not self._hands_over:  # the next one must hear of an update before it acts
+            self._replace_plan(self._read_plans.popleft(), now)
         if self._acts:
             self._note(self._rollout.passed(now))
             self._follow_rollout()
@@ -212,6 +215,7 @@ class PlanKeeper(PairKeeper):
         return self._rollout.wanted(switch)
 
     def _begun(self, switch: str) -> None:
+        self._usable_ports.began(switch)
         self._refused.pop(switch, None)
         self._left_alone.discard(switch)
         self._unfit.discard(switch)
@@ -246,6 +250,8 @@ class PlanKeeper(PairKeeper):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
         is_refused = self._is_refused(switch)
         has_lost_all = switch in self._programmed and not known[1]
+        if has_lost_all:
+            self._rollout.lost(switch)
         believed = self._believed_ports(switch, has.ports)
         counted = self._usable_ports.read(switch, believed, lacks_tables=is_refused or has_lost_all)
         self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
@@ -334,9 +340,7 @@ class PlanKeeper(PairKeeper):
         for name in reading.overtaken:
             self._log.write(event_log.UPDATE_STARTED, update=name)
             self._note([Progress(name, "refused")], OVERTAKEN)
-        # The next controller goes on with an update only if it has heard of it before it acts.
-        is_too_early = not reading.is_current(self._rollout) or self._hands_over
-        if is_too_early and not self._source.is_withdrawn(reading):
+        if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
             self._ask_again(replace(reading, overtaken=()))
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
@@ -355,7 +359,7 @@ class PlanKeeper(PairKeeper):
         self._unfiled.append(version.name)
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
-        self._tell_peers()  # before switches follow it: one that takes over would delete what it does not know
+        self._tell_peers()  # at once: one that takes over would delete what it does not know
 
     def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
         """Schedule the writing of plans to files, and an action after it; in the order of calls."""

@@ -274,6 +274,11 @@ class Rollout:
         self._away.add(switch)
         return self._retired(switch)
 
+    def lost(self, switch: str) -> None:
+        """Record that a switch has come back without its tables: no plan comes into force before it has them again."""
+        if self._next is not None:
+            self._next = replace(self._next, pending=self._next.pending | {switch}, until=None)
+
     def refused(self, *, drains: bool = True) -> list[Progress]:
         """Return to the previous plan, as a switch has refused its tables or an update is withdrawn.
 

@@ -17,7 +17,7 @@ class UsablePorts:
     def __init__(self) -> None:
         self._live: dict[str, dict[int, bool]] = {}
         self._avoided: set[str] = set()
-        self._came_up: dict[str, set[int]] = {}  # of switches that have been read and do not have their tables yet
+        self._came_up: dict[str, set[int]] = {}  # of switches that do not have their tables yet
 
     @property
     def doubted(self) -> frozenset[Port]:
@@ -32,6 +32,10 @@ class UsablePorts:
         self._came_up.pop(switch, None)
         return self._described(switch, ports)
 
+    def began(self, switch: str) -> None:
+        """Take in that a switch is about to be read."""
+        self._came_up.setdefault(switch, set())
+
     def read(self, switch: str, ports: Mapping[int, bool], *, lacks_tables: bool) -> Mapping[int, bool]:
         """Take in all ports of a switch that has been read; return the same."""
         (self._avoided.add if lacks_tables else self._avoided.discard)(switch)
@@ -44,9 +48,10 @@ class UsablePorts:
     def changed(self, live_by_port: Mapping[Port, bool]) -> Mapping[Port, bool]:
         """Take in the states of some ports; return those that count as up or down."""
         for (switch, port), live in live_by_port.items():
-            self._live.setdefault(switch, {})[port] = live
-            if switch in self._came_up:
-                (self._came_up[switch].add if live else self._came_up[switch].discard)(port)
+            known, held = self._live.setdefault(switch, {}), self._came_up.get(switch)
+            if held is not None and known.get(port, True) != live:
+                (held.add if live else held.discard)(port)
+            known[port] = live
         return {
             (switch, port): live and port not in self._came_up.get(switch, ())
             for (switch, port), live in live_by_port.items()

@@ -384,7 +384,7 @@ class World:
         if controller.is_frozen:
             self.time.after(0.1, partial(self._end_at_controller, line, connection))
             return
-        if not connection.is_up_at_switch:
+        if controller.is_acting and not connection.is_up_at_switch:
             self.traffic.disturbed(0.0)  # only from now on does the controller know what the switch has
         controller.ended(connection)
 

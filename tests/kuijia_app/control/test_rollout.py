@@ -249,6 +249,22 @@ def test_with_time_to_settle_the_prepared_plan_waits_before_it_is_in_force() -> 
     assert rollout.in_force.name == "new"
 
 
+def test_a_switch_that_loses_its_tables_meanwhile_is_waited_for_and_has_the_same_time_to_settle() -> None:
+    rollout = Rollout(version("old", OLD), DRAIN, settle=1.0)
+    rollout.propose(version("new", NEW), 0.0)
+    acknowledge_all(rollout, 1.0)
+    rollout.lost("d")
+    rollout.passed(5.0)
+    assert rollout.in_force.name == "old"
+    rollout.acknowledged("d", 6.0)
+    rollout.passed(6.9)
+    assert rollout.in_force.name == "old"
+    rollout.passed(7.0)
+    assert rollout.in_force.name == "new"
+    rollout.lost("d")
+    assert rollout.in_force.name == "new"
+
+
 def test_a_tag_in_use_cannot_get_another_meaning() -> None:
     def tables(port: int) -> dict[str, SwitchTables]:
         return {"a": SwitchTables((), (FlowEntry(1, Match(in_port=1, ip_dscp=3), (Output(port),)),))}

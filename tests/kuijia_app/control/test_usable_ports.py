@@ -41,6 +41,17 @@ def test_so_does_one_that_comes_up_after_the_switch_was_read(usable: UsablePorts
     assert usable.released("s1") == {1: True, 2: True}
 
 
+def test_so_does_one_that_comes_up_while_the_switch_is_read(usable: UsablePorts) -> None:
+    usable.began("s1")
+    assert usable.changed({("s1", 2): True}) == {("s1", 2): False}
+    assert usable.read("s1", {1: True, 2: True}, lacks_tables=False) == {1: True, 2: False}
+
+
+def test_a_port_of_which_the_switch_says_again_that_it_is_up_goes_on(usable: UsablePorts) -> None:
+    usable.read("s1", {1: True, 2: False}, lacks_tables=False)
+    assert usable.changed({("s1", 1): True}) == {("s1", 1): True}
+
+
 def test_it_still_waits_after_the_switch_has_gone_again(usable: UsablePorts) -> None:
     for _ in range(2):
         assert usable.read("s1", {1: True, 2: True}, lacks_tables=False) == {1: True, 2: False}
@@ -59,7 +70,7 @@ def test_what_another_controller_programs_counts_as_it_says(usable: UsablePorts)
     assert usable.doubted == frozenset()
 
 
-@given(st.lists(st.tuples(st.sampled_from(("read", "change", "release")), PORTS, st.booleans())))
+@given(st.lists(st.tuples(st.sampled_from(("begin", "read", "change", "release")), PORTS, st.booleans())))
 def test_only_ports_that_are_up_are_doubted_and_none_once_all_are_released(
     steps: list[tuple[str, dict[int, bool], bool]],
 ) -> None:
@@ -67,6 +78,9 @@ def test_only_ports_that_are_up_are_doubted_and_none_once_all_are_released(
     for kind, ports, lacks_tables in steps:
         if kind == "release":
             usable.released("s1")
+            continue
+        if kind == "begin":
+            usable.began("s1")
             continue
         live = ports
         if kind == "read":

@@ -65,6 +65,11 @@ def test_a_switch_whose_restart_is_noticed_late_and_that_refuses_its_tables_brea
     assert run_sequence(seed) is None
 
 
+def test_an_update_waits_for_sessions_over_a_switch_that_restarts_meanwhile() -> None:
+    seed = 143009098  # the plan in preparation has no other tunnel for a pair
+    assert run_sequence(seed, controllers=2) is None
+
+
 def test_a_seed_makes_the_same_sequence_again() -> None:
     assert faults_of(5) == faults_of(5) != faults_of(6)
 
