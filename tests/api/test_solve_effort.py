@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -79,7 +80,18 @@ def test_an_estimate_is_shown_until_it_has_passed() -> None:
 def test_long_calls_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("te_solver.interruption._WATCH_SECONDS", 0.001)
     seen: list[float] = []
-    assert interruptible(lambda: [None for _ in iter(lambda: len(seen) < 3, False)] and 7, seen.append) == 7
+    was_seen = Event()
+
+    def watch(seconds: float) -> None:
+        seen.append(seconds)
+        if len(seen) >= 3:
+            was_seen.set()
+
+    def call() -> int:
+        assert was_seen.wait(60.0)
+        return 7
+
+    assert interruptible(call, watch) == 7
     assert seen == sorted(seen)
     assert len(seen) >= 3
 
