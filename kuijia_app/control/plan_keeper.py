@@ -182,9 +182,7 @@ class PlanKeeper(PairKeeper):
 
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
-        ports = self._usable_ports.released(switch)
-        if ports is not None:
-            self._tracker.ports_described(switch, ports, self._doubted_ports())
+        self._ports_released(switch)  # the one that acts tells ingresses
         self._note(self._rollout.left(switch))
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:
@@ -273,9 +271,7 @@ class PlanKeeper(PairKeeper):
         self._second_chances.forget(switch)
         self._refused.pop(switch, None)
         self._programmed.add(switch)
-        ports = self._usable_ports.released(switch)
-        if ports is not None:
-            self._tell_ingresses(self._tracker.ports_described(switch, ports, self._doubted_ports()))
+        self._tell_ingresses(self._ports_released(switch))
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
         self.logger.info("switch %s is programmed", switch)
         self._note(self._rollout.acknowledged(switch, self._now()))
@@ -308,6 +304,11 @@ class PlanKeeper(PairKeeper):
     def _ports_changed(self, live_by_port: Mapping[Port, bool]) -> None:
         counted = self._usable_ports.changed(live_by_port)
         self._tell_ingresses(self._tracker.ports_changed(counted, self._doubted_ports()))
+
+    def _ports_released(self, switch: str) -> Iterable[LivenessChange]:
+        """Use the ports of a switch that counted as down for its tables; return the changes."""
+        ports = self._usable_ports.released(switch)
+        return () if ports is None else self._tracker.ports_described(switch, ports, self._doubted_ports())
 
     def _doubted_ports(self) -> frozenset[Port]:
         """Return the ports that are up but count as down: they flap, or their switch lacks its tables."""

@@ -8,7 +8,7 @@ from kuijia_app.control.liveness import Port
 
 
 class UsablePorts:
-    """What switches say of their ports, and which of those that are up count as down.
+    """The ports of switches, as these describe them, and which of those that are up count as down.
 
     All ports of a switch that lacks its tables do, and until a switch that comes back has its tables, those that have
     come up since it was connected before: what uses other tunnels meanwhile goes on with these.

@@ -9,6 +9,7 @@ from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Stages
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_calm
+from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.effects import hit
 from kuijia_app.rehearsal.faults import Fault, FaultKind
 from kuijia_app.rehearsal.world import World
@@ -229,13 +230,19 @@ def test_two_that_have_drawn_the_same_number_draw_again(seed: int) -> None:
     assert [each.is_acting for each in world.controllers].count(True) == 1
 
 
-def test_a_handover_that_nobody_takes_is_given_up() -> None:
+def handing_over_in_vain() -> tuple[World, SimulatedController, list[str | None]]:
+    """Return two controllers, the one that was asked to hand over to a frozen one, and the answers to come."""
     world = resting(5)
     number = number_of_acting(world)
     acting = world.controllers[number]
     hit(world, Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
     answers: list[str | None] = []
     acting.ask_to_hand_over(answers.append)
+    return world, acting, answers
+
+
+def test_a_handover_that_nobody_takes_is_given_up() -> None:
+    world, acting, answers = handing_over_in_vain()
     world.time.run_until(world.time.now + 3.0)
     assert answers == ["no peer has taken over within 2 s"]
     assert acting.is_acting
@@ -245,13 +252,8 @@ def test_a_handover_that_nobody_takes_is_given_up() -> None:
 
 
 def test_no_update_begins_while_a_peer_may_take_over() -> None:
-    world = resting(5)
-    number = number_of_acting(world)
-    acting = world.controllers[number]
-    hit(world, Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
-    answers: list[str | None] = []
-    acting.ask_to_hand_over(answers.append)
-    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    world, acting, answers = handing_over_in_vain()
+    hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
     while not answers:
         assert event_log.UPDATE_STARTED not in acting.events
         world.time.run_until(world.time.now + 0.01)

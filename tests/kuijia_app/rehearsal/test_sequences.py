@@ -50,24 +50,17 @@ def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: lis
     assert run_sequence(seed, faults, controllers=2) is None
 
 
-def test_news_of_ports_that_a_slow_connection_brings_late_breaks_no_promise() -> None:
-    seed = 110515387  # a switch whose ports flap: a tunnel is dead for a moment 1.7 s later
-    assert run_sequence(seed) is None
-
-
-def test_a_port_that_comes_up_at_a_switch_without_its_tables_breaks_no_pair() -> None:
-    seed = 122002803  # a foreign controller has written into it, and is noticed late
-    assert run_sequence(seed, controllers=2) is None
-
-
-def test_a_switch_whose_restart_is_noticed_late_and_that_refuses_its_tables_breaks_no_promise() -> None:
-    seed = 131505558  # a pair works again while half of the tables are there, which are taken back then
-    assert run_sequence(seed) is None
-
-
-def test_an_update_waits_for_sessions_over_a_switch_that_restarts_meanwhile() -> None:
-    seed = 143009098  # the plan in preparation has no other tunnel for a pair
-    assert run_sequence(seed, controllers=2) is None
+@pytest.mark.parametrize(
+    ("seed", "controllers"),
+    [
+        pytest.param(110515387, 1, id="a slow connection brings news of flapping ports 1.7 s late"),
+        pytest.param(122002803, 2, id="a port comes up at a switch that a foreign controller has written into"),
+        pytest.param(131505558, 1, id="a switch whose restart is noticed late refuses its tables"),
+        pytest.param(143009098, 2, id="a switch restarts after it has acknowledged a plan that needs its sessions"),
+    ],
+)
+def test_a_sequence_that_once_broke_a_promise_breaks_none(seed: int, controllers: int) -> None:
+    assert run_sequence(seed, controllers=controllers) is None
 
 
 def test_a_seed_makes_the_same_sequence_again() -> None:
