@@ -151,7 +151,7 @@ class PeerLinks:
             plain.close()
             return
         try:
-            _start(lambda: self._read(plain, host, place), "peer")
+            _start(lambda: self._read(plain, host, place), f"peer from {host}")
         except BaseException:
             place.leave()
             raise
