@@ -155,7 +155,7 @@ py::dict port_counters(const py::object &owner) {
 }
 
 // Returns a table of each counter: a row for each link, with so many queues, zeros where there are fewer.
-py::dict queue_counters(const Simulation &simulation, std::size_t queues) {
+py::dict queue_counters(Simulation &simulation, std::size_t queues) {
     py::dict tables;
     const auto add = [&](const char *name, const std::uint64_t QueueCounters::*member) {
         py::array_t<std::uint64_t> table({at(simulation.links()), at(queues)});

@@ -48,7 +48,8 @@ void Simulation::learn(std::uint32_t link, bool up) {
 // Loses all packets that wait for the link or are on it.
 void Simulation::fail(std::uint32_t link) {
     auto &port = ports_[link];
-    if (port.discipline != no_discipline) {
+    if (port.discipline < none_and_crosses) {
+        send_waiting(link);
         auto &discipline = *disciplines_[port.discipline];
         for (auto id = discipline.flush(pool_, now_); id != no_packet; id = discipline.flush(pool_, now_)) {
             port.backlog.remove(now_, pool_[id].size);

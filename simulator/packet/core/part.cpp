@@ -16,6 +16,8 @@ void Simulation::become(std::unique_ptr<Part> part) {
         port.crosses = part_of(scenario_.links[link].source) != part_of(scenario_.links[link].target);
         if (port.crosses && port.discipline == no_discipline)
             port.discipline = none_and_crosses;
+        if (port.crosses && port.discipline < none_and_crosses)
+            turns_[port.discipline].late = false;
     }
 }
 
@@ -36,7 +38,8 @@ Part::Key Simulation::run_part(Time until) {
         }
         now_ = time;
         happen(source);
-        events_ += part_->number == 0 || !is_own(source); // all parts have the same events of these kinds
+        events_ +=
+            counts(source) && (part_->number == 0 || !is_own(source)); // all parts have the same ones of these kinds
     }
 }
 

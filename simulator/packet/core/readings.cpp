@@ -12,8 +12,11 @@ void Simulation::probe() {
 }
 
 Port &Simulation::port(std::size_t link) {
-    ports_[link].settle(now_);
-    return ports_[link];
+    auto &port = ports_[link];
+    if (port.discipline < none_and_crosses)
+        send_waiting(static_cast<std::uint32_t>(link));
+    port.settle(now_);
+    return port;
 }
 
 std::vector<std::uint32_t> Simulation::on_links() {
@@ -29,8 +32,8 @@ std::vector<std::uint32_t> Simulation::on_links() {
     return counts;
 }
 
-std::span<const QueueCounters> Simulation::queue_counters(std::size_t link) const {
-    const auto discipline = ports_[link].discipline;
+std::span<const QueueCounters> Simulation::queue_counters(std::size_t link) {
+    const auto discipline = port(link).discipline;
     if (discipline >= disciplines_.size())
         return {};
     return disciplines_[discipline]->queue_counters();

@@ -32,7 +32,7 @@ void Simulation::take_event(Time time) {
         fetch_ahead();
     now_ = time;
     happen(source);
-    ++events_;
+    events_ += counts(source);
 }
 
 // Fetches what the next events will touch: a port, then the first packet on its link, then the one after it and where
@@ -85,10 +85,11 @@ void Simulation::happen(Source source) {
     if (source - links_ < links_)
         return arrive(source - links_);
     if (source < links_) {
-        auto &wakes = discipline_wakes_[ports_[source].discipline];
-        if (wakes == now_) {
-            wakes = never;
-            serve(source);
+        auto &armed = turns_[ports_[source].discipline].armed;
+        if (armed == now_) {
+            armed = never;
+            send_waiting(source);
+            wait_for_turn(source);
         }
     } else {
         expire(source - 2 * links_);
@@ -133,6 +134,9 @@ void Simulation::arrive(std::uint32_t link) {
         queue_.push(first.at, arrival_at(link));
         if (first.next != no_packet)
             fetch(&pool_[first.next]); // on a long link it was touched long ago
+    } else if (port.discipline < none_and_crosses && turns_[port.discipline].late) {
+        send_waiting(link);
+        wait_for_turn(link);
     }
     auto &packet = pool_[id];
     if (forwarding_ != nullptr)
@@ -197,38 +201,59 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
     }
     if (port.discipline == none_and_crosses)
         return cross(id, link);
+    auto &turn = turns_[port.discipline];
+    if (turn.late)
+        send_waiting(link);
     Arrival arrival{pool_, port, queue_draws_, now_, before == no_hop ? 0 : ports_[before].input};
     disciplines_[port.discipline]->offer(id, arrival);
     while (!arrival.dropped.empty()) {
         ++totals_.dropped;
         drop(arrival.dropped.take_first(pool_));
     }
-    serve(link);
+    if (port.free_at > now_)
+        turn.due = port.free_at;
+    else
+        send_next(link, now_);
+    wait_for_turn(link);
 }
 
-// Sends the packet that the port's discipline chooses, if any may go, as soon as the link is free: one that waited for
-// tokens may find it taken.
-void Simulation::serve(std::uint32_t link) {
+// Takes the turns of a port up to now.
+void Simulation::send_waiting(std::uint32_t link) {
+    const auto &turn = turns_[ports_[link].discipline];
+    while (turn.due <= now_)
+        send_next(link, turn.due);
+}
+
+// Sends the packet that the port's discipline chooses at a time, if any may go; the link is free then.
+void Simulation::send_next(std::uint32_t link, Time now) {
     auto &port = ports_[link];
-    auto &wakes = discipline_wakes_[port.discipline];
-    if (port.free_at > now_)
-        return arm(wakes, port.free_at, link);
-    const auto choice = disciplines_[port.discipline]->choose(pool_, now_);
+    auto &turn = turns_[port.discipline];
+    const auto choice = disciplines_[port.discipline]->choose(pool_, now);
+    turn.due = choice.retry;
     if (choice.packet == no_packet)
-        return arm(wakes, choice.retry, link);
+        return;
     auto &packet = pool_[choice.packet];
-    port.backlog.remove(now_, packet.size);
+    port.backlog.remove(now, packet.size);
     port.count_sent(1, packet.size);
-    port.free_at = now_ + port.rate.of(packet.size);
+    port.free_at = now + port.rate.of(packet.size);
     packet.at = port.free_at + port.delay;
+    if (port.backlog.bytes() > 0)
+        turn.due = port.free_at;
     if (port.crosses) {
         post(packet, link);
         pool_.give_back(choice.packet);
     } else {
         carry(choice.packet, link);
     }
-    if (port.backlog.bytes() > 0)
-        arm(wakes, port.free_at, link);
+}
+
+// Sees to it that the port's next turn is taken: by an event, or when what is on the link arrives, before anything that
+// is sent after it.
+void Simulation::wait_for_turn(std::uint32_t link) {
+    const auto &port = ports_[link];
+    auto &turn = turns_[port.discipline];
+    if (turn.due != never && !(turn.late && !port.link.empty()))
+        arm(turn.armed, turn.due, link);
 }
 
 // An event that is later than the new deadline stays in the queue; it is ignored when its time comes.

@@ -73,7 +73,7 @@ class Simulation {
     bool run(Time until, std::uint64_t events);
 
     Time now() const { return now_; }
-    std::uint64_t events() const { return events_; }
+    std::uint64_t events() const { return events_; } // arrivals of packets, and timers
     const PacketTotals &totals() const { return totals_; }
     std::size_t packets_in_flight() const { return pool_.in_use(); }
     std::size_t packets_allocated() const { return pool_.capacity(); }
@@ -99,8 +99,8 @@ class Simulation {
     PathCounters path_counters() const;
     RecordsView records(); // readable as long as the simulation, up to date until it runs or gets more flows
     Port &port(std::size_t link);
-    std::vector<std::uint32_t> on_links();                                 // packets in transmission or on the wire
-    std::span<const QueueCounters> queue_counters(std::size_t link) const; // empty unless its queues are counted
+    std::vector<std::uint32_t> on_links();                           // packets in transmission or on the wire
+    std::span<const QueueCounters> queue_counters(std::size_t link); // empty unless its queues are counted
     std::size_t flows() const { return flows_.size(); }
     std::size_t links() const { return ports_.size(); }
 
@@ -131,6 +131,12 @@ class Simulation {
         std::uint32_t number;
         Time armed = never;
     };
+    // The next turn of a port with a discipline: when it can send again, `never` if nothing waits.
+    struct Turn {
+        Time due = never;
+        Time armed = never; // the first of its events
+        bool late;          // it may be taken later, when somebody asks what it has done
+    };
     enum Own : std::uint32_t { starts, changes, probes, paths };
     struct Change {
         Time time;
@@ -140,6 +146,7 @@ class Simulation {
 
     Source arrival_at(std::uint32_t link) const { return links_ + link; }
     Source source_of(std::uint32_t timer) const { return 2 * links_ + timer; }
+    bool counts(Source source) const { return source >= links_; } // how many turns of ports are events, says nothing
 
     void add_ports();
     void make_room(std::size_t flows);
@@ -191,7 +198,9 @@ class Simulation {
 
     bool loses(PacketId id, std::uint32_t link);
     void lose(PacketId id, std::uint32_t link);
-    void serve(std::uint32_t link);
+    void send_waiting(std::uint32_t link);
+    void send_next(std::uint32_t link, Time now);
+    void wait_for_turn(std::uint32_t link);
     void deliver(PacketId id);
     PathNetwork::Ends ends(const Packet &packet) const;
     void drop(PacketId id);
@@ -234,7 +243,7 @@ class Simulation {
     PacketPool pool_;
     std::vector<Port> ports_;
     std::vector<std::unique_ptr<Discipline>> disciplines_;
-    std::vector<Time> discipline_wakes_;
+    std::vector<Turn> turns_;         // by discipline
     std::vector<std::uint32_t> hops_; // routes one after the other, with `no_hop` before and after each
     std::vector<std::uint32_t> first_hop_;
     std::vector<std::uint8_t> roles_; // for what routes use each link, as windows.cpp has them

@@ -10,7 +10,7 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
     const auto sent = held(arrival);
     if (backlog_.bytes() + sent + needed > untouched_ && !admit(id, arrival, needed, sent))
         return arrival.drop(id);
-    if (shaped_)
+    if (foresees_)
         foresee(packet, arrival);
     packets_.append(arrival.pool, id);
     backlog_.add(arrival.now, needed);

@@ -7,11 +7,13 @@
 
 namespace kuijia::packet {
 
-class Buffer {
+class alignas(64) Buffer {
   public:
-    // With `held_while_sent`, a packet occupies its memory until its transmission has ended.
-    explicit Buffer(const FifoRules &rules, bool held_while_sent = false)
-        : shaped_(rules.shaping.has_value()), held_while_sent_(held_while_sent), untouched_(rules.untouched()),
+    // With `held_while_sent`, a packet occupies its memory until its transmission has ended. With `foresees`, it is
+    // known when all will have left.
+    explicit Buffer(const FifoRules &rules, bool held_while_sent = false, bool foresees = false)
+        : untouched_(rules.untouched()), cell_(rules.cell), shaped_(rules.shaping.has_value()),
+          held_while_sent_(held_while_sent), foresees_(foresees && shaped_),
           token_rate_(rules.shaping ? rules.shaping->rate : 1),
           burst_time_(rules.shaping ? token_rate_.of(static_cast<std::uint32_t>(rules.shaping->burst)) : 0),
           rules_(rules) {}
@@ -21,8 +23,7 @@ class Buffer {
 
     // Returns the bytes of the queue's memory that a packet occupies, in whole cells.
     std::uint32_t room(const Packet &packet) const {
-        const auto cell = rules_.cell;
-        return cell == 1 ? packet.size : (packet.size + cell - 1) / cell * cell;
+        return cell_ == 1 ? packet.size : (packet.size + cell_ - 1) / cell_ * cell_;
     }
 
     // Returns the bytes of the first packet; there must be one.
@@ -37,7 +38,7 @@ class Buffer {
     PacketId take(PacketPool &pool, Time now);
 
     // Returns when its last packet will have left, if tokens are all it waits for and no other queue uses the link; 0
-    // without a token bucket.
+    // without a token bucket. It `foresees`.
     Time drained_at() const { return packets_.empty() ? 0 : drained_at_; }
 
     // Returns the first packet if it may go; otherwise lowers `retry` to when it may.
@@ -55,11 +56,13 @@ class Buffer {
     // Judges a packet that the queue does not take as it is; returns false if it is dropped.
     bool admit(PacketId id, Arrival &arrival, std::uint32_t needed, std::int64_t sent);
 
-    // What each packet touches comes first.
+    // What each packet touches comes first, in two cache lines.
     PacketList packets_;
+    std::int32_t untouched_; // bytes up to which packets are taken as they are
+    std::uint32_t cell_;     // bytes
     bool shaped_;
     bool held_while_sent_;
-    std::int32_t untouched_; // bytes up to which packets are taken as they are
+    bool foresees_;
     Backlog backlog_;        // of whole cells
     Time full_at_ = 0;       // when the token bucket would be full again
     mutable Time timed_ = 0; // of `timed_size_` bytes at the token bucket's rate
@@ -68,9 +71,9 @@ class Buffer {
     std::uint32_t held_room_ = 0; // bytes of its cells
     Rate token_rate_;
     Time burst_time_;
+    Time empty_since_ = 0;
     Time drained_at_ = 0; // with a token bucket: when the last packet will have left
     Time full_after_ = 0; // when the bucket would be full again after it
-    Time empty_since_ = 0;
     Time held_since_ = 0;
     FifoRules rules_;
     Red red_;

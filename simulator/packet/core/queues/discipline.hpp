@@ -83,6 +83,10 @@ class Discipline {
     // Returns when all its packets will have been sent, as far as it knows: those that it cannot foresee do not count.
     virtual Time drained_at(const Port &port) const { return port.free_at; }
 
+    // Returns true if its choices depend on nothing but its own packets, and change nothing else: then a port may let it
+    // choose later, as if it were the time at which the link was free.
+    virtual bool decides_alone() const { return true; }
+
     // Counters of each queue, if it counts them.
     virtual std::span<const QueueCounters> queue_counters() const { return {}; }
 };

@@ -9,7 +9,7 @@ namespace kuijia::packet {
 
 class Fifo final : public Discipline {
   public:
-    explicit Fifo(const FifoRules &rules) : buffer_(rules) {}
+    explicit Fifo(const FifoRules &rules) : buffer_(rules, false, true) {}
 
     void offer(PacketId id, Arrival &arrival) override { buffer_.offer(id, arrival); }
     Choice choose(PacketPool &pool, Time now) override;

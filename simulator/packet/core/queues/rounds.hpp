@@ -10,7 +10,7 @@ namespace kuijia::packet {
 
 class Rounds {
   public:
-    void add(Buffer queue, std::uint32_t weight) {
+    void add(Buffer &&queue, std::uint32_t weight) {
         queues_.push_back(std::move(queue));
         weights_.push_back(weight);
     }
