@@ -49,7 +49,7 @@ void Simulation::learn(std::uint32_t link, bool up) {
 void Simulation::fail(std::uint32_t link) {
     auto &port = ports_[link];
     if (port.discipline < none_and_crosses) {
-        send_waiting(link);
+        send_waiting(link, now_);
         auto &discipline = *disciplines_[port.discipline];
         for (auto id = discipline.flush(pool_, now_); id != no_packet; id = discipline.flush(pool_, now_)) {
             port.backlog.remove(now_, pool_[id].size);

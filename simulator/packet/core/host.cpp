@@ -55,7 +55,7 @@ Time Host::card_free_at() const {
     const auto &port = simulation_.ports_[link];
     if (port.discipline >= none_and_crosses)
         return port.free_at;
-    simulation_.send_waiting(link);
+    simulation_.send_waiting(link, now_);
     return simulation_.disciplines_[port.discipline]->drained_at(port);
 }
 

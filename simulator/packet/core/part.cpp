@@ -16,8 +16,8 @@ void Simulation::become(std::unique_ptr<Part> part) {
         port.crosses = part_of(scenario_.links[link].source) != part_of(scenario_.links[link].target);
         if (port.crosses && port.discipline == no_discipline)
             port.discipline = none_and_crosses;
-        if (port.crosses && port.discipline < none_and_crosses)
-            turns_[port.discipline].late = false;
+        if (port.crosses && port.discipline < none_and_crosses && part_->has(scenario_.links[link].source))
+            part_->crossing.push_back(link);
     }
 }
 
@@ -26,14 +26,17 @@ void Simulation::become(std::unique_ptr<Part> part) {
 Part::Key Simulation::run_part(Time until) {
     for (;;) {
         const auto time = queue_.next_time();
-        if (time > until || time == never)
+        if (time > until || time == never) {
+            send_across(until);
             return Part::after(until);
+        }
         const auto source = queue_.take();
         if (wide_)
             fetch_ahead();
         part_->current = source;
         if (const auto late = late_for(source, time); late != no_flow && !knows_sender(late, time)) {
             queue_.push(time, source);
+            send_across(time); // turns come before other events of a moment
             return part_->order.key({time, source});
         }
         now_ = time;
@@ -41,6 +44,21 @@ Part::Key Simulation::run_part(Time until) {
         events_ +=
             counts(source) && (part_->number == 0 || !is_own(source)); // all parts have the same ones of these kinds
     }
+}
+
+// Takes the turns of ports that send to other parts up to a time: what these may know of must be on its way.
+void Simulation::send_across(Time until) {
+    for (const auto link : part_->crossing)
+        if (turns_[ports_[link].discipline].late)
+            send_waiting(link, until);
+}
+
+// Returns when something happens next, `never` if nothing will.
+Time Simulation::next_in_part() {
+    auto next = queue_.next_time();
+    for (const auto link : part_->crossing)
+        next = std::min(next, turns_[ports_[link].discipline].due);
+    return next;
 }
 
 // Returns the flow whose receiver has an event after its sender may have ended, at the end of another part; `no_flow`

@@ -120,7 +120,7 @@ void PartedSimulation::do_slice(std::unique_lock<std::mutex> &lock, Place &place
         return changed_.notify_all();
     }
     place.done = done;
-    place.next = simulation.queue_.next_time();
+    place.next = simulation.next_in_part();
     place.clock = static_cast<Time>(done >> 64) - 1;
     place.waits = place.clock < place.limit ? done : 0;
     place.waits_for = part.waits_for;
@@ -165,7 +165,7 @@ void PartedSimulation::settle() {
             place.simulation->take_over(std::move(mail));
         place.inbox.clear();
         place.simulation->end_receivers(place.done);
-        place.next = place.simulation->queue_.next_time();
+        place.next = place.simulation->next_in_part();
         over = over && place.next == never;
         now_ = std::max(now_, place.simulation->now_);
     }

@@ -88,7 +88,7 @@ void Simulation::happen(Source source) {
         auto &armed = turns_[ports_[source].discipline].armed;
         if (armed == now_) {
             armed = never;
-            send_waiting(source);
+            send_waiting(source, now_);
             wait_for_turn(source);
         }
     } else {
@@ -135,7 +135,7 @@ void Simulation::arrive(std::uint32_t link) {
         if (first.next != no_packet)
             fetch(&pool_[first.next]); // on a long link it was touched long ago
     } else if (port.discipline < none_and_crosses && turns_[port.discipline].late) {
-        send_waiting(link);
+        send_waiting(link, now_);
         wait_for_turn(link);
     }
     auto &packet = pool_[id];
@@ -203,7 +203,7 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
         return cross(id, link);
     auto &turn = turns_[port.discipline];
     if (turn.late)
-        send_waiting(link);
+        send_waiting(link, now_);
     Arrival arrival{pool_, port, queue_draws_, now_, before == no_hop ? 0 : ports_[before].input};
     disciplines_[port.discipline]->offer(id, arrival);
     while (!arrival.dropped.empty()) {
@@ -217,10 +217,10 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
     wait_for_turn(link);
 }
 
-// Takes the turns of a port up to now.
-void Simulation::send_waiting(std::uint32_t link) {
+// Takes the turns of a port up to a time.
+void Simulation::send_waiting(std::uint32_t link, Time until) {
     const auto &turn = turns_[ports_[link].discipline];
-    while (turn.due <= now_)
+    while (turn.due <= until)
         send_next(link, turn.due);
 }
 
@@ -248,11 +248,11 @@ void Simulation::send_next(std::uint32_t link, Time now) {
 }
 
 // Sees to it that the port's next turn is taken: by an event, or when what is on the link arrives, before anything that
-// is sent after it.
+// is sent after it, or at the end of a slice if the link crosses.
 void Simulation::wait_for_turn(std::uint32_t link) {
     const auto &port = ports_[link];
     auto &turn = turns_[port.discipline];
-    if (turn.due != never && !(turn.late && !port.link.empty()))
+    if (turn.due != never && !(turn.late && (port.crosses || !port.link.empty())))
         arm(turn.armed, turn.due, link);
 }
 

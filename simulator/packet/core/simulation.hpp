@@ -198,7 +198,7 @@ class Simulation {
 
     bool loses(PacketId id, std::uint32_t link);
     void lose(PacketId id, std::uint32_t link);
-    void send_waiting(std::uint32_t link);
+    void send_waiting(std::uint32_t link, Time until);
     void send_next(std::uint32_t link, Time now);
     void wait_for_turn(std::uint32_t link);
     void deliver(PacketId id);
@@ -212,6 +212,8 @@ class Simulation {
     void arm(Own timer, Time deadline);
     void become(std::unique_ptr<Part> part); // before it runs
     Part::Key run_part(Time until);
+    void send_across(Time until);
+    Time next_in_part();
     std::uint32_t part_of(std::uint32_t node) const { return (*part_->of_node)[node]; }
     bool is_own(Source source) const { return source - source_of(own_timers_) < 3; }
     std::uint32_t late_for(Source source, Time time) const;
