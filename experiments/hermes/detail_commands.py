@@ -136,7 +136,7 @@ def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFol
     title="Hermes without rerouting and without probing",
     reproduces="Hermes, Figure 18",
     backends=("packet",),
-    configure=no_options,
+    configure=profile_option,
     sweeps=True,
     unused=("capacity",),
     own_help=IN_SIMULATION,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
 from experiments.hermes.runs import Grid, Measured, measure
-from experiments.hermes.schemes import Scheme
+from experiments.hermes.schemes import NAMES, Scheme
 from experiments.hermes.tables import Naming, near_published, order_as_published, over_loads, ratio_bar, theirs_of
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
@@ -74,9 +74,11 @@ def written(
 ) -> Outcome:
     """Write exhibits, which name what the authors' public simulation has given if it is not the paper's."""
     if extent.profile != "paper":
-        said = "Hermes has the constants of the authors' public simulation."
+        said = "Hermes has the constants of the authors' public simulation"
         if fabric is not None and fabric.slow:
-            said = f"{said[:-1]}, Presto* its weights, and the network its slow links."
+            sprays = any(line.label == NAMES["presto"] for each in exhibits for line in each.lines)
+            said += f"{', Presto* its weights,' if sprays else ''} and the network its slow links"
+        said += "."
         exhibits = [replace(each, remarks=(*each.remarks, said)) for each in exhibits]
     return write_exhibits(name, exhibits, where.settings, where.output)
 

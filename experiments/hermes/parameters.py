@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from experiments.hermes.loads import Extent, Where
-from experiments.hermes.networks import UNEQUAL
+from experiments.hermes.loads import Extent, Where, unequal, written
+from experiments.hermes.networks import UNEQUAL, Fabric
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, measure
 from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
@@ -15,7 +15,7 @@ from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from simulator.packet.path_selection import Hermes
+from simulator.packet.path_selection import HERMES_NS3, Hermes
 
 GAP_LOAD = 0.8
 USUAL_GAP = 150
@@ -32,8 +32,8 @@ STEADY = 0.1
 DEFAULTS = {"high rtt": 180, "rtt gain": 75}
 
 
-def _with(choice: Hermes) -> Scheme:
-    return Scheme.hermes(choice, UNEQUAL)
+def _with(choice: Hermes, fabric: Fabric = UNEQUAL) -> Scheme:
+    return Scheme.hermes(choice, fabric)
 
 
 def run_gaps(extent: Extent, where: Where) -> Outcome:
@@ -73,19 +73,20 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
 def run_parts(extent: Extent, where: Where) -> Outcome:
     """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
     name = "hermes-fig18"
+    whole = HERMES_NS3 if extent.profile == "ns3" else SIMULATED_HERMES
+    fabric = unequal(extent)
     mining = {
-        "without both": _with(replace(SIMULATED_HERMES, rerouting=False, probing=False)),
-        "without rerouting": _with(replace(SIMULATED_HERMES, rerouting=False)),
-        "hermes": _with(SIMULATED_HERMES),
+        "without both": _with(replace(whole, rerouting=False, probing=False), fabric),
+        "without rerouting": _with(replace(whole, rerouting=False), fabric),
+        "hermes": _with(whole, fabric),
     }
     probing = {
-        "no probing": _with(replace(SIMULATED_HERMES, probing=False)),
+        "no probing": _with(replace(whole, probing=False), fabric),
         "500 us": mining["hermes"],
-        "100 us": _with(replace(SIMULATED_HERMES, probe_every=1e-4)),
+        "100 us": _with(replace(whole, probe_every=1e-4), fabric),
     }
     grids = [
-        Grid(UNEQUAL, "data-mining", schemes, extent.loads, extent.flows["data-mining"])
-        for schemes in (mining, probing)
+        Grid(fabric, "data-mining", schemes, extent.loads, extent.flows["data-mining"]) for schemes in (mining, probing)
     ]
     parts, probes = measure(name, grids, where.settings, where.workers, where.output, where.progress)
     saved = [
@@ -93,7 +94,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
         *_saved("probing", parts, "without both", "without rerouting", PROBING, "overall average"),
     ]
     data = published()["fig18"]
-    title = f"parts of Hermes, data-mining, {UNEQUAL.name}, slow links"
+    title = f"parts of Hermes, data-mining, {fabric.name}, slow links"
     exhibits = [
         over_loads(
             Naming(f"{name}-overall", "Figure 18a", title, bars=True),
@@ -110,7 +111,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
             _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
         ),
     ]
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return written(name, exhibits, extent, where, fabric)
 
 
 def _saved(

@@ -85,6 +85,14 @@ def test_the_profile_of_the_public_code_has_its_slow_links_and_weights(
             assert ("the network its slow links" in " ".join(exhibit["remarks"])) == told
 
 
+def test_the_profile_of_the_public_code_also_has_parts_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    for exhibit in run("hermes-fig18", tmp_path, profile="ns3").values():
+        assert "public simulation and the network its slow links." in " ".join(exhibit["remarks"])
+
+
 def test_a_flow_that_never_ends_counts_with_its_age() -> None:
     hole = Hole(1.0)
     found = outcome(None, Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, hole))
