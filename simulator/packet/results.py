@@ -122,7 +122,7 @@ class Totals:
     Links lose packets when they have failed or are lossy, and switches those that they cannot forward: `unroutable`
     counts the latter, and each of them also counts as lost by the link that it came by. `swallowed` counts packets lost
     by faults of switches; each of them also counts as lost by the link that it would have left by. `probes` of path
-    selection, of `probe_bytes`, are among the `made`, and so are their answers.
+    selection, of `probe_bytes`, are among the `made`, and so are their answers. `events` are arrivals and timers.
     """
 
     made: int

@@ -81,7 +81,7 @@ void Simulation::add_ports() {
         if (simple == nullptr) {
             port.discipline = static_cast<std::uint32_t>(disciplines_.size());
             disciplines_.push_back(std::visit([&](const auto &rules) { return rules.discipline(site); }, queueing));
-            turns_.push_back({.late = disciplines_.back()->decides_alone()});
+            turns_.push_back({.late = site.shared == nullptr});
         }
     }
 }

@@ -41,8 +41,8 @@ Part::Key Simulation::run_part(Time until) {
         }
         now_ = time;
         happen(source);
-        events_ +=
-            counts(source) && (part_->number == 0 || !is_own(source)); // all parts have the same ones of these kinds
+        const bool is_mine = part_->number == 0 || !is_own(source); // all parts have the same events of their own
+        events_ += is_mine && counts(source);
     }
 }
 

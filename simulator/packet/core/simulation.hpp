@@ -131,11 +131,11 @@ class Simulation {
         std::uint32_t number;
         Time armed = never;
     };
-    // The next turn of a port with a discipline: when it can send again, `never` if nothing waits.
+    // The next turn of a port with a discipline: when it may send again, `never` if nothing waits.
     struct Turn {
         Time due = never;
         Time armed = never; // the first of its events
-        bool late;          // it may be taken later, when somebody asks what it has done
+        bool late;          // it may be taken later, before anybody can know
     };
     enum Own : std::uint32_t { starts, changes, probes, paths };
     struct Change {

@@ -17,7 +17,8 @@
 
 namespace kuijia::packet {
 
-// What the ports of a node with the same queueing have in common.
+// What the ports of a node with the same queueing have in common, if anything: without it a discipline chooses by its
+// own packets alone, so that it may be asked later, as if it were the time at which the link was free.
 struct SharedByPorts {
     virtual ~SharedByPorts() = default;
 };
@@ -82,10 +83,6 @@ class Discipline {
 
     // Returns when all its packets will have been sent, as far as it knows: those that it cannot foresee do not count.
     virtual Time drained_at(const Port &port) const { return port.free_at; }
-
-    // Returns true if its choices depend on nothing but its own packets, and change nothing else: then a port may let it
-    // choose later, as if it were the time at which the link was free.
-    virtual bool decides_alone() const { return true; }
 
     // Counters of each queue, if it counts them.
     virtual std::span<const QueueCounters> queue_counters() const { return {}; }

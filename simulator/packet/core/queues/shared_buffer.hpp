@@ -34,7 +34,6 @@ class SharedBuffer final : public Discipline {
     void offer(PacketId id, Arrival &arrival) override;
     Choice choose(PacketPool &pool, Time now) override;
     PacketId flush(PacketPool &pool, Time now) override;
-    bool decides_alone() const override { return false; }
 
   private:
     bool has_room(const Packet &packet) const;
