@@ -291,7 +291,8 @@ class Injector:
 
     def _refused(self, bridge: str) -> None:
         ovs = self._network.ovs
-        entries = ovs.ofctl("dump-flows", bridge).count("actions=")
+        # Another change may have kept this one waiting until the switches are killed.
+        entries = _as_soon_as_possible(lambda: ovs.ofctl("dump-flows", bridge)).count("actions=")
         limit = f"flow_limit={entries} overflow_policy=refuse".split()
         self._set("--id=@full", "create", "Flow_Table", *limit, "--", "set", "Bridge", bridge, "flow_tables:0=@full")
         try:
@@ -301,16 +302,19 @@ class Injector:
 
     def _set(self, *arguments: str) -> None:
         """Set something in the switches' database, as soon as it takes that: its disk may be full, its server dead."""
-        deadline = time.monotonic() + _PATIENCE
-        while True:
-            try:
-                self._network.ovs.vsctl(*arguments)
-            except TestbedError:
-                if time.monotonic() > deadline:
-                    raise
-                time.sleep(_RETRY_SECONDS)
-            else:
-                return
+        _as_soon_as_possible(lambda: self._network.ovs.vsctl(*arguments))
+
+
+def _as_soon_as_possible(command: Callable[[], str]) -> str:
+    """Run a command until it succeeds and return its output; raises its TestbedError if it does not for long."""
+    deadline = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            return command()
+        except TestbedError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_RETRY_SECONDS)
 
 
 def _require_ended(changes: Sequence[Future[Any]]) -> None:
