@@ -6,16 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from experiments.hermes.loads import Extent, Where, unequal, written
-from experiments.hermes.networks import UNEQUAL, Fabric
+from experiments.hermes.networks import UNEQUAL
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, measure
-from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
+from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme, hermes_of
 from experiments.hermes.tables import Naming, over_loads, remarks_of
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from simulator.packet.path_selection import HERMES_NS3, Hermes
 
 GAP_LOAD = 0.8
 USUAL_GAP = 150
@@ -30,10 +29,6 @@ STEADY = 0.1
 """Bar: part by which completion times differ at most from those with the default, over the whole range."""
 
 DEFAULTS = {"high rtt": 180, "rtt gain": 75}
-
-
-def _with(choice: Hermes, fabric: Fabric = UNEQUAL) -> Scheme:
-    return Scheme.hermes(choice, fabric)
 
 
 def run_gaps(extent: Extent, where: Where) -> Outcome:
@@ -73,17 +68,17 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
 def run_parts(extent: Extent, where: Where) -> Outcome:
     """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
     name = "hermes-fig18"
-    whole = HERMES_NS3 if extent.profile == "ns3" else SIMULATED_HERMES
     fabric = unequal(extent)
+    whole = hermes_of(fabric, extent.profile)
     mining = {
-        "without both": _with(replace(whole, rerouting=False, probing=False), fabric),
-        "without rerouting": _with(replace(whole, rerouting=False), fabric),
-        "hermes": _with(whole, fabric),
+        "without both": Scheme.hermes(replace(whole, rerouting=False, probing=False), fabric),
+        "without rerouting": Scheme.hermes(replace(whole, rerouting=False), fabric),
+        "hermes": Scheme.hermes(whole, fabric),
     }
     probing = {
-        "no probing": _with(replace(whole, probing=False), fabric),
+        "no probing": Scheme.hermes(replace(whole, probing=False), fabric),
         "500 us": mining["hermes"],
-        "100 us": _with(replace(whole, probe_every=1e-4), fabric),
+        "100 us": Scheme.hermes(replace(whole, probe_every=1e-4), fabric),
     }
     grids = [
         Grid(fabric, "data-mining", schemes, extent.loads, extent.flows["data-mining"]) for schemes in (mining, probing)
@@ -132,8 +127,14 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
         for key in DEFAULTS
     }
     made = {
-        **{f"high rtt {us}": _with(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6)) for us in swept["high rtt"]},
-        **{f"rtt gain {us}": _with(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6)) for us in swept["rtt gain"]},
+        **{
+            f"high rtt {us}": Scheme.hermes(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6), UNEQUAL)
+            for us in swept["high rtt"]
+        },
+        **{
+            f"rtt gain {us}": Scheme.hermes(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6), UNEQUAL)
+            for us in swept["rtt gain"]
+        },
     }
     grids = [Grid(UNEQUAL, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
     measured = dict(

@@ -40,6 +40,12 @@ def is_slow(fabric: Fabric) -> bool:
     return fabric.rate < 10_000
 
 
+def hermes_of(fabric: Fabric, profile: str) -> Hermes:
+    """Return the parameters of Hermes: with the profile `ns3` those of the authors' public simulation."""
+    of_paper = TESTBED_HERMES if is_slow(fabric) else SIMULATED_HERMES
+    return HERMES_NS3 if profile == "ns3" else of_paper
+
+
 @dataclass(frozen=True)
 class Scheme:
     """A load balancer and the transport of all flows."""
@@ -69,8 +75,7 @@ class Scheme:
         elif name == "clove-ecn":
             balancer = replace(balancer, choice=CloveEcn(gap))
         elif name == "hermes":
-            of_paper = TESTBED_HERMES if slow else SIMULATED_HERMES
-            balancer = replace(balancer, choice=HERMES_NS3 if profile == "ns3" else of_paper)
+            balancer = replace(balancer, choice=hermes_of(fabric, profile))
         return cls(balancer, transport)
 
     @classmethod

@@ -314,7 +314,7 @@ def _as_soon_as_possible(command: Callable[[], str]) -> str:
         except TestbedError:
             if time.monotonic() > deadline:
                 raise
-            time.sleep(_RETRY_SECONDS)
+            time.sleep(_RETRY_SECONDS)  # nothing tells when a server that was killed answers again
 
 
 def _require_ended(changes: Sequence[Future[Any]]) -> None:

@@ -48,7 +48,7 @@ void Simulation::learn(std::uint32_t link, bool up) {
 // Loses all packets that wait for the link or are on it.
 void Simulation::fail(std::uint32_t link) {
     auto &port = ports_[link];
-    if (port.discipline < none_and_crosses) {
+    if (port.has_discipline()) {
         send_waiting(link, now_);
         auto &discipline = *disciplines_[port.discipline];
         for (auto id = discipline.flush(pool_, now_); id != no_packet; id = discipline.flush(pool_, now_)) {

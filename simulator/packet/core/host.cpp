@@ -53,7 +53,7 @@ void Host::wake_at(unsigned timer, Time time) {
 Time Host::card_free_at() const {
     const auto link = simulation_.hops_[simulation_.flows_[flow_].forward];
     const auto &port = simulation_.ports_[link];
-    if (port.discipline >= none_and_crosses)
+    if (!port.has_discipline())
         return port.free_at;
     simulation_.send_waiting(link, now_);
     return simulation_.disciplines_[port.discipline]->drained_at(port);

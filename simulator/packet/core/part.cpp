@@ -16,7 +16,8 @@ void Simulation::become(std::unique_ptr<Part> part) {
         port.crosses = part_of(scenario_.links[link].source) != part_of(scenario_.links[link].target);
         if (port.crosses && port.discipline == no_discipline)
             port.discipline = none_and_crosses;
-        if (port.crosses && port.discipline < none_and_crosses && part_->has(scenario_.links[link].source))
+        if (port.crosses && port.has_discipline() && turns_[port.discipline].late &&
+            part_->has(scenario_.links[link].source))
             part_->crossing.push_back(link);
     }
 }
@@ -49,8 +50,7 @@ Part::Key Simulation::run_part(Time until) {
 // Takes the turns of ports that send to other parts up to a time: what these may know of must be on its way.
 void Simulation::send_across(Time until) {
     for (const auto link : part_->crossing)
-        if (turns_[ports_[link].discipline].late)
-            send_waiting(link, until);
+        send_waiting(link, until);
 }
 
 // Returns when something happens next, `never` if nothing will.

@@ -75,7 +75,7 @@ struct Part {
     std::vector<std::uint32_t> used;           // links with outgoing packets
     std::vector<std::vector<SenderEnd>> ended; // by part
     std::vector<Transit> transit;              // by link
-    std::vector<std::uint32_t> crossing{};     // links to other parts whose ports have a discipline
+    std::vector<std::uint32_t> crossing{};     // links to other parts whose ports choose late
     std::vector<SenderEnd> ends{};             // of flows whose receivers are here and still alive
     Source current = no_source;                // of the event that happens now
     std::uint32_t waits_for = 0;               // the part that must go on first, after a run that ended early

@@ -53,6 +53,8 @@ struct alignas(64) Port {
     Port(Rate rate_, Time delay_, const FifoRules *rules_)
         : delay(delay_), rate(rate_), untouched(rules_ != nullptr ? rules_->untouched() : 0), rules(rules_) {}
 
+    bool has_discipline() const { return discipline < none_and_crosses; }
+
     // Returns the byte-seconds of waiting until `now`, up to which the port is settled.
     double queued_byte_seconds(Time now) const {
         if (rules == nullptr)

@@ -13,7 +13,7 @@ void Simulation::probe() {
 
 Port &Simulation::port(std::size_t link) {
     auto &port = ports_[link];
-    if (port.discipline < none_and_crosses)
+    if (port.has_discipline())
         send_waiting(static_cast<std::uint32_t>(link), now_);
     port.settle(now_);
     return port;

@@ -88,8 +88,7 @@ void Simulation::happen(Source source) {
         auto &armed = turns_[ports_[source].discipline].armed;
         if (armed == now_) {
             armed = never;
-            send_waiting(source, now_);
-            wait_for_turn(source);
+            take_turns(source);
         }
     } else {
         expire(source - 2 * links_);
@@ -134,9 +133,8 @@ void Simulation::arrive(std::uint32_t link) {
         queue_.push(first.at, arrival_at(link));
         if (first.next != no_packet)
             fetch(&pool_[first.next]); // on a long link it was touched long ago
-    } else if (port.discipline < none_and_crosses && turns_[port.discipline].late) {
-        send_waiting(link, now_);
-        wait_for_turn(link);
+    } else if (port.has_discipline() && turns_[port.discipline].late) {
+        take_turns(link);
     }
     auto &packet = pool_[id];
     if (forwarding_ != nullptr)
@@ -214,6 +212,12 @@ void Simulation::forward(PacketId id, std::uint32_t link, std::uint32_t before) 
         turn.due = port.free_at;
     else
         send_next(link, now_);
+    wait_for_turn(link);
+}
+
+// Takes the turns of a port up to now, and sees to the next one.
+void Simulation::take_turns(std::uint32_t link) {
+    send_waiting(link, now_);
     wait_for_turn(link);
 }
 

@@ -198,6 +198,7 @@ class Simulation {
 
     bool loses(PacketId id, std::uint32_t link);
     void lose(PacketId id, std::uint32_t link);
+    void take_turns(std::uint32_t link);
     void send_waiting(std::uint32_t link, Time until);
     void send_next(std::uint32_t link, Time now);
     void wait_for_turn(std::uint32_t link);
