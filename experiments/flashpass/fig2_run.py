@@ -65,6 +65,10 @@ class Choices:
         spread: seconds over which flows start.
         min_timeout: smallest retransmission timeout in seconds.
         first_timeout: the same before the round-trip time is known.
+        nic_packets: most packets of a flow in its host's card; 0 for no limit.
+        grows_from: part of a window that must be in use for it to grow; 0 as ns-3 does not ask.
+        cubic_keeps: share of its window that Cubic keeps after a loss.
+        cubic_fast_convergence: True if a flow of Cubic that did not regain its old maximum releases more.
         vegas_keeps: share of its window that Vegas keeps after a loss; with 1 it loses one segment.
         vegas_alternates: True if slow start of Vegas grows in every other round trip only.
         copa_nearly_empty: share of the swing of the delay up to which Copa takes the queue for nearly empty.
@@ -82,6 +86,10 @@ class Choices:
     spread: float = 0.2
     min_timeout: float = 0.2
     first_timeout: float = 0.5
+    nic_packets: int = 0
+    grows_from: float = 0.0
+    cubic_keeps: float = 819 / 1024
+    cubic_fast_convergence: bool = False
     vegas_keeps: float = 1.0
     vegas_alternates: bool = False
     copa_nearly_empty: float = 0.5
@@ -93,6 +101,8 @@ class Choices:
 
 
 BY_THE_PAPERS = Choices(
+    cubic_keeps=0.7,
+    cubic_fast_convergence=True,
     vegas_keeps=0.75,
     vegas_alternates=True,
     copa_nearly_empty=0.1,
@@ -102,7 +112,7 @@ BY_THE_PAPERS = Choices(
     bbr_probing_gain=0.25,
     bbr_heeds_loss=False,
 )
-"""Vegas, Copa and BBR as their own papers and drafts describe them."""
+"""Cubic, Vegas, Copa and BBR as their own papers, RFC and drafts describe them."""
 
 
 @dataclass(frozen=True)
@@ -139,6 +149,10 @@ class Case:
             header=chosen.header,
             min_timeout=chosen.min_timeout,
             first_timeout=chosen.first_timeout,
+            nic_packets=chosen.nic_packets,
+            grows_from=chosen.grows_from,
+            cubic_keeps=chosen.cubic_keeps,
+            cubic_fast_convergence=chosen.cubic_fast_convergence,
             vegas_keeps=chosen.vegas_keeps,
             vegas_alternates=chosen.vegas_alternates,
             copa_nearly_empty=chosen.copa_nearly_empty,

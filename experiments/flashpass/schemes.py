@@ -29,6 +29,10 @@ small buffers. Its window may grow while half of it is in use: a paced window is
 
 LABELS = {"cubic": NAMES["cubic"], PACED: "Cubic, paced"} | NAMES
 
+CUBIC_KEEPS = 0.8
+"""Share of its window that Cubic keeps after a loss: beta is 0.2 in FlashPass's Table II, 205 / 1024 in its authors'
+public code. RFC 9438 has 0.7."""
+
 BUFFER = 20.0
 """Bytes of data in front of a link per Mbit/s: 20 KB per port and Gbit/s."""
 
@@ -44,6 +48,8 @@ EXPRESSPASS = replace(
 
 Neither paper ends credits before the last data has left, as that code does: FlashPass's Figure 5 is about that.
 """
+
+_CUBIC = Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2, cubic_keeps=CUBIC_KEEPS)
 
 
 def published_name(scheme: str) -> str:
@@ -68,9 +74,9 @@ class Scheme:
         """Return the scheme of this name, with the paper's parameters."""
         early = name.endswith("*")
         if name == "cubic":
-            return cls(Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2))
+            return cls(_CUBIC)
         if name == PACED:
-            return cls(Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2, paced=True, grows_from=0.5))
+            return cls(replace(_CUBIC, paced=True, grows_from=0.5))
         return cls(replace(EXPRESSPASS, early=early) if name.startswith("expresspass") else FlashPass(early=early))
 
     def on(self, network: Network) -> Network:

@@ -44,6 +44,8 @@ class Tcp:
         grows_from: part of the window that must be in use for it to grow. With 1, only windows that limit the sender
             grow; then a slow start on a long fat path gains little more than `nic_packets` in a round trip, since a
             full card, or a pace, keeps the window from being full. With 0.5 half of it suffices, as in RFC 7661.
+        cubic_keeps: share of the window that Cubic keeps after a loss (beta of RFC 9438 section 4.6); 0.8 in the paper
+            that introduced it, and in the first versions of Linux.
         cubic_fast_convergence: True if a flow of Cubic that did not regain its old maximum releases more bandwidth;
             RFC 9438 section 4.7 wants it off where a single flow has the network for itself.
         dctcp_gain: weight g of the newest window in the estimate of marked segments (RFC 8257 section 4.2).
@@ -91,6 +93,7 @@ class Tcp:
     receive_window: int = 2**31
     counting_limit: float = 2
     grows_from: float = 1.0
+    cubic_keeps: float = 0.7
     cubic_fast_convergence: bool = True
     dctcp_gain: float = 1 / 16
     dctcp_least_window: float = 2

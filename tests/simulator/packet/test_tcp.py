@@ -179,14 +179,16 @@ def test_reno_keeps_to_the_square_root_law(loss: float, tolerance: float) -> Non
     assert rate == pytest.approx(np.sqrt(1.5 / losses) / 40e-3, rel=tolerance)
 
 
-@pytest.mark.parametrize(("fast_convergence", "tolerance"), [(False, 0.05), (True, 0.15)])
-def test_cubic_keeps_to_its_own_law(*, fast_convergence: bool, tolerance: float) -> None:
+@pytest.mark.parametrize(
+    ("keeps", "fast_convergence", "tolerance"), [(0.7, False, 0.05), (0.7, True, 0.15), (0.8, False, 0.05)]
+)
+def test_cubic_keeps_to_its_own_law(*, keeps: float, fast_convergence: bool, tolerance: float) -> None:
     """RFC 9438 figure 5: (C (3 + b) / 4 (1 - b))^1/4 RTT^3/4 / p^3/4 segments, of losses at equal distances.
 
     A drop-tail queue makes such losses. The law knows nothing of fast convergence, which costs a single flow something.
     """
     network = bottleneck(Fifo(limit=60_000), rate=500.0, delay=25e-3)
-    transport = Tcp(counting_limit=1, cubic_fast_convergence=fast_convergence)
+    transport = Tcp(counting_limit=1, cubic_keeps=keeps, cubic_fast_convergence=fast_convergence)
     simulation = Simulation(network, [Flows.of(0, 1, transport)])
     simulation.run(40.0)
     before = simulation.flow_results()
@@ -194,7 +196,8 @@ def test_cubic_keeps_to_its_own_law(*, fast_convergence: bool, tolerance: float)
     after = simulation.flow_results()
     loss = float(after.recoveries[0] - before.recoveries[0]) / float(after.sent[0] - before.sent[0])
     window = float(after.goodput[0] - before.goodput[0]) / 1460 / 120.0 * 100e-3
-    assert window == pytest.approx((0.4 * 3.7 / 1.2) ** 0.25 * (100e-3 / loss) ** 0.75, rel=tolerance)
+    constant = (0.4 * (3 + keeps) / (4 * (1 - keeps))) ** 0.25
+    assert window == pytest.approx(constant * (100e-3 / loss) ** 0.75, rel=tolerance)
 
 
 @pytest.mark.parametrize("flows", [1, 2, 8])

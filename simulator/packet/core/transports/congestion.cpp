@@ -66,7 +66,7 @@ void Cubic::grow(Window &window, double acknowledged, const Moment &moment) {
         begin_epoch(window, moment.now);
     const double since = seconds(moment.now - epoch_);
     // Section 4.3, equation 4: the window that Reno would have by now; above the old window it grows as fast as Reno's.
-    const double alpha = reno_ < before_ ? 3 * (1 - beta) / (1 + beta) : 1;
+    const double alpha = reno_ < before_ ? 3 * (1 - beta_) / (1 + beta_) : 1;
     reno_ += alpha * acknowledged / window.size;
     if (scale * cube(since - plateau_) + most_ < reno_) {
         window.size = std::max(window.size, reno_);
@@ -81,9 +81,9 @@ void Cubic::grow(Window &window, double acknowledged, const Moment &moment) {
 void Cubic::lost(Window &window, double in_flight, const Moment &) {
     before_ = window.size;
     // Section 4.7: a flow that did not regain its old maximum gives way.
-    most_ = fast_convergence_ && window.size < most_ ? window.size * (1 + beta) / 2 : window.size;
+    most_ = fast_convergence_ && window.size < most_ ? window.size * (1 + beta_) / 2 : window.size;
     // Section 4.6 permits cwnd for FlightSize if, as here, windows that do not limit the sender do not grow.
-    window.threshold = std::max(std::min(in_flight, window.size) * beta, smallest_window);
+    window.threshold = std::max(std::min(in_flight, window.size) * beta_, smallest_window);
     window.size = window.threshold;
     epoch_ = never;
 }

@@ -90,7 +90,8 @@ class Reno : public Control {
 // RFC 9438, without the HyStart++ that it recommends.
 class Cubic : public Control {
   public:
-    Cubic(double limit, bool fast_convergence) : limit_(limit), fast_convergence_(fast_convergence) {}
+    Cubic(double limit, double keeps, bool fast_convergence)
+        : limit_(limit), beta_(keeps), fast_convergence_(fast_convergence) {}
 
     void grow(Window &window, double acknowledged, const Moment &moment);
     void lost(Window &window, double in_flight, const Moment &moment);
@@ -100,10 +101,10 @@ class Cubic : public Control {
   private:
     void begin_epoch(const Window &window, Time now);
 
-    static constexpr double beta = 0.7;  // section 4.6
     static constexpr double scale = 0.4; // C of section 5
 
     double limit_;
+    double beta_; // section 4.6
     bool fast_convergence_;
     double most_ = 0;    // W_max
     double before_ = 0;  // cwnd_prior

@@ -5,7 +5,7 @@ namespace kuijia::packet {
 CongestionControl control_of(const TcpRules &rules) {
     switch (rules.congestion) {
     case Congestion::cubic:
-        return Cubic(rules.counting_limit, rules.cubic_fast_convergence);
+        return Cubic(rules.counting_limit, rules.cubic_keeps, rules.cubic_fast_convergence);
     case Congestion::dctcp:
         return Dctcp(rules.counting_limit, rules.dctcp_gain, rules.dctcp_least_window);
     case Congestion::vegas:

@@ -31,6 +31,7 @@ struct TcpRules {
     std::uint32_t receive_window = 1u << 31; // segments
     double counting_limit = 2;               // L of RFC 3465
     double grows_from = 1;                   // part of the window that must be in use for it to grow
+    double cubic_keeps = 0.7;                // share of the window after a loss, beta of RFC 9438
     bool cubic_fast_convergence = true;      // RFC 9438 section 4.7
     double dctcp_gain = 0.0625;              // g of RFC 8257
     double dctcp_least_window = 2;           // segments after a mark
@@ -77,6 +78,7 @@ struct TcpRules {
             number("receive_window", &Of::receive_window, 1, most, "must be at least 1 segment"),
             number("counting_limit", &Of::counting_limit, 1, 1e6, segments),
             number("grows_from", &Of::grows_from, 0, 1, "must be between 0 and 1"),
+            number("cubic_keeps", &Of::cubic_keeps, above_zero, 0.99, "must be above 0 and at most 0.99"),
             plain("cubic_fast_convergence", &Of::cubic_fast_convergence),
             number("dctcp_gain", &Of::dctcp_gain, above_zero, 1, "must be above 0 and at most 1"),
             number("dctcp_least_window", &Of::dctcp_least_window, 0, 1e6, "must be between 0 and 10^6 segments"),
