@@ -86,8 +86,8 @@ def test_the_experiment_writes_tables_and_a_picture(
     assert remark in (tmp_path / "flashpass-fig2-loss.txt").read_text()
 
 
-def test_by_the_papers_copa_and_bbr_have_their_own_defaults() -> None:
-    for congestion in (Congestion.VEGAS, Congestion.COPA, Congestion.BBR):
+def test_by_the_papers_transports_have_their_own_defaults() -> None:
+    for congestion in (Congestion.CUBIC, Congestion.VEGAS, Congestion.COPA, Congestion.BBR):
         tcp = Case(congestion.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp()
         usual = Tcp(
             congestion,
@@ -95,5 +95,12 @@ def test_by_the_papers_copa_and_bbr_have_their_own_defaults() -> None:
             payload=tcp.payload,
             header=tcp.header,
             first_timeout=tcp.first_timeout,
+            nic_packets=tcp.nic_packets,
+            grows_from=tcp.grows_from,
         )
         assert tcp == usual
+
+
+def test_cubic_falls_by_a_fifth_unless_it_goes_by_its_rfc() -> None:
+    assert Case(Congestion.CUBIC.value, 1.0, 1.0, 1).tcp().cubic_keeps == pytest.approx(0.8, abs=0.001)
+    assert Case(Congestion.CUBIC.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp().cubic_keeps == 0.7
