@@ -222,7 +222,7 @@ def _exhibits(grid: Grid, runs: dict[tuple[str, float], list[list[float]]]) -> l
     known = published()
     remark = (
         f"{FLOWS} flows for {grid.seconds:g} s (published: 5 s). The throughput is that of payload after "
-        f"{min(Choices.warm_up, grid.seconds / 2):g} s, losses count from the start. Vegas, Copa and BBR are "
+        f"{min(Choices.warm_up, grid.seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR are "
         f"{'those of their own papers' if grid.choices == BY_THE_PAPERS else 'as the authors changed them'}. "
         "docs/flashpass_fig2.md has the settings that the paper does not give."
     )
