@@ -11,11 +11,12 @@ from types import TracebackType
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import Case, Traffic
-from experiments.gscale.private_entries import PrivateEntries, any_flows
+from experiments.gscale.private_entries import REACT_SECONDS, PrivateEntries, any_flows
 from experiments.gscale.validity import disturbed, uncarried
 from experiments.measuring.emulation import (
     Cut,
     MeasuredFlow,
+    Reaction,
     Sending,
     Timing,
     evaluate,
@@ -152,7 +153,8 @@ class Bench:
         if self._private_entries:
             flows = any_flows(lab, wanted, case.protocol)
             with PrivateEntries(lab, flows, demotes=failure_scheme(case.scheme).demotes(VICTIM)) as entries:
-                recording = record_failure(lab, flows, cut, timing, SENDING, self._show, entries.move_victims)
+                reaction = Reaction(entries.move_victims, REACT_SECONDS)
+                recording = record_failure(lab, flows, cut, timing, SENDING, self._show, reaction)
         else:
             self._show("looking for flows that are hashed to the wanted tunnels")
             keys = find_flows(lab, wanted, case.link, settings.seed, case.protocol)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 from experiments.measuring.emulation import MeasuredFlow
 from experiments.measuring.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of
@@ -23,6 +24,9 @@ PRIORITY = 1000
 
 COOKIE = 0x6B70
 """Cookie that marks these entries."""
+
+REACT_SECONDS = 6.0
+"""Seconds that moving the victims may take: twice what twelve boxes over SSH took beside two compilers."""
 
 Way = tuple[FlowKey, Tunnel, Queue]
 
@@ -73,13 +77,17 @@ class PrivateEntries:
         return next(each for each in classes if each.priority == flow.wanted.priority)
 
     def _put(self, ways: Iterable[Way]) -> None:
-        """Add entries, replacing those with the same match, all of a switch at once."""
+        """Add entries, replacing those with the same match, all of a switch at once, and the switches side by side."""
         lines = defaultdict[str, list[str]](list)
         for way in ways:
             for switch, line in entries_of(self._lab.wiring, *way):
                 lines[switch].append(line)
-        for switch, texts in lines.items():
-            self._lab.network.ofctl(switch, "add-flows", "-", stdin="\n".join(texts) + "\n")
+
+        def add(switch: str) -> None:
+            self._lab.network.ofctl(switch, "add-flows", "-", stdin="\n".join(lines[switch]) + "\n")
+
+        with ThreadPoolExecutor(max(len(lines), 1)) as pool:
+            list(pool.map(add, list(lines)))  # raises what one of them raised
 
 
 def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:

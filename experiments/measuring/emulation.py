@@ -76,6 +76,14 @@ class Cut:
 
 
 @dataclass(frozen=True)
+class Reaction:
+    """Calls `react` at a cut, which may take so many seconds; the flows last so much longer."""
+
+    react: Callable[[], None]
+    seconds: float
+
+
+@dataclass(frozen=True)
 class MeasuredFlow:
     """A wanted flow and the ports that make the ingress hash it as wanted."""
 
@@ -111,7 +119,7 @@ def record_failure(
     timing: Timing,
     sending: Sending,
     show: Show,
-    react: Callable[[], None] = lambda: None,
+    reaction: Reaction | None = None,
 ) -> Recording:
     """Start the flows, cut the link, wait, stop; the link stays cut.
 
@@ -122,7 +130,7 @@ def record_failure(
         timing: duration of each phase.
         sending: TCP settings of the hosts.
         show: receives the present goodput of all flows, several times a second.
-        react: called as soon as the lab has noticed the cut.
+        reaction: what to do as soon as the lab has noticed the cut.
 
     Raises:
         TestbedError: a flow failed, or the lab noticed the cut too late.
@@ -133,7 +141,8 @@ def record_failure(
     iperf_flows = [_iperf_flow(flow, sending) for flow in flows]
     link = "-".join(cut.link)
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
-    with IperfRun(lab.network, iperf_flows, timing.total, timing.interval) as run:
+    duration = timing.total + (math.ceil(reaction.seconds) if reaction else 0)
+    with IperfRun(lab.network, iperf_flows, duration, timing.interval) as run:
         started_at = run.connected_at
         marks_before = _observe(lab, flows, timing.observe)
         _follow(run, started_at + timing.warmup, "flows getting going", show)
@@ -143,12 +152,13 @@ def record_failure(
         before_start = time.time()
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)
-        react()
+        if reaction:
+            reaction.react()
         marks_after = _observe(lab, flows, timing.observe, broken)
         _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
         after_start = time.time()
         after_end = after_start + timing.after
-        if after_end > started_at + timing.total - _END_SECONDS / 2:
+        if after_end > started_at + duration - _END_SECONDS / 2:
             raise TestbedError(f"the cut of {link} was noticed too late: the flows end before they are measured")
         _follow(run, after_end, f"after {link} was cut", show)
         load = watch.load()

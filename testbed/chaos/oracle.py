@@ -25,7 +25,7 @@ from itertools import pairwise
 from kuijia_app.control.flap_damping import FlapDamping
 from te_solver.plan import Plan
 from testbed.chaos.faults import LINK_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
-from testbed.chaos.timeline import FOREVER, Timeline
+from testbed.chaos.timeline import FOREVER, Span, Timeline
 
 Path = tuple[str, ...]
 
@@ -124,11 +124,11 @@ class Loss:
 
 @dataclass(frozen=True)
 class Finding:
-    """Packets lost without an excuse."""
+    """Packets lost without an excuse, and what was broken at about that time."""
 
     flow: ProbeFlow
     loss: Loss
-    near: tuple[str, ...]
+    near: tuple[Span, ...]
 
 
 def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> tuple[Excuse, ...]:
@@ -216,8 +216,8 @@ def owed_to_the_machine(
     return tuple(each for each in strict if each.loss not in lenient)
 
 
-def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[str, ...]:
-    return tuple(span.title for span in timeline.spans if span.overlaps(loss.first - seconds, loss.last))
+def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[Span, ...]:
+    return tuple(span for span in timeline.spans if span.overlaps(loss.first - seconds, loss.last))
 
 
 def tunnels_of(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> set[Path]:

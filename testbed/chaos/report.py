@@ -14,7 +14,7 @@ from testbed.chaos.oracle import OVERLOAD, Finding, Windows
 from testbed.chaos.run import ChaosResult
 from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import LIMITS, Takeover
-from testbed.chaos.timeline import FOREVER
+from testbed.chaos.timeline import FOREVER, Span
 
 VERSION = 1
 _SHOWN = 20
@@ -114,7 +114,8 @@ def finding_text(result: ChaosResult, finding: Finding) -> str:
     """Return a finding as a line."""
     loss = finding.loss
     first, length = _since(result, loss.first), (loss.last - loss.first) * 1000
-    near = f"; broken then: {', '.join(finding.near)}" if finding.near else "; nothing was broken then"
+    broken = (f"{span.title} from {_since(result, span.start):.3f} to {_until(result, span)}" for span in finding.near)
+    near = f"; broken then: {', '.join(broken)}" if finding.near else "; nothing was broken then"
     return f"{first:.3f} s: {finding.flow.title} lost {loss.packets} in {length:.0f} ms{near}"
 
 
@@ -194,8 +195,12 @@ def _finding(result: ChaosResult, finding: Finding) -> dict[str, object]:
         "first": _since(result, loss.first),
         "last": _since(result, loss.last),
         "packets": loss.packets,
-        "near": list(finding.near),
+        "near": [span.title for span in finding.near],
     }
+
+
+def _until(result: ChaosResult, span: Span) -> str:
+    return "the end" if span.end == FOREVER else f"{_since(result, span.end):.3f} s"
 
 
 def _since(result: ChaosResult, at: float) -> float:

@@ -41,7 +41,7 @@ def result() -> ChaosResult:
         ),
         began=100.0,
         seconds=20.0,
-        lost_without_excuse=(Finding(flow, bad, ("cut s1-s4",)),),
+        lost_without_excuse=(Finding(flow, bad, (Span(CUT, ("s1", "s4"), 110.0, 112.0),)),),
         owed_to_the_machine=(Finding(flow, excused, ()),),
         takeovers=(Takeover("controller-killed", 105.0, 0.9, True), Takeover("controller-killed", 107.0, None, True)),
         tables=(),
@@ -55,7 +55,7 @@ def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResul
     text = report_text(result)
     assert "1 fault in 20 s: 1 cut" in text
     assert "1,000 probes of 1 flow; 55 lost, 50 of them without an excuse" in text
-    line = "FINDING  12.500 s: s1>s4 class 0 by s1-s4 lost 50 in 100 ms; broken then: cut s1-s4"
+    line = "FINDING  12.500 s: s1>s4 class 0 by s1-s4 lost 50 in 100 ms; broken then: cut s1-s4 from 10.000 to 12.000 s"
     assert line in text
     assert "a process like the switches for 10 ms or more 1 times, at most for 40 ms" in text
     assert "5 lost in 1 gap are excused by nothing but this machine" in text

@@ -10,7 +10,7 @@ from testbed.chaos.faults import CUT, FLAP, Fault
 from testbed.chaos.oracle import Finding, Loss, ProbeFlow
 from testbed.chaos.run import ChaosResult
 from testbed.chaos.timeline import Timeline
-from tests.testbed.chaos.trying_again import faults_near, was_disturbed
+from tests.testbed.chaos.trying_again import faults_again, was_disturbed
 
 FLOW = ProbeFlow(0, "s1", "s4", 0, ("s1", "s4"))
 QUIET = 3.0
@@ -45,9 +45,15 @@ def test_a_loss_on_a_machine_that_never_stalled_is_not_tried_again() -> None:
     assert not was_disturbed(result(110.0, 120.0, stalled=((109.5, 109.6),)))
 
 
-def test_what_is_no_loss_is_never_tried_again() -> None:
+def test_a_command_that_was_not_answered_is_tried_again_with_everything_after_a_long_stall() -> None:
+    assert not was_disturbed(result(110.0, stalled=((109.5, 109.6),), errors=("x",)))
+    slow = result(110.0, stalled=((130.0, 130.5),), errors=("x",))
+    assert was_disturbed(slow)
+    assert faults_again(slow, QUIET) == slow.faults
+
+
+def test_what_may_not_be_owed_to_the_machine_is_never_tried_again() -> None:
     stalled = ((100.0, 200.0),)
-    assert not was_disturbed(result(110.0, stalled=stalled, errors=("x",)))
     assert not was_disturbed(replace(result(110.0, stalled=stalled), leaks=("x",)))
     assert not was_disturbed(replace(result(110.0, stalled=stalled), tables=("x",)))
 
@@ -64,4 +70,4 @@ def test_what_is_no_loss_is_never_tried_again() -> None:
 def test_faults_shortly_before_a_loss_are_made_again(
     lost_at: tuple[float, ...], expected: list[tuple[float, str]]
 ) -> None:
-    assert [(fault.at, fault.kind) for fault in faults_near(result(*lost_at), QUIET)] == expected
+    assert [(fault.at, fault.kind) for fault in faults_again(result(*lost_at), QUIET)] == expected

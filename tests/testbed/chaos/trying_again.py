@@ -1,4 +1,4 @@
-"""Tries again what a busy machine may have spoilt: the faults about each loss that it was not fit to judge."""
+"""Tries again what a busy machine may have spoilt: the faults about each loss, or all if a command was not answered."""
 
 from __future__ import annotations
 
@@ -11,28 +11,43 @@ from testbed.chaos.run import ChaosResult
 BEFORE, AFTER = 15.0, 1.0
 """Seconds before a loss in which a fault may have begun that has to do with it, and after it."""
 
-NEAR = 1.0
-"""Seconds between a loss and a stall of the machine that may have had a part in it."""
+NEAR = 5.0
+"""Seconds between a loss and a stall of the machine that may have had a part in it.
+
+A stall is what one process saw that asked for a processor all the time; the switches may have waited for the other one.
+"""
+
+LONG = 0.25
+"""Length of a stall, in seconds, from which on commands may not be answered in time: quiet machines have none of .1."""
 
 
 def was_disturbed(result: ChaosResult) -> bool:
-    """Return True if losses are all that was found, and this machine stalled at about the time of each of them."""
+    """Return True if the machine may be the cause of all that was found.
+
+    These are losses, if it stalled at about the time of each of them, and errors, if it stalled for long.
+    """
     timeline = result.timeline
     stalls = (*timeline.stalled, *timeline.starved, *timeline.overloaded)
-    lost = result.lost_without_excuse
-    others = (result.late_takeovers, result.tables, result.leaks, result.errors)
-    return not (any(others) or result.twice) and all(
-        any(start - NEAR <= each.loss.last and each.loss.first <= end + NEAR for start, end in stalls) for each in lost
+    others = (result.late_takeovers, result.tables, result.leaks)
+    if any(others) or result.twice:
+        return False
+    if result.errors:
+        return any(end - start >= LONG for start, end in stalls)
+    return all(
+        any(start - NEAR <= each.loss.last and each.loss.first <= end + NEAR for start, end in stalls)
+        for each in result.lost_without_excuse
     )
 
 
-def faults_near(result: ChaosResult, quiet: float) -> tuple[Fault, ...]:
-    """Return the faults about the losses found, from the first of them on.
+def faults_again(result: ChaosResult, quiet: float) -> tuple[Fault, ...]:
+    """Return the faults about the losses found, from the first of them on; all of them if there were errors.
 
     Args:
         result: of a run.
         quiet: seconds from its first probe until the time zero of its faults.
     """
+    if result.errors:
+        return result.faults
     times = [
         (each.loss.first - result.began - quiet, each.loss.last - result.began - quiet)
         for each in result.lost_without_excuse
