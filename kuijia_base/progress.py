@@ -18,6 +18,11 @@ PATIENCE_SECONDS = 2.0
 """Seconds that work may take before its progress is shown."""
 
 
+def takes_long(seconds: float) -> bool:
+    """Return True for work that has taken so long that its progress is shown."""
+    return seconds > PATIENCE_SECONDS
+
+
 class Show(Protocol):
     """Shows a state of work, of which so many things `of` all are done; None if it is unknown how many there are."""
 
@@ -59,7 +64,7 @@ class Progress:
         begun = self._clock()
 
         def show(text: str, done: int = 0, of: int | None = None) -> None:
-            if self._clock() - begun > PATIENCE_SECONDS:
+            if takes_long(self._clock() - begun):
                 self.show(text, done, of)
 
         return show

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import math
 import os
 import shutil
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from hypothesis import settings
 from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
+from kuijia_base.progress import PATIENCE_SECONDS
 from testbed.machine.ovs import kernel_datapath_available
 from testbed.uml import boot
 from tests.busy_machine import QuietRunner
@@ -101,6 +103,20 @@ TIMED = (
 """Files among these that wait for something to happen soon."""
 
 EMULATION_PROGRAMS = ("iperf3", "ethtool", "ip", "tc", "mnexec", "ping")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def without_late_progress() -> Iterator[None]:
+    """Keep progress out of what tests read: on a slow machine anything may take so long that it is shown."""
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setattr("kuijia_base.progress.PATIENCE_SECONDS", math.inf)
+        yield
+
+
+@pytest.fixture
+def late_progress(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Show progress after the usual time, for tests with a clock of their own."""
+    monkeypatch.setattr("kuijia_base.progress.PATIENCE_SECONDS", PATIENCE_SECONDS)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from kuijia_base.progress import PATIENCE_SECONDS, Progress
+from kuijia_base.progress import Progress, takes_long
 
 
 class _Patient(Progress):
@@ -19,7 +19,7 @@ class _Patient(Progress):
         self._begun = time.monotonic()
 
     def show(self, text: str, done: int = 0, of: int | None = None) -> None:
-        if time.monotonic() - self._begun > PATIENCE_SECONDS:
+        if takes_long(time.monotonic() - self._begun):
             super().show(text, done, of)
 
 

@@ -56,6 +56,7 @@ def test_a_program_that_does_not_fit_is_warned_of(monkeypatch: pytest.MonkeyPatc
     assert told.getvalue().splitlines()[1] == "warning: only 1 GB of memory is free; more --partitions take less"
 
 
+@pytest.mark.usefixtures("late_progress")
 def test_the_time_of_several_programs_is_added_up() -> None:
     watch, told = watched(None, predictable=False)
     for seconds in (10.0, 20.0, 5.0):
@@ -67,6 +68,7 @@ def test_the_time_of_several_programs_is_added_up() -> None:
     ]
 
 
+@pytest.mark.usefixtures("late_progress")
 def test_an_estimate_is_shown_until_it_has_passed() -> None:
     watch, told = watched(None)
     watch.announce(Effort(10_000, 29_000, 90_000))

@@ -289,8 +289,7 @@ def test_a_solver_that_gives_up_leaves_no_plan(
     monkeypatch.setitem(HIGHS_OPTIONS, "presolve", "off")
     monkeypatch.setitem(HIGHS_OPTIONS, "simplex_iteration_limit", 0)
     assert solve("fig1 fig1 -o plan.json --plot plan.png") == 1
-    told = capsys.readouterr().err.splitlines()
-    assert told[-1] == "error: HiGHS gave up with status user_limit, no plan was made"  # after progress, if it is slow
+    assert capsys.readouterr().err == "error: HiGHS gave up with status user_limit, no plan was made\n"
     assert not list(Path().glob("plan*"))
 
 

@@ -101,6 +101,7 @@ def test_what_is_said_is_never_left_out() -> None:
     assert stream.getvalue() == "one\nimportant\ntwo\n"
 
 
+@pytest.mark.usefixtures("late_progress")
 def test_work_that_is_shown_patiently_says_nothing_until_it_has_taken_long() -> None:
     stream, clock = io.StringIO(), Clock()
     progress = Progress(stream, clock)
