@@ -87,7 +87,7 @@ class PrivateEntries:
             self._lab.network.ofctl(switch, "add-flows", "-", stdin="\n".join(lines[switch]) + "\n")
 
         with ThreadPoolExecutor(max(len(lines), 1)) as pool:
-            list(pool.map(add, list(lines)))  # raises what one of them raised
+            list(pool.map(add, lines))  # raises what one of them raised
 
 
 def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:

@@ -83,6 +83,9 @@ class Reaction:
     seconds: float
 
 
+NO_REACTION = Reaction(lambda: None, 0.0)
+
+
 @dataclass(frozen=True)
 class MeasuredFlow:
     """A wanted flow and the ports that make the ingress hash it as wanted."""
@@ -119,7 +122,7 @@ def record_failure(
     timing: Timing,
     sending: Sending,
     show: Show,
-    reaction: Reaction | None = None,
+    reaction: Reaction = NO_REACTION,
 ) -> Recording:
     """Start the flows, cut the link, wait, stop; the link stays cut.
 
@@ -141,7 +144,7 @@ def record_failure(
     iperf_flows = [_iperf_flow(flow, sending) for flow in flows]
     link = "-".join(cut.link)
     broken = {tunnel.path_id for tunnel in lab.plan.tunnels if tunnel.crosses(*cut.link)}
-    duration = timing.total + (math.ceil(reaction.seconds) if reaction else 0)
+    duration = timing.total + math.ceil(reaction.seconds)
     with IperfRun(lab.network, iperf_flows, duration, timing.interval) as run:
         started_at = run.connected_at
         marks_before = _observe(lab, flows, timing.observe)
@@ -152,8 +155,7 @@ def record_failure(
         before_start = time.time()
         _follow(run, before_start + timing.before, f"before {link} is cut", show)
         event = lab.fail(*cut.link)
-        if reaction:
-            reaction.react()
+        reaction.react()
         marks_after = _observe(lab, flows, timing.observe, broken)
         _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
         after_start = time.time()
