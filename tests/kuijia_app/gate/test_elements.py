@@ -25,6 +25,9 @@ PARSERS = [import_module(f"{package}.ofproto.ofproto_v1_3_parser").msg_parser fo
 SLOWEST = 0.5
 """Seconds that a framework's parser may take for one short part."""
 
+ATTEMPTS = 3
+"""Times that a part is parsed until once is fast: the collector of garbage may run within any of them."""
+
 
 def frame_of(data: bytes) -> Frame:
     splitter = Splitter()
@@ -63,6 +66,15 @@ def test_what_the_frameworks_write_passes_and_means_the_same_in_parts(seed: int,
     assert all(len(part.data) <= 2048 + 16 or len(parsed(part).body) == 1 for part in parts)
 
 
+def seconds_to_parse(part: Frame, parser: Any) -> float:  # noqa: ANN401  # the framework's own types
+    began = time.thread_time()
+    try:
+        parsed(part, parser)
+    except Exception as error:  # noqa: BLE001  # it may refuse what it does not know, which ends one connection
+        assert not isinstance(error, MemoryError | RecursionError)  # noqa: PT017
+    return time.thread_time() - began
+
+
 @pytest.mark.slow
 @settings(deadline=None, max_examples=300)
 @given(st.integers(0, 2**32), st.sampled_from(REPLIES), st.integers(1, 6), st.integers(0, 1))
@@ -83,12 +95,7 @@ def test_whatever_passes_is_parsed_in_time_and_little_memory(
     tracemalloc.start()
     try:
         for part in parts_of(bytes(data)):
-            began = time.thread_time()
-            try:
-                parsed(part, PARSERS[parser])
-            except Exception as error:  # noqa: BLE001  # it may refuse what it does not know, which ends one connection
-                assert not isinstance(error, MemoryError | RecursionError)  # noqa: PT017
-            assert time.thread_time() - began < SLOWEST
+            assert any(seconds_to_parse(part, PARSERS[parser]) < SLOWEST for _ in range(ATTEMPTS))
         assert tracemalloc.get_traced_memory()[1] < 8 * 2**20
     except MalformedError:
         pass

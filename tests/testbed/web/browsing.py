@@ -90,6 +90,8 @@ class Visit:
     complaints: list[str] = field(default_factory=list)
 
     def wait(self, condition: str, argument: Any = None) -> None:  # noqa: ANN401  # JSON
+        """Wait for a condition, a function: the page's policy refuses an expression when it is asked a second time."""
+        assert "=>" in condition
         self.page.wait_for_function(condition, arg=argument, timeout=PATIENCE)
 
     def goodputs(self, scheme: str) -> dict[str, float]:

@@ -351,10 +351,10 @@ def test_light_and_dark_follow_the_system_unless_chosen(visit: Visit) -> None:
     visit.page.emulate_media(color_scheme="dark")
     dark = visit.page.evaluate(background)
     assert dark != light
-    visit.page.wait_for_function(f"{node} !== '{lighter}'")  # the page is told before it paints the next time
+    visit.wait(f"() => {node} !== '{lighter}'")  # the page is told before it paints the next time
     visit.page.get_by_label("Colours").select_option("light")
     assert visit.page.evaluate(background) == light
-    visit.page.wait_for_function(f"{node} === '{lighter}'")
+    visit.wait(f"() => {node} === '{lighter}'")
     visit.page.reload()
     visit.page.locator("#stream", has_text="live").wait_for()
     assert visit.page.evaluate(background) == light
