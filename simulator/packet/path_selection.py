@@ -75,21 +75,24 @@ class CloveEcn:
 class Hermes:
     """Paths that hosts sense and probe; flows move when it is worth it (Zhang et al., SIGCOMM 2017).
 
-    A path, between two racks, is good with few marks and a low round-trip time, congested with many marks and a high
-    one, gray otherwise. Thresholds of round-trip times are seconds above the base round-trip time.
+    A path, between two racks, is good with few marks and a low delay, congested with many marks and a high one, gray
+    otherwise. Thresholds of delays are seconds above the base delay, that of an empty network.
 
     Attributes:
         marked: T_ECN, share of marked packets of a congested path.
-        low: below this (T_RTT_low) the round-trip time is that of a good path.
+        low: below this (T_RTT_low) the delay is that of a good path.
         high: above this (T_RTT_high) it is that of a congested path.
-        base: seconds of the base round-trip time; 0 for that of the fastest path between the racks, computed from the
-            delays and rates of its links.
-        better_round_trip: Delta_RTT, seconds by which another path must be better for a flow to move.
+        one_way: True if the delay is that of the data, which receivers return as in the public simulation, whose
+            thresholds these are; False if it is the round-trip time, in which acknowledgements may wait too. An
+            acknowledgement with three SACK blocks has no room for it.
+        base: seconds of the base delay; 0 for that of the fastest path between the racks, computed from the delays and
+            rates of its links.
+        better_round_trip: Delta_RTT, seconds by which the delay of another path must be less for a flow to move.
         better_marked: Delta_ECN, the same for the share of marked packets.
         rate: R, share of the rate of its host's card above which a flow does not move.
         sent: S, bytes that a flow has sent on its path before it leaves it, as the public code counts them.
         uses_ecn: False to judge paths by the round-trip time only.
-        round_trip_gain: weight of the newest sample in the mean round-trip time of a path.
+        round_trip_gain: weight of the newest sample in the mean delay of a path.
         marked_gain: weight of the newest share in the mean share of marked packets.
         marked_sample: acknowledgements that make up such a share; an answered probe is one alone.
         rate_period: T_dre, seconds after which rates of flows and paths are discounted (DRE, Alizadeh et al., 2014).
@@ -114,6 +117,7 @@ class Hermes:
     marked: float = 0.4
     low: float = 20e-6
     high: float = 140e-6
+    one_way: bool = True
     base: float = 0.0
     better_round_trip: float = 80e-6
     better_marked: float = 0.05

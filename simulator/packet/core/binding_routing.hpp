@@ -22,10 +22,10 @@ inline const char *name_of(PathKind kind) {
 inline void bind_path_parts(py::module_ &module) {
     py::class_<SensedPath>(module, "SensedPath")
         .def(py::init<>())
-        .def("acknowledged", [](SensedPath &path, const HermesRules &rules, Time round_trip,
-                                bool echo) { path.acknowledged(rules.sensing(), round_trip, echo); })
-        .def("probed", [](SensedPath &path, const HermesRules &rules, Time round_trip,
-                          bool echo) { path.probed(rules.sensing(), round_trip, echo); })
+        .def("acknowledged", [](SensedPath &path, const HermesRules &rules, std::optional<Time> delay,
+                                bool echo) { path.acknowledged(rules.sensing(), delay, echo); })
+        .def("probed", [](SensedPath &path, const HermesRules &rules, Time delay,
+                          bool echo) { path.probed(rules.sensing(), delay, echo); })
         .def("kind", [](const SensedPath &path, const HermesRules &rules,
                         Time base) { return name_of(path.kind(rules.sensing(), base)); })
         .def("sent", [](SensedPath &path, const HermesRules &rules, Time base,
@@ -33,7 +33,7 @@ inline void bind_path_parts(py::module_ &module) {
         .def("sent_again", [](SensedPath &path, const HermesRules &rules, Time base,
                               Time now) { return path.sent_again(rules.sensing(), base, now); })
         .def("failed", &SensedPath::failed)
-        .def_property_readonly("round_trip", &SensedPath::round_trip)
+        .def_property_readonly("delay", &SensedPath::delay)
         .def_property_readonly("marked", &SensedPath::marked);
 
     py::class_<DiscountedBytes>(module, "DiscountedBytes")

@@ -39,7 +39,8 @@ Simulation::Simulation(Scenario scenario)
                              scenario_.forwarding)),
       path_choice_(
           std::visit([&](const auto &rules) { return rules.choice(path_network_, scenario_.seed); }, scenario_.choice)),
-      listener_(path_choice_ != nullptr && path_choice_->listens() ? path_choice_.get() : nullptr) {
+      listener_(path_choice_ != nullptr && path_choice_->listens() ? path_choice_.get() : nullptr),
+      wants_delays_(listener_ != nullptr && listener_->wants_delays()) {
     if (scenario_.own_streams)
         streams_ = ~streams_;
     else

@@ -39,7 +39,10 @@ Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size, std::uint32_t 
 
 void Host::send(PacketId id) {
     simulation_.trace_.sent(id);
-    const auto hop = simulation_.pool_[id].hop;
+    auto &packet = simulation_.pool_[id];
+    if (simulation_.wants_delays_ && packet.kind == Kind::acknowledgement)
+        set_delay(packet, now_ - packet.sent);
+    const auto hop = packet.hop;
     const auto first = simulation_.forwarding_ ? simulation_.first_hop_[hop] : hop;
     simulation_.forward(id, simulation_.hops_[first], no_hop);
 }

@@ -60,6 +60,19 @@ struct alignas(64) Packet {
 };
 static_assert(sizeof(Packet) == 64);
 
+// Where path selection wants it, receivers return the delay of what they answer in place of a third block.
+inline bool has_delay(const Packet &packet) { return packet.blocks < most_blocks; }
+inline Time delay_of(const Packet &packet) {
+    const auto &word = packet.sacked[most_blocks - 1];
+    return static_cast<Time>(std::uint64_t{word.begin} << 32 | word.end);
+}
+inline void set_delay(Packet &packet, Time delay) {
+    if (!has_delay(packet))
+        return;
+    const auto word = static_cast<std::uint64_t>(delay);
+    packet.sacked[most_blocks - 1] = {static_cast<std::uint32_t>(word >> 32), static_cast<std::uint32_t>(word)};
+}
+
 class PacketPool {
   public:
     Packet &operator[](PacketId id) { return packets_[id]; }

@@ -83,6 +83,7 @@ void PathNetwork::probe(const Probe &probe) {
     packet.backward = probe.answer;
     packet.blocks = 0;
     packet.sacked[0] = {probe.ends.source, probe.ends.target}; // for whom asks where it goes
+    set_delay(packet, probe.delay);
     packet.level = probe.level;
     packet.path = probe.path;
     ++simulation_.totals_.made;

@@ -18,15 +18,15 @@ BASE = 60 * MICROSECOND
 HERMES = core_rules(Hermes(low=20e-6, high=140e-6))
 
 
-def sensed(round_trip: int, *, marked: bool) -> _core.SensedPath:
-    """Return a path with one sample, the round-trip time in microseconds."""
+def sensed(delay: int, *, marked: bool) -> _core.SensedPath:
+    """Return a path with one sample, the delay in microseconds."""
     path = _core.SensedPath()
-    path.probed(HERMES, round_trip * MICROSECOND, marked)
+    path.probed(HERMES, delay * MICROSECOND, marked)
     return path
 
 
 @pytest.mark.parametrize(
-    ("marks", "round_trip", "kind"),
+    ("marks", "delay", "kind"),
     [
         ("many", 201, "congested"),
         ("many", 199, "gray"),
@@ -38,14 +38,14 @@ def sensed(round_trip: int, *, marked: bool) -> _core.SensedPath:
         ("few", 79, "good"),
     ],
 )
-def test_a_path_is_judged_by_marks_and_round_trips_as_in_table_5(marks: str, round_trip: int, kind: str) -> None:
-    assert sensed(round_trip, marked=marks == "many").kind(HERMES, BASE) == kind
+def test_a_path_is_judged_by_marks_and_delays_as_in_table_5(marks: str, delay: int, kind: str) -> None:
+    assert sensed(delay, marked=marks == "many").kind(HERMES, BASE) == kind
 
 
-@pytest.mark.parametrize(("round_trip", "kind"), [(201, "congested"), (100, "gray"), (79, "good")])
-def test_without_ecn_the_round_trip_alone_judges_a_path(round_trip: int, kind: str) -> None:
+@pytest.mark.parametrize(("delay", "kind"), [(201, "congested"), (100, "gray"), (79, "good")])
+def test_without_ecn_the_delay_alone_judges_a_path(delay: int, kind: str) -> None:
     rules = core_rules(Hermes(uses_ecn=False))
-    assert {sensed(round_trip, marked=marked).kind(rules, BASE) for marked in (True, False)} == {kind}
+    assert {sensed(delay, marked=marked).kind(rules, BASE) for marked in (True, False)} == {kind}
 
 
 def test_a_path_of_which_nothing_is_known_is_gray() -> None:
@@ -54,11 +54,18 @@ def test_a_path_of_which_nothing_is_known_is_gray() -> None:
 
 def test_means_of_a_path_give_the_newest_sample_one_half() -> None:
     path = _core.SensedPath()
-    trips = []
+    means = []
     for sample in (100, 200, 50):
         path.acknowledged(HERMES, sample * MICROSECOND, False)
-        trips.append(path.round_trip / MICROSECOND)
-    assert trips == [100, 150, 100]
+        means.append(path.delay / MICROSECOND)
+    assert means == [100, 150, 100]
+
+
+def test_an_acknowledgement_without_a_delay_counts_with_its_mark() -> None:
+    path = sensed(100, marked=False)
+    for _ in range(10):
+        path.acknowledged(HERMES, None, True)
+    assert (path.delay, path.marked) == (100 * MICROSECOND, 0.5)
 
 
 def test_ten_acknowledgements_are_one_sample_of_marks_and_so_is_a_probe() -> None:

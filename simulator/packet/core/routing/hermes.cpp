@@ -80,14 +80,15 @@ SensedPath &Hermes::path_at(std::uint32_t pair, std::uint16_t path) {
     return paths[path];
 }
 
-// Returns the round-trip time of a full packet and its answer in an empty network, the way back as long as the way
+// Returns the delay of a full packet in an empty network, or its round-trip time, the way back as long as the way
 // there.
 Time Hermes::base_of(const std::vector<std::uint32_t> &route) const {
     Time base = 0;
     for (const auto link : route) {
         const auto &of = network_.link(link);
         const Rate rate(of.bits_per_second);
-        base = std::min(base + 2 * of.delay + rate.of(full_packet) + rate.of(small_packet), longest);
+        const auto back = rules_.one_way ? 0 : of.delay + rate.of(small_packet);
+        base = std::min(base + of.delay + rate.of(full_packet) + back, longest);
     }
     return base;
 }
@@ -199,7 +200,7 @@ std::uint32_t Hermes::better_place(const Flow &flow, const Choices &choices, Tim
     for (const auto kind : {PathKind::good, PathKind::gray}) {
         const auto place = least_loaded(choices, now, [&](const SensedPath &path, std::uint16_t number) {
             return path.known() && path.kind(sensing_, base) == kind && !failed(flow, number, now) &&
-                   present.round_trip() - path.round_trip() > gain &&
+                   present.delay() - path.delay() > gain &&
                    (!rules_.uses_ecn || present.marked() - path.marked() > rules_.better_marked);
         });
         if (place != nowhere)
@@ -263,13 +264,20 @@ std::uint32_t Hermes::answer_place(const Packet &packet, const Choices &choices)
     return static_cast<std::uint32_t>(answers.draw % count);
 }
 
+// Returns the delay that an answer tells of its path, if there was room for it.
+std::optional<Time> Hermes::delay(const Packet &answer, Time now) const {
+    if (!rules_.one_way)
+        return now - answer.sent;
+    return has_delay(answer) ? std::optional(delay_of(answer)) : std::nullopt;
+}
+
 void Hermes::acknowledged(const Packet &packet, Time now) {
     if (packet.flow >= flows_.size() || packet.path == no_path)
         return;
     const auto &flow = flows_[packet.flow];
     if (!flow.begun || packet.path >= pairs_[flow.pair].paths.size())
         return;
-    pairs_[flow.pair].paths[packet.path].acknowledged(sensing_, now - packet.sent, packet.echo);
+    pairs_[flow.pair].paths[packet.path].acknowledged(sensing_, delay(packet, now), packet.echo);
     if (auto &paths = hosts_[flow.hosts].paths; packet.path < paths.size())
         paths[packet.path].timeouts = 0;
 }
@@ -316,7 +324,7 @@ void Hermes::wake(Time now) {
                 continue;
             others.push_back(path);
             const auto &of = path_at(number, path);
-            if (of.known() && !of.failed(now) && (best == no_path || of.round_trip() < pair.paths[best].round_trip()))
+            if (of.known() && !of.failed(now) && (best == no_path || of.delay() < pair.paths[best].delay()))
                 best = path;
         }
         const RackProbes::Form form{rules_.probe_size, static_cast<std::uint8_t>(rules_.probe_level)};
@@ -335,8 +343,8 @@ void Hermes::wake(Time now) {
 
 void Hermes::probed(const Packet &packet, Time now) {
     if (!packet.backward)
-        return probes_.answer(packet);
-    path_at(packet.number, packet.path).probed(sensing_, now - packet.sent, packet.echo);
+        return probes_.answer(packet, now);
+    path_at(packet.number, packet.path).probed(sensing_, delay(packet, now).value(), packet.echo);
 }
 
 } // namespace kuijia::packet

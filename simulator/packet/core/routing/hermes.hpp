@@ -9,6 +9,7 @@
 #include "routing/rack_probes.hpp"
 #include "routing/sensed_path.hpp"
 
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,8 +20,9 @@ struct HermesRules {
     static constexpr Time microsecond = second / 1'000'000;
 
     double marked = 0.4;                       // T_ECN
-    Time low = 20 * microsecond;               // T_RTT_low, above the base round-trip time
+    Time low = 20 * microsecond;               // T_RTT_low, above the base delay
     Time high = 140 * microsecond;             // T_RTT_high, likewise
+    bool one_way = true;                       // delays are those of the data, not round-trip times
     Time base = 0;                             // 0 for that of the fastest path
     Time better_round_trip = 80 * microsecond; // Delta_RTT
     double better_marked = 0.05;               // Delta_ECN
@@ -57,6 +59,7 @@ struct HermesRules {
             number("marked", &Of::marked, 0, 1, share),
             duration("low", &Of::low),
             duration("high", &Of::high),
+            plain("one_way", &Of::one_way),
             duration("base", &Of::base),
             duration("better_round_trip", &Of::better_round_trip),
             number("better_marked", &Of::better_marked, 0, 1, share),
@@ -100,6 +103,7 @@ class Hermes final : public PathChoice {
 
     std::uint32_t choose(Packet &packet, const Choices &choices) override;
     bool listens() const override { return true; }
+    bool wants_delays() const override { return rules_.one_way; }
     void acknowledged(const Packet &packet, Time now) override;
     void timed_out(std::uint32_t flow, Time now) override;
     void ended(std::uint32_t flow, Time now) override;
@@ -109,7 +113,7 @@ class Hermes final : public PathChoice {
 
   private:
     struct Pair {
-        Time base = 0; // round-trip time
+        Time base = 0; // delay in an empty network
         std::vector<SensedPath> paths;
     };
     // Two hosts, between which a path may be a black hole.
@@ -156,6 +160,7 @@ class Hermes final : public PathChoice {
     bool wants_to_move(Flow &flow, Time now);
     void move(Flow &flow, std::uint32_t place, const Choices &choices, Time now);
     void note_sent(Flow &flow, const Packet &packet, Time now);
+    std::optional<Time> delay(const Packet &answer, Time now) const;
     std::uint32_t answer_place(const Packet &packet, const Choices &choices);
 
     HermesRules rules_;

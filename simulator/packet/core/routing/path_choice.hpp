@@ -48,6 +48,9 @@ class PathChoice {
     // True if the functions below do anything.
     virtual bool listens() const { return false; }
 
+    // True if acknowledgements shall carry the delay of the data that they answer.
+    virtual bool wants_delays() const { return false; }
+
     // The sender has got an acknowledgement: `echo`, `path` and `sent` are those of the data that it answers.
     virtual void acknowledged(const Packet &, Time) {}
     // The flow's timer has expired: its packets, or their answers, do not arrive.

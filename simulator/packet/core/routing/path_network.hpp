@@ -56,6 +56,7 @@ class PathNetwork {
         std::uint16_t path;
         std::uint32_t number;
         Time sent;
+        Time delay = 0; // of the probe that it answers
     };
     void probe(const Probe &probe);
 

@@ -89,7 +89,7 @@ void RackProbes::ask(std::uint32_t pair, std::uint16_t path, Form form, Time now
                     now});
 }
 
-void RackProbes::answer(const Packet &probe) {
+void RackProbes::answer(const Packet &probe, Time now) {
     std::uint16_t back = 0;
     const auto pair = way_back(probe.number, probe.path, back);
     if (pair == racks_.pairs())
@@ -102,7 +102,8 @@ void RackProbes::answer(const Packet &probe) {
                     probe.marked,
                     probe.path,
                     probe.number,
-                    probe.sent});
+                    probe.sent,
+                    now - probe.sent});
 }
 
 } // namespace kuijia::packet

@@ -25,7 +25,7 @@ class RackProbes {
     void ask(std::uint32_t pair, std::uint16_t path, Form form, Time now);
 
     // Answers a probe that has come, in the level that is served first, on a path back that is not known to be dead.
-    void answer(const Packet &probe);
+    void answer(const Packet &probe, Time now);
 
   private:
     static constexpr std::uint32_t no_route = 0xffffffff;

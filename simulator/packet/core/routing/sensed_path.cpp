@@ -2,8 +2,9 @@
 
 namespace kuijia::packet {
 
-void SensedPath::acknowledged(const SensingRules &rules, Time round_trip, bool echo) {
-    take_round_trip(rules, round_trip);
+void SensedPath::acknowledged(const SensingRules &rules, std::optional<Time> delay, bool echo) {
+    if (delay)
+        take_delay(rules, *delay);
     heard_marked_ += echo;
     if (++heard_ < rules.marked_sample)
         return;
@@ -11,14 +12,14 @@ void SensedPath::acknowledged(const SensingRules &rules, Time round_trip, bool e
     heard_ = heard_marked_ = 0;
 }
 
-void SensedPath::probed(const SensingRules &rules, Time round_trip, bool echo) {
-    take_round_trip(rules, round_trip);
+void SensedPath::probed(const SensingRules &rules, Time delay, bool echo) {
+    take_delay(rules, delay);
     take_marked(rules, echo ? 1 : 0);
 }
 
-void SensedPath::take_round_trip(const SensingRules &rules, Time sample) {
+void SensedPath::take_delay(const SensingRules &rules, Time sample) {
     const auto newest = static_cast<double>(sample);
-    round_trip_ = known() ? round_trip_ + rules.round_trip_gain * (newest - round_trip_) : newest;
+    delay_ = known() ? delay_ + rules.round_trip_gain * (newest - delay_) : newest;
 }
 
 void SensedPath::take_marked(const SensingRules &rules, double share) {
@@ -29,8 +30,8 @@ void SensedPath::take_marked(const SensingRules &rules, double share) {
 PathKind SensedPath::kind(const SensingRules &rules, Time base) const {
     if (!known())
         return PathKind::gray;
-    const bool low = round_trip_ < static_cast<double>(base + rules.low);
-    const bool high = round_trip_ > static_cast<double>(base + rules.high);
+    const bool low = delay_ < static_cast<double>(base + rules.low);
+    const bool high = delay_ > static_cast<double>(base + rules.high);
     if (low && (!rules.uses_ecn || marked_ < rules.marked))
         return PathKind::good;
     return high && (!rules.uses_ecn || marked_ > rules.marked) ? PathKind::congested : PathKind::gray;

@@ -5,6 +5,7 @@
 #include "routing/discounted_bytes.hpp"
 
 #include <cstdint>
+#include <optional>
 
 namespace kuijia::packet {
 
@@ -27,11 +28,13 @@ struct SensingRules {
 class SensedPath {
   public:
     // An acknowledgement of data that took this path has come; an answered probe counts as a whole sample of marks.
-    void acknowledged(const SensingRules &rules, Time round_trip, bool echo);
-    void probed(const SensingRules &rules, Time round_trip, bool echo);
+    // The delay, if it is told, is that of the data or probe, or its round-trip time, as the base that it is held
+    // against.
+    void acknowledged(const SensingRules &rules, std::optional<Time> delay, bool echo);
+    void probed(const SensingRules &rules, Time delay, bool echo);
 
-    // Good: few marks and a low round-trip time; congested: many marks and a high one; otherwise, and as long as
-    // nothing is known, gray.
+    // Good: few marks and a low delay; congested: many marks and a high one; otherwise, and as long as nothing is
+    // known, gray.
     PathKind kind(const SensingRules &rules, Time base) const;
 
     // A packet is sent on this path, or one that took it is sent again. Returns true if the path is found failed: over
@@ -40,19 +43,19 @@ class SensedPath {
     bool sent_again(const SensingRules &rules, Time base, Time now);
 
     bool failed(Time now) const { return now < failed_until_; }
-    bool known() const { return round_trip_ > 0; }
-    double round_trip() const { return round_trip_; } // picoseconds
+    bool known() const { return delay_ > 0; }
+    double delay() const { return delay_; } // picoseconds
     double marked() const { return marked_; }
 
     DiscountedBytes rate; // r_p: of all flows that take it
 
   private:
-    void take_round_trip(const SensingRules &rules, Time sample);
+    void take_delay(const SensingRules &rules, Time sample);
     void take_marked(const SensingRules &rules, double share);
     bool judge(const SensingRules &rules, Time base, Time now);
 
-    double round_trip_ = 0; // t_RTT
-    double marked_ = 0;     // f_ECN
+    double delay_ = 0;  // t_RTT
+    double marked_ = 0; // f_ECN
     bool marked_known_ = false;
     std::uint32_t heard_ = 0; // acknowledgements of the present sample
     std::uint32_t heard_marked_ = 0;
