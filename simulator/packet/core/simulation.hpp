@@ -256,7 +256,7 @@ class Simulation {
     PathNetwork path_network_{*this};
     std::unique_ptr<PathChoice> path_choice_; // null if this is always the first of the flow's paths
     PathChoice *listener_;                    // the same if it listens, or null
-    bool wants_delays_;                       // it does
+    bool wants_delays_;                       // acknowledgements carry delays for it
     std::uint32_t path_timer_ = no_timer;     // of the path choice, once it has asked for one
     std::vector<Flow> flows_;
     bool viewed_ = false;                          // somebody reads the records
