@@ -92,8 +92,8 @@ def owns_socket(pid: int, kind: SocketKind, local_port: int, remote_port: int = 
             for row in map(str.split, rows)
             if (row[3], _port(row[1]), _port(row[2])) == (kind.state, local_port, remote_port)
         }
-        return bool(wanted) and any(str(entry.readlink()) in wanted for entry in (folder / "fd").iterdir())
-    except OSError:  # it has ended, or closed a file during the reading
+        return bool(wanted) and any(_target(entry) in wanted for entry in (folder / "fd").iterdir())
+    except OSError:  # it has ended
         return False
 
 
@@ -227,6 +227,14 @@ def _wait_for_ends(live: dict[int, int], patience: float | None) -> dict[int, in
             poll.unregister(handle)
             del waiting[handle]
     return {pid: handle for handle, pid in waiting.items()}
+
+
+def _target(link: Path) -> str | None:
+    """Return the target of a link in /proc/PID/fd; None if the file has been closed since the links were listed."""
+    try:
+        return str(link.readlink())
+    except OSError:
+        return None
 
 
 def _port(address: str) -> int:

@@ -149,6 +149,15 @@ def test_a_socket_is_told_from_those_of_other_ports_states_and_processes(
     assert not owns_socket(os.getpid(), LISTENING, port)
 
 
+def test_a_file_that_is_closed_while_files_are_listed_hides_no_socket_after_it() -> None:
+    with Path(os.devnull).open() as lower, socket.socket() as listener:
+        assert lower.fileno() < listener.fileno()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen()
+        lower.close()  # the list of this process's files is read from a file of that number, closed when links are read
+        assert owns_socket(os.getpid(), LISTENING, listener.getsockname()[1])
+
+
 def test_priority_is_given_within_and_beyond_the_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[tuple[int, int, int]] = []
     monkeypatch.setattr(os, "setpriority", lambda *arguments: given.append(arguments))
