@@ -101,6 +101,8 @@ class Hermes:
         reroute_share: probability that a flow moves when it might.
         reroute_pause: seconds between two such decisions of a flow at least.
         probing: True if one host of each rack sends probes, and shares the answers with the rack.
+        shares_data: True if the hosts of a rack share also the delays and marks of their data, and the rates of their
+            flows; False if they share only the answers to probes, and losses.
         probe_every: seconds between two rounds of probes.
         probe_paths: paths to each rack that are probed in a round, at random; besides, the best one known is.
         probe_size: bytes of a probe and of its answer.
@@ -133,6 +135,7 @@ class Hermes:
     reroute_share: float = 1.0
     reroute_pause: float = 0.0
     probing: bool = True
+    shares_data: bool = True
     probe_every: float = 500e-6
     probe_paths: int = 2
     probe_size: int = 64

@@ -205,6 +205,37 @@ def test_hermes_avoids_a_path_that_drops_at_random() -> None:
     assert shares[True] < 0.5 * shares[False]
 
 
+@pytest.mark.parametrize("rules", [Hermes(shares_data=True), Hermes(shares_data=False)])
+def test_hosts_avoid_the_flows_of_others_of_their_rack_if_these_tell_of_them(rules: Hermes) -> None:
+    network = FABRIC.network(QUEUE)
+    flows = Flows.of([0, 1, 2, 3], [4, 5, 6, 7], DCTCP, size=500_000, start=[0.0, 1e-3, 2e-3, 3e-3])
+    uses_all = []
+    for seed in range(8):
+        balancer = LoadBalancer(choice=replace(rules, probing=False, rerouting=False))
+        simulation = Simulation(network, [flows], Setting(seed=seed, load_balancer=balancer))
+        simulation.run(3.5e-3)
+        uses_all.append(min(sent(simulation, network)) > 0)
+    assert all(uses_all) == rules.shares_data
+
+
+@pytest.mark.parametrize("rules", [Hermes(shares_data=True), Hermes(shares_data=False)])
+def test_a_host_hears_of_the_losses_of_another_of_its_rack(rules: Hermes) -> None:
+    network = FABRIC.network(Fifo(400_000, Threshold(60_000)))
+    lossy = uplinks(network)[0]
+    network.links[lossy] = replace(network.links[lossy], loss=0.03)
+    flows = Flows.of([0] * 8, [4, 5, 6, 7] * 2, DCTCP, size=10_000_000)
+    balancer = LoadBalancer(choice=replace(rules, probing=False))
+    simulation = Simulation(network, [flows], Setting(seed=5, load_balancer=balancer))
+    simulation.run()
+    assert simulation.path_totals().failed == 1
+    before = simulation.link_results().sent_packets[lossy]
+    begins = simulation.now + 1e-3 * np.arange(20)
+    simulation.add_flows(Flows.of([1] * 20, [4, 5, 6, 7] * 5, DCTCP, size=20_000, start=begins))
+    simulation.run()
+    assert simulation.unfinished == 0
+    assert simulation.link_results().sent_packets[lossy] == before
+
+
 def test_flowbender_takes_another_path_after_a_timeout() -> None:
     network = FABRIC.network(QUEUE)
     flows = Flows.of([0, 1, 2, 3], [4, 5, 6, 7], DCTCP, size=20_000)

@@ -38,7 +38,7 @@ std::uint32_t Hermes::choose(Packet &packet, const Choices &choices) {
     if (packet.again && flow.path != no_path && rules_.detects_failures) {
         const auto taken = packet.number < flow.moved_at ? flow.before : flow.path;
         if (taken != no_path)
-            counters_.failed += path_at(flow.pair, taken).sent_again(sensing_, pairs_[flow.pair].base, now);
+            counters_.failed += rack_view(flow.pair).at(taken).sent_again(sensing_, rack_view(flow.pair).base, now);
     }
     const bool must_move = (!same && !follow(flow, choices)) || flow.timed_out;
     if (must_move || failed(flow, flow.path, now)) {
@@ -68,16 +68,29 @@ void Hermes::keep_probing(Time now) {
 }
 
 Hermes::Pair &Hermes::pair_of(std::uint32_t number) {
-    while (number >= pairs_.size())
-        pairs_.emplace_back();
+    while (number >= pairs_.size()) {
+        pairs_.push_back({static_cast<std::uint32_t>(views_.size()), {}});
+        views_.emplace_back();
+    }
     return pairs_[number];
 }
 
-SensedPath &Hermes::path_at(std::uint32_t pair, std::uint16_t path) {
-    auto &paths = pair_of(pair).paths;
-    if (path >= paths.size())
-        paths.resize(path + std::size_t{1});
-    return paths[path];
+// Returns the number of what a host knows of a pair of racks. If that is its own it begins with what probes have told.
+std::uint32_t Hermes::view_of(std::uint32_t host, std::uint32_t pair) {
+    auto &racks = pair_of(pair);
+    if (rules_.shares_data)
+        return racks.view;
+    const auto next = static_cast<std::uint32_t>(views_.size());
+    const auto [known, is_new] = host_views_.try_emplace(std::uint64_t{host} << 32 | pair, next);
+    if (is_new) {
+        racks.host_views.push_back(next);
+        views_.push_back(View(views_[racks.view]));
+    }
+    return known->second;
+}
+
+SensedPath &Hermes::path_at(std::uint32_t host, RackPaths::Place place) {
+    return views_[view_of(host, place.pair)].at(place.path);
 }
 
 // Returns the delay of a full packet in an empty network, or its round-trip time, the way back as long as the way
@@ -95,19 +108,21 @@ Time Hermes::base_of(const std::vector<std::uint32_t> &route) const {
 
 void Hermes::begin(Flow &flow, const Packet &packet, const Choices &choices) {
     flow.begun = true;
+    const auto ends = network_.ends(packet.flow);
+    flow.source = ends.source;
     flow.pair = racks_.of(choices.routes.front()).pair;
-    auto &pair = pair_of(flow.pair);
+    flow.view = view_of(flow.source, flow.pair);
     auto base = rules_.base > 0 ? rules_.base : longest;
     for (const auto number : choices.routes) {
-        path_at(flow.pair, racks_.of(number).path);
+        views_[flow.view].at(racks_.of(number).path);
         if (rules_.base == 0)
             base = std::min(base, base_of(network_.route(number)));
     }
-    if (pair.base == 0)
-        pair.base = base;
+    for (auto *of : {&views_[flow.view], &rack_view(flow.pair)})
+        if (of->base == 0)
+            of->base = base;
     const auto &card = network_.link(network_.route(choices.routes.front()).front());
     flow.most = discount_.bytes_at(rules_.rate * static_cast<double>(card.bits_per_second));
-    const auto ends = network_.ends(packet.flow);
     const auto next = static_cast<std::uint32_t>(hosts_.size());
     const auto [known, is_new] = host_numbers_.try_emplace(std::uint64_t{ends.source} << 32 | ends.target, next);
     if (is_new)
@@ -120,9 +135,9 @@ bool Hermes::follow(Flow &flow, const Choices &choices) {
     flow.set = choices.set;
     flow.version = choices.version;
     for (std::uint32_t place = 0; place < choices.count(); ++place) {
-        const auto [pair, path] = racks_.of(choices.routes[place]);
-        path_at(pair, path);
-        if (pair == flow.pair && path == flow.path) {
+        const auto at = racks_.of(choices.routes[place]);
+        path_at(flow.source, at);
+        if (at.pair == flow.pair && at.path == flow.path) {
             flow.place = place;
             return true;
         }
@@ -133,7 +148,7 @@ bool Hermes::follow(Flow &flow, const Choices &choices) {
 bool Hermes::failed(const Flow &flow, std::uint16_t path, Time now) const {
     if (!rules_.detects_failures)
         return false;
-    const auto &paths = pairs_[flow.pair].paths;
+    const auto &paths = views_[pairs_[flow.pair].view].paths;
     const auto &hosts = hosts_[flow.hosts];
     return (path < paths.size() && paths[path].failed(now)) ||
            (hosts.any_failed && path < hosts.paths.size() && now < hosts.paths[path].failed_until);
@@ -142,14 +157,14 @@ bool Hermes::failed(const Flow &flow, std::uint16_t path, Time now) const {
 // Returns the place with the lowest r_p among those eligible, at random if there are several; `nowhere` if there is
 // none.
 template <typename Eligible>
-std::uint32_t Hermes::least_loaded(const Choices &choices, Time now, const Eligible &eligible) {
+std::uint32_t Hermes::least_loaded(const Flow &flow, const Choices &choices, Time now, const Eligible &eligible) {
     auto least = std::numeric_limits<double>::infinity();
     std::uint32_t best = nowhere;
     std::uint64_t equal = 0;
     for (std::uint32_t place = 0; place < choices.count(); ++place) {
-        const auto [pair, number] = racks_.of(choices.routes[place]);
-        auto &path = path_at(pair, number);
-        if (!eligible(path, number))
+        const auto at = racks_.of(choices.routes[place]);
+        auto &path = path_at(flow.source, at);
+        if (!eligible(path, at.path))
             continue;
         const auto rate = path.rate.at(now, discount_);
         if (rate < least) {
@@ -166,9 +181,9 @@ std::uint32_t Hermes::least_loaded(const Choices &choices, Time now, const Eligi
 // Returns the place for a flow that is new or has to leave its path: the good path with the lowest r_p, or gray one, or
 // any that has not failed; `nowhere` if all have.
 std::uint32_t Hermes::fresh_place(const Flow &flow, const Choices &choices, Time now) {
-    const auto base = pairs_[flow.pair].base;
+    const auto base = views_[flow.view].base;
     for (const auto kind : {PathKind::good, PathKind::gray}) {
-        const auto place = least_loaded(choices, now, [&](const SensedPath &path, std::uint16_t number) {
+        const auto place = least_loaded(flow, choices, now, [&](const SensedPath &path, std::uint16_t number) {
             return path.kind(sensing_, base) == kind && !failed(flow, number, now);
         });
         if (place != nowhere)
@@ -185,7 +200,7 @@ std::uint32_t Hermes::fresh_place(const Flow &flow, const Choices &choices, Time
 // Returns true if the flow is on a congested path, has sent enough, and is slow.
 bool Hermes::wants_to_move(Flow &flow, Time now) {
     if (!rules_.rerouting || flow.sent <= rules_.sent ||
-        path_at(flow.pair, flow.path).kind(sensing_, pairs_[flow.pair].base) != PathKind::congested ||
+        views_[flow.view].at(flow.path).kind(sensing_, views_[flow.view].base) != PathKind::congested ||
         flow.rate.at(now, discount_) >= flow.most || now - flow.decided < rules_.reroute_pause)
         return false;
     flow.decided = now;
@@ -194,11 +209,11 @@ bool Hermes::wants_to_move(Flow &flow, Time now) {
 
 // Returns the place of a path that is notably better: a good one, or else a gray one; `nowhere` if there is none.
 std::uint32_t Hermes::better_place(const Flow &flow, const Choices &choices, Time now) {
-    const auto base = pairs_[flow.pair].base;
-    const auto &present = pairs_[flow.pair].paths[flow.path];
+    const auto base = views_[flow.view].base;
+    const SensedPath present = views_[flow.view].paths[flow.path]; // copied: views may be added below
     const auto gain = static_cast<double>(rules_.better_round_trip);
     for (const auto kind : {PathKind::good, PathKind::gray}) {
-        const auto place = least_loaded(choices, now, [&](const SensedPath &path, std::uint16_t number) {
+        const auto place = least_loaded(flow, choices, now, [&](const SensedPath &path, std::uint16_t number) {
             return path.known() && path.kind(sensing_, base) == kind && !failed(flow, number, now) &&
                    present.delay() - path.delay() > gain &&
                    (!rules_.uses_ecn || present.marked() - path.marked() > rules_.better_marked);
@@ -210,35 +225,35 @@ std::uint32_t Hermes::better_place(const Flow &flow, const Choices &choices, Tim
 }
 
 void Hermes::move(Flow &flow, std::uint32_t place, const Choices &choices, Time now) {
-    const auto [pair, path] = racks_.of(choices.routes[place]);
+    const auto to = racks_.of(choices.routes[place]);
     flow.timed_out = false;
     flow.place = place;
-    if (pair == flow.pair && path == flow.path)
+    if (to.pair == flow.pair && to.path == flow.path)
         return;
+    const auto view = view_of(flow.source, to.pair);
     if (flow.path != no_path) {
         const auto rate = flow.rate.at(now, discount_);
-        path_at(flow.pair, flow.path).rate.add(-rate, now, discount_);
-        path_at(pair, path).rate.add(rate, now, discount_);
+        views_[flow.view].at(flow.path).rate.add(-rate, now, discount_);
+        views_[view].at(to.path).rate.add(rate, now, discount_);
         ++counters_.moves;
     }
-    flow.before = pair == flow.pair ? flow.path : no_path;
+    flow.before = to.pair == flow.pair ? flow.path : no_path;
     flow.moved_at = flow.next;
     flow.sent = 0;
-    flow.pair = pair;
-    flow.path = path;
+    flow.pair = to.pair;
+    flow.view = view;
+    flow.path = to.path;
 }
 
 void Hermes::note_sent(Flow &flow, const Packet &packet, Time now) {
-    auto &pair = pairs_[flow.pair];
-    auto &path = pair.paths[flow.path];
     if (packet.kind == Kind::data) {
         flow.next = std::max(flow.next, packet.number + 1);
         if (rules_.detects_failures)
-            counters_.failed += path.sent(sensing_, pair.base, now);
+            counters_.failed += rack_view(flow.pair).at(flow.path).sent(sensing_, rack_view(flow.pair).base, now);
     }
     flow.sent += packet.size;
     flow.rate.add(packet.size, now, discount_);
-    path.rate.add(packet.size, now, discount_);
+    views_[flow.view].paths[flow.path].rate.add(packet.size, now, discount_);
 }
 
 // Returns the place of a packet of the receiver. It keeps its path, unless the flow has paused or the path has failed.
@@ -257,8 +272,8 @@ std::uint32_t Hermes::answer_place(const Packet &packet, const Choices &choices)
     answers.last = packet.sent;
     for (std::uint32_t step = 0; step < count; ++step) {
         const auto place = static_cast<std::uint32_t>((answers.draw % count + step) % count);
-        const auto [pair, path] = racks_.of(choices.routes[place]);
-        if (!rules_.detects_failures || !path_at(pair, path).failed(packet.sent))
+        const auto at = racks_.of(choices.routes[place]);
+        if (!rules_.detects_failures || !views_[pair_of(at.pair).view].at(at.path).failed(packet.sent))
             return place;
     }
     return static_cast<std::uint32_t>(answers.draw % count);
@@ -275,9 +290,9 @@ void Hermes::acknowledged(const Packet &packet, Time now) {
     if (packet.flow >= flows_.size() || packet.path == no_path)
         return;
     const auto &flow = flows_[packet.flow];
-    if (!flow.begun || packet.path >= pairs_[flow.pair].paths.size())
+    if (!flow.begun || packet.path >= views_[flow.view].paths.size())
         return;
-    pairs_[flow.pair].paths[packet.path].acknowledged(sensing_, delay(packet, now), packet.echo);
+    views_[flow.view].paths[packet.path].acknowledged(sensing_, delay(packet, now), packet.echo);
     if (auto &paths = hosts_[flow.hosts].paths; packet.path < paths.size())
         paths[packet.path].timeouts = 0;
 }
@@ -304,7 +319,7 @@ void Hermes::ended(std::uint32_t number, Time now) {
         return;
     auto &flow = flows_[number];
     if (flow.path != no_path)
-        path_at(flow.pair, flow.path).rate.add(-flow.rate.at(now, discount_), now, discount_);
+        views_[flow.view].at(flow.path).rate.add(-flow.rate.at(now, discount_), now, discount_);
     flow = {};
 }
 
@@ -316,15 +331,15 @@ void Hermes::wake(Time now) {
     is_active_ = false;
     std::vector<std::uint16_t> others;
     for (std::uint32_t number = 0; number < racks_.pairs(); ++number) {
-        auto &pair = pair_of(number);
+        auto &view = views_[pair_of(number).view];
         others.clear();
         std::uint16_t best = no_path;
         for (std::uint16_t path = 0; path < racks_.pair(number).paths.size(); ++path) {
             if (!probes_.can_ask(number, path))
                 continue;
             others.push_back(path);
-            const auto &of = path_at(number, path);
-            if (of.known() && !of.failed(now) && (best == no_path || of.delay() < pair.paths[best].delay()))
+            const auto &of = view.at(path);
+            if (of.known() && !of.failed(now) && (best == no_path || of.delay() < view.paths[best].delay()))
                 best = path;
         }
         const RackProbes::Form form{rules_.probe_size, static_cast<std::uint8_t>(rules_.probe_level)};
@@ -344,7 +359,11 @@ void Hermes::wake(Time now) {
 void Hermes::probed(const Packet &packet, Time now) {
     if (!packet.backward)
         return probes_.answer(packet, now);
-    path_at(packet.number, packet.path).probed(sensing_, delay(packet, now).value(), packet.echo);
+    const auto told = delay(packet, now).value();
+    const auto &pair = pair_of(packet.number);
+    views_[pair.view].at(packet.path).probed(sensing_, told, packet.echo);
+    for (const auto view : pair.host_views)
+        views_[view].at(packet.path).probed(sensing_, told, packet.echo);
 }
 
 } // namespace kuijia::packet

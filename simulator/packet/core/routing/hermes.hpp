@@ -1,7 +1,8 @@
 // Hermes (Zhang et al., SIGCOMM 2017): hosts sense the paths to other racks, by acknowledgements, timeouts and probes;
 // a flow keeps its path until another one is notably better, and leaves at once one that has failed.
 //
-// The hosts of a rack, those with the same first switch, share what they know. One host of each rack sends its probes.
+// One host of each rack, those with the same first switch, sends probes, and tells the others what it hears. The hosts
+// of a rack find paths that lose packets together; what else their own packets tell they keep, or share as well.
 #pragma once
 
 #include "routing/path_choice.hpp"
@@ -38,6 +39,7 @@ struct HermesRules {
     double reroute_share = 1;
     Time reroute_pause = 0;
     bool probing = true;
+    bool shares_data = true; // hosts of a rack share delays, marks and rates, not only losses and answers to probes
     Time probe_every = 500 * microsecond;
     std::uint32_t probe_paths = 2;
     std::uint32_t probe_size = 64;
@@ -75,6 +77,7 @@ struct HermesRules {
             number("reroute_share", &Of::reroute_share, 0, 1, share),
             duration("reroute_pause", &Of::reroute_pause),
             plain("probing", &Of::probing),
+            plain("shares_data", &Of::shares_data),
             duration("probe_every", &Of::probe_every, 1),
             number("probe_paths", &Of::probe_paths, 0, 1u << 16, "must be between 0 and 2^16"),
             number("probe_size", &Of::probe_size, 1, largest_packet, "must be between 1 and 2^20 bytes"),
@@ -112,9 +115,21 @@ class Hermes final : public PathChoice {
     PathCounters counters() const override { return counters_; }
 
   private:
-    struct Pair {
+    // What a host, or all hosts of a rack, know of the paths to another rack.
+    struct View {
         Time base = 0; // delay in an empty network
         std::vector<SensedPath> paths;
+
+        SensedPath &at(std::uint16_t path) {
+            if (path >= paths.size())
+                paths.resize(path + std::size_t{1});
+            return paths[path];
+        }
+    };
+    // Two racks.
+    struct Pair {
+        std::uint32_t view;                    // of the first rack: answers to probes, losses, and all that is shared
+        std::vector<std::uint32_t> host_views; // of the hosts of the first rack that keep something for themselves
     };
     // Two hosts, between which a path may be a black hole.
     struct Hosts {
@@ -136,6 +151,8 @@ class Hermes final : public PathChoice {
         std::uint32_t set = 0;
         std::uint32_t version = 0;
         std::uint32_t pair = 0;
+        std::uint32_t view = 0;
+        std::uint32_t source = 0; // host
         std::uint32_t hosts = 0;
         std::uint64_t sent = 0;  // s_sent, since the last move
         DiscountedBytes rate;    // r_f
@@ -149,14 +166,17 @@ class Hermes final : public PathChoice {
 
     void keep_probing(Time now);
     Pair &pair_of(std::uint32_t number);
-    SensedPath &path_at(std::uint32_t pair, std::uint16_t path);
+    std::uint32_t view_of(std::uint32_t host, std::uint32_t pair);
+    View &rack_view(std::uint32_t pair) { return views_[pairs_[pair].view]; }
+    SensedPath &path_at(std::uint32_t host, RackPaths::Place place);
     Time base_of(const std::vector<std::uint32_t> &route) const;
     void begin(Flow &flow, const Packet &packet, const Choices &choices);
     bool follow(Flow &flow, const Choices &choices);
     bool failed(const Flow &flow, std::uint16_t path, Time now) const;
     std::uint32_t fresh_place(const Flow &flow, const Choices &choices, Time now);
     std::uint32_t better_place(const Flow &flow, const Choices &choices, Time now);
-    template <typename Eligible> std::uint32_t least_loaded(const Choices &choices, Time now, const Eligible &eligible);
+    template <typename Eligible>
+    std::uint32_t least_loaded(const Flow &flow, const Choices &choices, Time now, const Eligible &eligible);
     bool wants_to_move(Flow &flow, Time now);
     void move(Flow &flow, std::uint32_t place, const Choices &choices, Time now);
     void note_sent(Flow &flow, const Packet &packet, Time now);
@@ -172,7 +192,9 @@ class Hermes final : public PathChoice {
     Random random_;
     bool is_active_ = false; // something was sent since the last round of probes
     bool is_awake_ = false;  // there will be another one
+    std::vector<View> views_;
     std::vector<Pair> pairs_;
+    std::unordered_map<std::uint64_t, std::uint32_t> host_views_; // by host and pair
     std::vector<Flow> flows_;
     std::vector<Answers> answers_; // of each flow
     std::vector<Hosts> hosts_;
