@@ -37,8 +37,8 @@ std::uint32_t Hermes::choose(Packet &packet, const Choices &choices) {
         begin(flow, packet, choices);
     if (packet.again && flow.path != no_path && rules_.detects_failures) {
         const auto taken = packet.number < flow.moved_at ? flow.before : flow.path;
-        if (taken != no_path)
-            counters_.failed += rack_view(flow.pair).at(taken).sent_again(sensing_, rack_view(flow.pair).base, now);
+        if (auto &rack = rack_view(flow.pair); taken != no_path)
+            counters_.failed += rack.at(taken).sent_again(sensing_, rack.base, now);
     }
     const bool must_move = (!same && !follow(flow, choices)) || flow.timed_out;
     if (must_move || failed(flow, flow.path, now)) {
@@ -145,10 +145,10 @@ bool Hermes::follow(Flow &flow, const Choices &choices) {
     return false;
 }
 
-bool Hermes::failed(const Flow &flow, std::uint16_t path, Time now) const {
+bool Hermes::failed(const Flow &flow, std::uint16_t path, Time now) {
     if (!rules_.detects_failures)
         return false;
-    const auto &paths = views_[pairs_[flow.pair].view].paths;
+    const auto &paths = rack_view(flow.pair).paths;
     const auto &hosts = hosts_[flow.hosts];
     return (path < paths.size() && paths[path].failed(now)) ||
            (hosts.any_failed && path < hosts.paths.size() && now < hosts.paths[path].failed_until);
@@ -248,8 +248,8 @@ void Hermes::move(Flow &flow, std::uint32_t place, const Choices &choices, Time 
 void Hermes::note_sent(Flow &flow, const Packet &packet, Time now) {
     if (packet.kind == Kind::data) {
         flow.next = std::max(flow.next, packet.number + 1);
-        if (rules_.detects_failures)
-            counters_.failed += rack_view(flow.pair).at(flow.path).sent(sensing_, rack_view(flow.pair).base, now);
+        if (auto &rack = rack_view(flow.pair); rules_.detects_failures)
+            counters_.failed += rack.at(flow.path).sent(sensing_, rack.base, now);
     }
     flow.sent += packet.size;
     flow.rate.add(packet.size, now, discount_);
@@ -273,7 +273,7 @@ std::uint32_t Hermes::answer_place(const Packet &packet, const Choices &choices)
     for (std::uint32_t step = 0; step < count; ++step) {
         const auto place = static_cast<std::uint32_t>((answers.draw % count + step) % count);
         const auto at = racks_.of(choices.routes[place]);
-        if (!rules_.detects_failures || !views_[pair_of(at.pair).view].at(at.path).failed(packet.sent))
+        if (!rules_.detects_failures || !rack_view(at.pair).at(at.path).failed(packet.sent))
             return place;
     }
     return static_cast<std::uint32_t>(answers.draw % count);
@@ -331,7 +331,7 @@ void Hermes::wake(Time now) {
     is_active_ = false;
     std::vector<std::uint16_t> others;
     for (std::uint32_t number = 0; number < racks_.pairs(); ++number) {
-        auto &view = views_[pair_of(number).view];
+        auto &view = rack_view(number);
         others.clear();
         std::uint16_t best = no_path;
         for (std::uint16_t path = 0; path < racks_.pair(number).paths.size(); ++path) {
@@ -360,9 +360,8 @@ void Hermes::probed(const Packet &packet, Time now) {
     if (!packet.backward)
         return probes_.answer(packet, now);
     const auto told = delay(packet, now).value();
-    const auto &pair = pair_of(packet.number);
-    views_[pair.view].at(packet.path).probed(sensing_, told, packet.echo);
-    for (const auto view : pair.host_views)
+    rack_view(packet.number).at(packet.path).probed(sensing_, told, packet.echo);
+    for (const auto view : pairs_[packet.number].host_views)
         views_[view].at(packet.path).probed(sensing_, told, packet.echo);
 }
 

@@ -167,12 +167,12 @@ class Hermes final : public PathChoice {
     void keep_probing(Time now);
     Pair &pair_of(std::uint32_t number);
     std::uint32_t view_of(std::uint32_t host, std::uint32_t pair);
-    View &rack_view(std::uint32_t pair) { return views_[pairs_[pair].view]; }
+    View &rack_view(std::uint32_t pair) { return views_[pair_of(pair).view]; }
     SensedPath &path_at(std::uint32_t host, RackPaths::Place place);
     Time base_of(const std::vector<std::uint32_t> &route) const;
     void begin(Flow &flow, const Packet &packet, const Choices &choices);
     bool follow(Flow &flow, const Choices &choices);
-    bool failed(const Flow &flow, std::uint16_t path, Time now) const;
+    bool failed(const Flow &flow, std::uint16_t path, Time now);
     std::uint32_t fresh_place(const Flow &flow, const Choices &choices, Time now);
     std::uint32_t better_place(const Flow &flow, const Choices &choices, Time now);
     template <typename Eligible>
