@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from experiments.hermes.loads import Extent, Where, unequal, written
-from experiments.hermes.networks import UNEQUAL
+from experiments.hermes.loads import Extent, Where, written
+from experiments.hermes.networks import SIMULATED, UNEQUAL
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, measure
 from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme, hermes_of
@@ -68,20 +68,20 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
 def run_parts(extent: Extent, where: Where) -> Outcome:
     """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
     name = "hermes-fig18"
-    fabric = unequal(extent)
-    whole = hermes_of(fabric, extent.profile)
+    whole = hermes_of(SIMULATED, extent.profile)
     mining = {
-        "without both": Scheme.hermes(replace(whole, rerouting=False, probing=False), fabric),
-        "without rerouting": Scheme.hermes(replace(whole, rerouting=False), fabric),
-        "hermes": Scheme.hermes(whole, fabric),
+        "without both": Scheme.hermes(replace(whole, rerouting=False, probing=False), SIMULATED),
+        "without rerouting": Scheme.hermes(replace(whole, rerouting=False), SIMULATED),
+        "hermes": Scheme.hermes(whole, SIMULATED),
     }
     probing = {
-        "no probing": Scheme.hermes(replace(whole, probing=False), fabric),
+        "no probing": Scheme.hermes(replace(whole, probing=False), SIMULATED),
         "500 us": mining["hermes"],
-        "100 us": Scheme.hermes(replace(whole, probe_every=1e-4), fabric),
+        "100 us": Scheme.hermes(replace(whole, probe_every=1e-4), SIMULATED),
     }
     grids = [
-        Grid(fabric, "data-mining", schemes, extent.loads, extent.flows["data-mining"]) for schemes in (mining, probing)
+        Grid(SIMULATED, "data-mining", schemes, extent.loads, extent.flows["data-mining"])
+        for schemes in (mining, probing)
     ]
     parts, probes = measure(name, grids, where.settings, where.workers, where.output, where.progress)
     saved = [
@@ -89,7 +89,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
         *_saved("probing", parts, "without both", "without rerouting", PROBING, "overall average"),
     ]
     data = published()["fig18"]
-    title = f"parts of Hermes, data-mining, {fabric.name}, slow links"
+    title = f"parts of Hermes, data-mining, {SIMULATED.name}"
     exhibits = [
         over_loads(
             Naming(f"{name}-overall", "Figure 18a", title, bars=True),
@@ -106,7 +106,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
             _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
         ),
     ]
-    return written(name, exhibits, extent, where, fabric)
+    return written(name, exhibits, extent, where)
 
 
 def _saved(
@@ -128,15 +128,15 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
     }
     made = {
         **{
-            f"high rtt {us}": Scheme.hermes(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6), UNEQUAL)
+            f"high rtt {us}": Scheme.hermes(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6), SIMULATED)
             for us in swept["high rtt"]
         },
         **{
-            f"rtt gain {us}": Scheme.hermes(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6), UNEQUAL)
+            f"rtt gain {us}": Scheme.hermes(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6), SIMULATED)
             for us in swept["rtt gain"]
         },
     }
-    grids = [Grid(UNEQUAL, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
+    grids = [Grid(SIMULATED, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
     measured = dict(
         zip(
             extent.flows,
@@ -170,7 +170,7 @@ def _threshold(
     sizes = ", ".join(f"{found.grid.flows:,} flows of {workload}" for workload, found in measured.items())
     return Exhibit(
         name=f"{name}-{key.replace(' ', '-')}",
-        title=f"{title} of Hermes, load {PARAMETER_LOAD:g}, slow links",
+        title=f"{title} of Hermes, load {PARAMETER_LOAD:g}",
         reproduces=f"Hermes Figure 19{letter}",
         backend="packet",
         axis=f"{title} (us)",
@@ -178,5 +178,5 @@ def _threshold(
         lines=tuple(lines),
         published=published()["source"],
         checks=tuple(checks),
-        remarks=(f"{sizes} in each run.", "The paper names neither the load nor the network of this figure."),
+        remarks=(f"{sizes} in each run.", "The load and the network of this figure are not known to us."),
     )

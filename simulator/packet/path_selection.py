@@ -135,7 +135,7 @@ class Hermes:
     reroute_share: float = 1.0
     reroute_pause: float = 0.0
     probing: bool = True
-    shares_data: bool = True
+    shares_data: bool = False
     probe_every: float = 500e-6
     probe_paths: int = 2
     probe_size: int = 64

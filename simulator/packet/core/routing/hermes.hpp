@@ -39,7 +39,7 @@ struct HermesRules {
     double reroute_share = 1;
     Time reroute_pause = 0;
     bool probing = true;
-    bool shares_data = true; // hosts of a rack share delays, marks and rates, not only losses and answers to probes
+    bool shares_data = false; // hosts of a rack share delays, marks and rates, not only losses and answers to probes
     Time probe_every = 500 * microsecond;
     std::uint32_t probe_paths = 2;
     std::uint32_t probe_size = 64;
