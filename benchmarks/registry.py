@@ -24,6 +24,7 @@ _FILES = (
     "hedera_8192",
     "live_lab",
     "live_page",
+    "packet_balancers",
     "packet_growth",
     "packet_plans",
     "packet_two_cores",

@@ -21,6 +21,7 @@ from benchmarks import (
     hedera_round,
     live_page,
     networks,
+    packet_balancers,
     packet_growth,
     packet_plans,
     packet_two_cores,
@@ -76,6 +77,7 @@ def test_every_benchmark_is_registered() -> None:
         "live-lab",
         "live-page",
         "fig4-full",
+        "packet-balancers",
         "packet-growth",
         "packet-plans",
         "packet-two-cores",
@@ -230,6 +232,18 @@ def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
     assert [row["hosts"] for row in rows] == [2, 16]
     for row in rows:  # packets cross 6 links, and so do their acknowledgements
         assert row["hops/s"] / row["data packets/s"] == pytest.approx(12, rel=0.1)
+
+
+def test_the_packet_rate_of_each_load_balancer_is_compared_with_that_of_ecmp(
+    setting: Setting, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packet_balancers, "_SECONDS", 2e-3)
+    monkeypatch.setattr(packet_balancers, "_FLOWS", 100)
+    monkeypatch.setattr(packet_balancers, "_REPETITIONS", 1)
+    compared = complete("packet-balancers", packet_balancers.packet_balancers(setting))
+    assert [comparison.peer_name for comparison in compared] == ["ECMP"] * 5
+    with_goals = [comparison for comparison in compared if "goals" in comparison.detail]
+    assert [str(comparison.detail["problem"]).partition(",")[0] for comparison in with_goals] == ["CONGA", "Hermes"]
 
 
 def test_packets_of_many_flows_over_a_plan_are_compared_with_those_of_few(
