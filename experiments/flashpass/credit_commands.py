@@ -14,6 +14,7 @@ _QUICK_FLOWS, _FLOWS, _FULL_FLOWS = 40, 400, 3_000
 _QUICK_CENTER_FLOWS, _CENTER_FLOWS, _FULL_CENTER_FLOWS = 200, 1_000, 100_000
 _QUICK_BUFFER_SECONDS, _BUFFER_SECONDS = 10.0, 60.0
 _MODERATE, _HEAVY = 0.4, 0.8
+_SEEDS = 5
 
 # Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
 
@@ -173,6 +174,26 @@ def expresspass_convergence(
 
     del args, progress
     return run_convergence(settings, output)
+
+
+@experiment(
+    "expresspass-parking-lot",
+    title="flows of ExpressPass over one to six links that others share",
+    reproduces="ExpressPass, parking lot",
+    backends=("packet",),
+    configure=no_options,
+    unused=("capacity", "full"),
+    own_help={"repetitions": "N seeds (default: 5, with --quick 1)"},
+    order=675,
+)
+def expresspass_parking_lot(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.parking_lot import run_parking_lot  # noqa: PLC0415  # slow to import: matplotlib
+
+    del progress
+    seeds = 1 if settings.quick else _SEEDS
+    return run_parking_lot(args.repetitions or seeds, settings, output)
 
 
 @experiment(

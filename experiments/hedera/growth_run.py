@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import multiprocessing
 import os
 import time
@@ -9,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
+from importlib.resources import files
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, of_pattern
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import order
+from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from hedera.fat_tree import FatTree
@@ -39,6 +41,9 @@ SECONDS = 20.0
 _ANNEALING = "simulated-annealing"
 _WORSE = 0.1
 """Percentage points that annealing may be below ECMP."""
+_NEAR = 10
+"""Bar: percentage points from the published part that ECMP wastes."""
+RANDOMIZED = ("random", "bijection")
 PATTERNS: Mapping[str, Callable[[FatTree, np.random.Generator], Matrix]] = {
     "stride N/2": lambda tree, _: stride(tree.hosts, tree.hosts // 2),
     "stag(.5,.3)": lambda tree, random: staggered(tree, 0.5, 0.3, random),
@@ -158,9 +163,50 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     return (
         replace(time, logarithmic=True),
         replace(goodput, checks=tuple(_checks(sizes))),
+        *_wasted(data),
         arrivals,
         replace(memory, logarithmic=True),
     )
+
+
+def _wasted(data: Mapping[str, Any]) -> Iterator[Exhibit]:
+    """Yield the part of the bisection bandwidth that ECMP wastes; a bijection without blocking uses all of it."""
+    sizes = data["sizes"]
+    if "bijection" not in sizes[0]["patterns"]:
+        return
+    theirs: Mapping[str, Any] = _published()
+    lines, checks = [], []
+    for pattern in RANDOMIZED:
+        points = []
+        for row in sizes:
+            used, most = row["patterns"][pattern], row["patterns"]["bijection"]["non-blocking"]
+            wasted = 100 * (1 - used["ecmp"] * used["non-blocking"] / most)
+            there = theirs["wasted"].get(str(row["hosts"]))
+            points.append(Point.of(row["hosts"], [wasted], there))
+            if there is not None:
+                checks.append(size(f"{pattern}, {row['hosts']:,} hosts", wasted, there, _NEAR))
+        lines.append(Line(pattern, tuple(points)))
+    yield Exhibit(
+        name=f"{NAME}-wasted",
+        title="bisection bandwidth that ECMP wastes",
+        reproduces="Hedera, ECMP on 27,648 hosts",
+        backend=data["backend"],
+        axis="hosts",
+        quantity="part of the bisection bandwidth (%)",
+        lines=tuple(lines),
+        published=theirs["source"],
+        checks=tuple(checks),
+        remarks=(
+            "Random: each host sends to any other, so that some receivers have several flows, and others none.",
+            "Bijection: each host receives one flow. Which of the two the paper means is not known to us.",
+        ),
+    )
+
+
+def _published() -> dict[str, Any]:
+    path = files("experiments.results.published") / "hedera_growth.json"
+    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    return data
 
 
 def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:

@@ -168,3 +168,22 @@ def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFol
     return run_thresholds(
         extent_of("hermes-fig19", settings, args, _BOTH), where_of(settings, args, output, progress), sparse
     )
+
+
+@experiment(
+    "hermes-plain-tcp",
+    title="load balancers under plain TCP",
+    reproduces="Hermes, plain TCP",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    unused=("capacity",),
+    own_help=IN_SIMULATION,
+    order=762,
+)
+def hermes_plain_tcp(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.hermes.plain_tcp import run_plain_tcp  # noqa: PLC0415  # slow to import: matplotlib
+
+    return run_plain_tcp(
+        extent_of("hermes-plain-tcp", settings, args, _WEB), where_of(settings, args, output, progress)
+    )

@@ -12,6 +12,7 @@ import pytest
 from experiments.flashpass import static
 from experiments.flashpass.convergence import UNIFORM, converged_after, shares
 from experiments.flashpass.dynamic import run_waste
+from experiments.flashpass.parking_lot import NAIVE, run_parking_lot, utilisation
 from experiments.flashpass.published import published
 from experiments.flashpass.scheduling import SIZE_TIMES, simulate
 from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, Scheme
@@ -33,6 +34,20 @@ def test_times_of_two_flows_are_those_of_the_tables_to_the_millisecond() -> None
         for flow, row in enumerate(found.phases.tolist()):
             theirs = published()["scheduling"][name][f"flow {flow + 1}"]
             assert row[:SIZE_TIMES] == pytest.approx(theirs[:SIZE_TIMES], abs=1.0)
+
+
+@pytest.mark.parametrize("links", [1, 2, 3, 6])
+def test_a_long_flow_of_naive_credits_leaves_links_empty_as_shares_of_each_link_say(links: int) -> None:
+    """Its credits get half of the first link, a third of these with those of the second, and so on."""
+    assert utilisation(NAIVE, UNIFORM, links, 1) == pytest.approx(1 / 2 + 1 / (links + 1), abs=0.05)
+    assert utilisation(EXPRESSPASS, EXPRESSPASS_PORTS, links, 1) > 0.9
+
+
+def test_the_parking_lot_has_our_numbers_and_published_ones(tmp_path: Path) -> None:
+    exhibit = run_parking_lot(1, SETTINGS, OutputFolder(tmp_path)).summary["exhibits"][0]  # type: ignore[index]
+    lines = {line["label"]: line["points"] for line in exhibit["lines"]}
+    assert [point["published"] for point in lines["public code"]] == [None, 0.98, None, None, None, 0.978]
+    assert lines["naive"][-1]["value"] < 0.7 < lines["public code"][-1]["value"]
 
 
 def test_the_wan_is_that_of_the_paper() -> None:

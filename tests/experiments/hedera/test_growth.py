@@ -43,3 +43,19 @@ def test_annealing_that_is_worse_than_ecmp_is_a_missed_bar() -> None:
     assert missed.startswith(
         "hedera-growth-goodput (flow): order: annealing less ECMP at 1,024 hosts, random, points is -10,"
     )
+
+
+def test_what_ecmp_wastes_is_of_all_that_hosts_can_send() -> None:
+    parts = {"global-first-fit": 1.0, "simulated-annealing": 1.0, "seconds": 1.0}
+    patterns = {
+        "random": {"non-blocking": 60.0, "ecmp": 0.5, **parts},
+        "bijection": {"non-blocking": 100.0, "ecmp": 0.6, **parts},
+    }
+    size = {"hosts": 27_648, "patterns": patterns, "arrivals": {}, "megabytes": 9.0}
+    made = exhibits({"backend": "flow", "flow_sizes": "data-mining", "load": 0.4, "sizes": [size]})
+    (wasted,) = [exhibit for exhibit in made if exhibit.name == "hedera-growth-wasted"]
+    points = {line.label: line.points[0] for line in wasted.lines}
+    assert points["random"].value == pytest.approx(70)
+    assert points["bijection"].value == pytest.approx(40)
+    assert [point.published for point in points.values()] == [61, 61]
+    assert [check.passed for check in wasted.checks] == [True, False]

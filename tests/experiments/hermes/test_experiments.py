@@ -212,7 +212,8 @@ def test_figures_of_asymmetry_are_relative_to_hermes(
 
 
 @pytest.mark.parametrize(
-    "name", ["hermes-fig12", "hermes-fig15", "hermes-fig16", "hermes-fig18", "hermes-fig19", "hermes-table2"]
+    "name",
+    [*(f"hermes-fig{figure}" for figure in (12, 15, 16, 18, 19)), "hermes-plain-tcp", "hermes-table2"],
 )
 def test_other_experiments_have_our_numbers_and_published_ones(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -37,7 +37,7 @@ def copy(name: str, folder: Path) -> Path:
         ("hedera-8192.json", ["hedera-8192", "hedera-8192-arrivals", "hedera-8192-parts"]),
         (
             "hedera-growth.json",
-            ["hedera-growth", "hedera-growth-arrivals", "hedera-growth-goodput", "hedera-growth-memory"],
+            [f"hedera-growth{of}" for of in ("", "-arrivals", "-goodput", "-memory", "-wasted")],
         ),
         ("hedera-timing.json", ["hedera-timing", "hedera-timing-rounds"]),
     ],

@@ -1,0 +1,112 @@
+"""Parking lot: how full links are that a long flow of ExpressPass shares with a short flow each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import pairwise
+
+import numpy as np
+
+from experiments.flashpass.convergence import UNIFORM
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import EXPRESSPASS
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import order, size
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
+from kuijia_base.output_folder import OutputFolder
+from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, SHARE, ExpressPass, Ports
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+
+RATE = 10_000.0
+DELAY = 5e-6
+LENGTHS = (1, 2, 3, 4, 5, 6)
+"""Links that the long flow crosses between switches."""
+
+SETTLED, WATCHED = 0.02, 0.02
+"""Seconds from the start until the flows have their rates, and over which data is counted then."""
+
+NEAR = 0.05
+"""Bar: distance of a utilisation from the published one."""
+
+NAIVE = ExpressPass(initial_rate=1.0, target_loss=1.0)
+"""Credits at the full rate whatever is lost of them, so that no rate is ever reduced."""
+
+KINDS = {
+    "naive": (NAIVE, EXPRESSPASS_PORTS, "naive"),
+    "naive, uniform drops": (NAIVE, UNIFORM, "naive"),
+    "as printed": (ExpressPass(), EXPRESSPASS_PORTS, "feedback"),
+    "public code": (EXPRESSPASS, EXPRESSPASS_PORTS, "feedback"),
+}
+"""Transports, their ports, and the published line."""
+
+
+def parking_lot(links: int, ports: Ports) -> Network:
+    """Return switches in a line: hosts 0 and 1 at its ends, and hosts 2 + 2 k and 3 + 2 k at the ends of link k."""
+    network = Network()
+    hosts = [network.add_host() for _ in range(2 + 2 * links)]
+    switches = [network.add_switch() for _ in range(links + 1)]
+    at = [switches[0], switches[-1], *(switches[link + end] for link in range(links) for end in (0, 1))]
+    ends = [*zip(hosts, at, strict=True), *pairwise(switches)]
+    for one, other in ends:
+        network.connect((one, other), RATE, DELAY)
+        network.connect((other, one), RATE, DELAY)
+    return ports.on(network)
+
+
+def utilisation(transport: ExpressPass, ports: Ports, links: int, seed: int) -> float:
+    """Return how full the least used link between switches is with data, of what credits allow."""
+    network = parking_lot(links, ports)
+    senders = np.array([0, *(2 + 2 * link for link in range(links))])
+    simulation = Simulation(network, [Flows.of(senders, senders + 1, transport)], Setting(seed=seed))
+    arrived = []
+    for until in (SETTLED, SETTLED + WATCHED):
+        simulation.run(until)
+        arrived.append(simulation.flow_results().arrived)
+    over_all, *own = np.diff(arrived, axis=0)[0].tolist()
+    most = (1 - SHARE) * RATE * 1e6 * WATCHED / (8 * DATA)
+    return float(over_all + min(own)) / most
+
+
+def run_parking_lot(seeds: int, settings: Settings, output: OutputFolder) -> Outcome:
+    """Run all kinds of credits over one to six links."""
+    theirs: Mapping[str, Mapping[str, float]] = published()["parking lot"]
+    lines, checks = [], list[Check]()
+    for kind, (transport, ports, key) in KINDS.items():
+        points = []
+        for links in LENGTHS:
+            values = [
+                utilisation(transport, ports, links, seed) for seed in range(settings.seed, settings.seed + seeds)
+            ]
+            there = theirs[key].get(str(links))
+            points.append(Point.of(links, values, there))
+            if there is not None:
+                checks.append(size(f"{kind}, {links} links", float(np.mean(values)), there, NEAR))
+        lines.append(Line(kind, tuple(points)))
+    longest = {line.label: line.points[-1].value or 0.0 for line in lines}
+    checks += [
+        order(f"{kind} / naive, {LENGTHS[-1]} links", longest[kind] / longest["naive"], 1.1)
+        for kind, (_, _, key) in KINDS.items()
+        if key == "feedback"
+    ]
+    exhibit = Exhibit(
+        name="expresspass-parking-lot",
+        title="the least used link of a parking lot",
+        reproduces="ExpressPass, parking lot",
+        backend="packet",
+        axis="links that the long flow crosses",
+        quantity="data on the link, of what credits allow",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(checks),
+        remarks=(
+            "Naive: credits always at the full rate.",
+            f"Means of {seeds} seeds.",
+            f"{RATE / 1000:g} Gbit/s, {1e6 * DELAY:g} us a link; {1e3 * WATCHED:g} ms after {1e3 * SETTLED:g} ms.",
+        ),
+    )
+    return write_exhibits("expresspass-parking-lot", [exhibit], settings, output)

@@ -1,0 +1,64 @@
+"""Load balancers under plain TCP, whose flows are not marked: Hermes judges paths by delays alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from experiments.hermes.loads import Extent, Where
+from experiments.hermes.networks import SIMULATED
+from experiments.hermes.published import published
+from experiments.hermes.runs import Grid, measure
+from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
+from experiments.hermes.tables import Naming, over_loads, ratio_bar
+from experiments.registry import Outcome
+from experiments.reporting.exhibit_output import write_exhibits
+from simulator.packet.load_balancing import LOAD_BALANCERS, Conga
+from simulator.packet.transports import Congestion
+
+LONGER = 1.5
+"""Factor of T_RTT_high and Delta_RTT under plain TCP."""
+
+TCP_FLOWLET = 500e-6
+"""Seconds of CONGA's gap under plain TCP."""
+
+WITHIN = (0.75, 1.25)
+"""Bar: Hermes relative to CONGA; published is that it is within 10 to 25 % of it."""
+
+HERMES = replace(
+    SIMULATED_HERMES,
+    uses_ecn=False,
+    high=LONGER * (SIMULATED_HERMES.high + ONE_WAY * 1e-6) - ONE_WAY * 1e-6,
+    better_round_trip=LONGER * SIMULATED_HERMES.better_round_trip,
+)
+"""T_RTT_high contains the way of an empty network."""
+
+
+def plain(scheme: Scheme) -> Scheme:
+    """Return the scheme with NewReno, which does not react to marks."""
+    return replace(scheme, transport=replace(scheme.transport, congestion=Congestion.NEW_RENO))
+
+
+def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
+    """Run ECMP, CONGA and Hermes with web search in the symmetric network."""
+    name = "hermes-plain-tcp"
+    (workload,) = extent.flows
+    conga = replace(LOAD_BALANCERS["conga"], forwarding=Conga(TCP_FLOWLET))
+    schemes = {
+        "ecmp": Scheme.of("ecmp", SIMULATED),
+        "conga": replace(Scheme.of("conga", SIMULATED), balancer=conga),
+        "hermes": Scheme.hermes(HERMES, SIMULATED),
+    }
+    grid = Grid(
+        SIMULATED,
+        workload,
+        {scheme: plain(each) for scheme, each in schemes.items()},
+        extent.loads,
+        extent.flows[workload],
+    )
+    (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
+    checks = [bar for load in extent.loads for bar in ratio_bar(found, "hermes", "conga", load, *WITHIN)]
+    remark = "Published, in words alone: Hermes is within 10 to 25 % of CONGA."
+    naming = Naming(name, "plain TCP", f"{workload}, NewReno, {SIMULATED.name}", bars=True, remarks=(remark,))
+    exhibit = over_loads(naming, found, "overall average", None, checks)
+    exhibit = replace(exhibit, published=published()["source"])
+    return write_exhibits(name, [exhibit], where.settings, where.output)
