@@ -1,4 +1,4 @@
-"""Packet rate of the packet model under each load balancer relative to ECMP, in the network of Hermes' simulations."""
+"""Packet rate of the packet model under five load balancers and ECMP, in the network of Hermes' simulations."""
 
 from __future__ import annotations
 

@@ -34,6 +34,7 @@ _MODULES = (
     "experiments.gscale.command",
     "experiments.gscale.factors_command",
     "experiments.gscale.readings.command",
+    "experiments.ffc_vacancy.command",
     "experiments.memory.command",
     "experiments.hedera.large",
     "experiments.hedera.growth",

@@ -1,4 +1,4 @@
-"""Parking lot: how full links are that a long flow of ExpressPass shares with a short flow each."""
+"""Parking lot: how full links are if a long flow of ExpressPass crosses them and shares each with a short one."""
 
 from __future__ import annotations
 
@@ -67,9 +67,9 @@ def utilisation(transport: ExpressPass, ports: Ports, links: int, seed: int) -> 
     for until in (SETTLED, SETTLED + WATCHED):
         simulation.run(until)
         arrived.append(simulation.flow_results().arrived)
-    over_all, *own = np.diff(arrived, axis=0)[0].tolist()
+    long, *short = np.diff(arrived, axis=0)[0].tolist()
     most = (1 - SHARE) * RATE * 1e6 * WATCHED / (8 * DATA)
-    return float(over_all + min(own)) / most
+    return float(long + min(short)) / most
 
 
 def run_parking_lot(seeds: int, settings: Settings, output: OutputFolder) -> Outcome:

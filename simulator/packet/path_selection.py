@@ -91,7 +91,7 @@ class Hermes:
         better_marked: Delta_ECN, the same for the share of marked packets.
         rate: R, share of the rate of its host's card above which a flow does not move.
         sent: S, bytes that a flow has sent on its path before it leaves it, as the public code counts them.
-        uses_ecn: False to judge paths by the round-trip time only.
+        uses_ecn: False to judge paths by the delay only.
         round_trip_gain: weight of the newest sample in the mean delay of a path.
         marked_gain: weight of the newest share in the mean share of marked packets.
         marked_sample: acknowledgements that make up such a share; an answered probe is one alone.

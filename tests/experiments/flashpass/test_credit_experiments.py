@@ -38,7 +38,7 @@ def test_times_of_two_flows_are_those_of_the_tables_to_the_millisecond() -> None
 
 @pytest.mark.parametrize("links", [1, 2, 3, 6])
 def test_a_long_flow_of_naive_credits_leaves_links_empty_as_shares_of_each_link_say(links: int) -> None:
-    """Its credits get half of the first link, a third of these with those of the second, and so on."""
+    """Of n links in a row, its credits get 1 / (n + 1), and those of the flow at the first link a half."""
     assert utilisation(NAIVE, UNIFORM, links, 1) == pytest.approx(1 / 2 + 1 / (links + 1), abs=0.05)
     assert utilisation(EXPRESSPASS, EXPRESSPASS_PORTS, links, 1) > 0.9
 

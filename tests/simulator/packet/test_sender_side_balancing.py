@@ -145,8 +145,10 @@ def test_hermes_keeps_flows_that_are_short_or_fast_where_they_are(rules: Hermes)
 def test_a_flow_of_hermes_leaves_a_path_after_as_many_bytes_or_a_timeout(least: int) -> None:
     network = FABRIC.network(QUEUE)
     flows = Flows.of(np.arange(16) % 4, 4 + np.arange(16) // 4, DCTCP, size=10_000_000)
-    congestion = Hermes(high=100e-6, better_round_trip=20e-6, better_marked=0.01, detects_failures=False)
-    rules = replace(congestion, rate=1.0, sent=least)
+    # Flows leave paths that are taken for failed whatever they have sent.
+    rules = Hermes(
+        rate=1.0, sent=least, high=100e-6, better_round_trip=20e-6, better_marked=0.01, detects_failures=False
+    )
     simulation = Simulation(network, [flows], Setting(seed=5, load_balancer=LoadBalancer(choice=rules)))
     simulation.run()
     results = simulation.flow_results()

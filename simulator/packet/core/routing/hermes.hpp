@@ -115,7 +115,7 @@ class Hermes final : public PathChoice {
     PathCounters counters() const override { return counters_; }
 
   private:
-    // What a host, or all hosts of a rack, know of the paths to another rack.
+    // The paths to another rack as a host, or all hosts of a rack, know them.
     struct View {
         Time base = 0; // delay in an empty network
         std::vector<SensedPath> paths;

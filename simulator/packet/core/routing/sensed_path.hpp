@@ -1,4 +1,4 @@
-// What the hosts of a rack know of a path to another rack: Hermes (Zhang et al., SIGCOMM 2017), Algorithm 1.
+// A path to another rack as a host, or all hosts of a rack, know it: Hermes (Zhang et al., SIGCOMM 2017), Algorithm 1.
 #pragma once
 
 #include "fields.hpp"

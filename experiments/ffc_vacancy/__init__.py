@@ -1,0 +1,1 @@
+"""Throughput that forward fault correction gives up for failures that may come."""

@@ -1,0 +1,37 @@
+"""What protection against failures costs."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from experiments.ffc_vacancy import run
+from experiments.ffc_vacancy.run import fitting, run_vacancy, vacant
+from experiments.gscale.scenario import gscale
+from experiments.registry import Settings
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from te_solver.demand_generators import gravity
+
+SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+
+
+def test_protection_is_free_at_light_demands_and_costs_more_for_more_links() -> None:
+    most = fitting(gravity(gscale(), np.random.default_rng(1)))
+    assert vacant(most, 0.2, 1) == pytest.approx(0, abs=1e-6)
+    one, two = (vacant(most, 1.0, links) for links in (1, 2))
+    assert 0 < one < two < 100
+
+
+def test_the_published_range_is_a_bar_where_demands_just_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "DEMANDS", (0.2, 1.0))
+    outcome = run_vacancy(1, SETTINGS, OutputFolder(tmp_path), Progress(io.StringIO()))
+    exhibit = outcome.summary["exhibits"][0]  # type: ignore[index]  # JSON data
+    light, full = exhibit["lines"][0]["points"]
+    assert light["value"] == pytest.approx(0, abs=1e-6)
+    (check,) = exhibit["checks"]
+    assert check["measured"] == pytest.approx(full["value"])
+    assert check["passed"] == (5 <= full["value"] <= 10)
