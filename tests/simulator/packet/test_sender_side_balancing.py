@@ -208,6 +208,20 @@ def test_hermes_avoids_a_path_that_drops_at_random() -> None:
     assert shares[True] < 0.5 * shares[False]
 
 
+@pytest.mark.parametrize("seed", range(1, 5))
+def test_losses_of_full_queues_are_no_sign_that_a_path_has_failed(seed: int) -> None:
+    """Without probes only hosts know that the queue is full, and the rack only what they lose."""
+    network = LeafSpine(2, 2, 4, 1_000.0, 500.0, 1e-6).network(Fifo(400_000))
+    reno = replace(DCTCP, congestion=Congestion.NEW_RENO)
+    hosts = np.arange(16) % 4
+    flows = Flows.of(hosts, 4 + np.arange(16) // 4, reno, size=1_000_000, start=2e-3 * np.arange(16))
+    balancer = LoadBalancer(choice=Hermes(uses_ecn=False, high=100e-6, probing=False))
+    simulation = Simulation(network, [flows], Setting(seed=seed, load_balancer=balancer))
+    simulation.run()
+    assert simulation.flow_results().dropped.sum() > 100
+    assert simulation.path_totals().failed == 0
+
+
 @pytest.mark.parametrize("rules", [Hermes(shares_data=True), Hermes(shares_data=False)])
 def test_hosts_avoid_the_flows_of_others_of_their_rack_if_these_tell_of_them(rules: Hermes) -> None:
     network = FABRIC.network(QUEUE)

@@ -292,7 +292,10 @@ void Hermes::acknowledged(const Packet &packet, Time now) {
     const auto &flow = flows_[packet.flow];
     if (!flow.begun || packet.path >= views_[flow.view].paths.size())
         return;
-    views_[flow.view].paths[packet.path].acknowledged(sensing_, delay(packet, now), packet.echo);
+    auto &own = views_[flow.view];
+    own.paths[packet.path].acknowledged(sensing_, delay(packet, now), packet.echo);
+    if (rules_.detects_failures && own.paths[packet.path].kind(sensing_, own.base) == PathKind::congested)
+        rack_view(flow.pair).at(packet.path).found_congested();
     if (auto &paths = hosts_[flow.hosts].paths; packet.path < paths.size())
         paths[packet.path].timeouts = 0;
 }

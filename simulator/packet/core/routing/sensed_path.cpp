@@ -52,9 +52,11 @@ bool SensedPath::sent_again(const SensingRules &rules, Time base, Time now) {
 bool SensedPath::judge(const SensingRules &rules, Time base, Time now) {
     if (sent_ < rules.failure_sample)
         return false;
-    const bool loses = again_ > rules.failure_share * sent_ && kind(rules, base) != PathKind::congested;
+    const bool is_congested = was_congested_ || kind(rules, base) == PathKind::congested;
+    const bool loses = again_ > rules.failure_share * sent_ && !is_congested;
     const bool is_new = loses && !failed(now);
     sent_ = again_ = 0;
+    was_congested_ = false;
     if (loses)
         failed_until_ = now + rules.failure_lasts;
     return is_new;

@@ -42,6 +42,9 @@ class SensedPath {
     bool sent(const SensingRules &rules, Time base, Time now);
     bool sent_again(const SensingRules &rules, Time base, Time now);
 
+    // Some host finds the path congested, so that losses of this time need not be silent ones.
+    void found_congested() { was_congested_ = true; }
+
     bool failed(Time now) const { return now < failed_until_; }
     bool known() const { return delay_ > 0; }
     double delay() const { return delay_; } // picoseconds
@@ -59,8 +62,9 @@ class SensedPath {
     bool marked_known_ = false;
     std::uint32_t heard_ = 0; // acknowledgements of the present sample
     std::uint32_t heard_marked_ = 0;
-    std::uint32_t sent_ = 0; // since the count began
+    std::uint32_t sent_ = 0; // since the count began, as the next two
     std::uint32_t again_ = 0;
+    bool was_congested_ = false;
     Time count_end_ = 0;
     Time failed_until_ = 0;
 };
