@@ -86,6 +86,7 @@ ROOMS = {
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
     " experiments.packet_study experiments.sweep",
     "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
+    "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.scenario",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.case_plan",
     "kuijia.api": _LIBRARIES,
