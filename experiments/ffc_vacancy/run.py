@@ -18,6 +18,7 @@ from te_solver.demands import Demand
 from te_solver.programs.program import Options
 from te_solver.programs.registry import FFC
 from te_solver.solve import solve
+from te_solver.topology import Topology
 
 NAME = "ffc-vacancy"
 DEMANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.5, 2.0)
@@ -33,13 +34,14 @@ PUBLISHED, MARGIN = 7.5, 2.5
 
 def run_vacancy(draws: int, settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
     """Draw gravity demands and compare the throughput of FFC with that of plans without protection."""
+    network = gscale()
     found: dict[tuple[int, float], list[float]] = {(links, demand): [] for links in PROTECTED for demand in DEMANDS}
     for draw in range(draws):
         progress.show(f"{NAME}: {draw} of {draws} draws")
-        most = fitting(gravity(gscale(), np.random.default_rng([settings.seed, draw])))
+        most = fitting(gravity(network, np.random.default_rng([settings.seed, draw])), network)
         for demand in DEMANDS:
-            for links in PROTECTED:
-                found[links, demand].append(vacant(most, demand, links))
+            for links, percent in vacant(most, demand, network).items():
+                found[links, demand].append(percent)
     lines = tuple(
         Line(label, tuple(Point.of(demand, found[links, demand]) for demand in DEMANDS))
         for links, label in PROTECTED.items()
@@ -63,21 +65,24 @@ def run_vacancy(draws: int, settings: Settings, output: OutputFolder, progress: 
     return write_exhibits(NAME, [exhibit], settings, output)
 
 
-def fitting(demands: Sequence[Demand]) -> tuple[Demand, ...]:
+def fitting(demands: Sequence[Demand], network: Topology) -> tuple[Demand, ...]:
     """Return the demands scaled to the most that fits the network if all grow alike."""
-    busiest = solve(gscale(), demands, TUNNELS, "min-max-utilisation").objective_value
+    busiest = solve(network, demands, TUNNELS, "min-max-utilisation").objective_value
     return scaled_to_total(demands, sum(demand.rate for demand in demands) / busiest)
 
 
-def vacant(most: Sequence[Demand], demand: float, links: int) -> float:
-    """Return the percents of throughput that protection against so many failed links costs.
+def vacant(most: Sequence[Demand], demand: float, network: Topology) -> dict[int, float]:
+    """Return the percents of throughput that protection costs, by the failed links that plans survive.
 
     Args:
         most: demands that just fit.
         demand: factor for them.
-        links: failed links, both directions at once.
+        network: carries them.
     """
     wanted = scaled_to_total(most, demand * sum(each.rate for each in most))
-    free = solve(gscale(), wanted, TUNNELS).objective_value
-    protected = solve(gscale(), wanted, TUNNELS, FFC, options=Options(protect=links)).objective_value
-    return 100 * (1 - protected / free)
+    free = solve(network, wanted, TUNNELS).objective_value
+    protected = {
+        links: solve(network, wanted, TUNNELS, FFC, options=Options(protect=links)).objective_value
+        for links in PROTECTED
+    }
+    return {links: 100 * (1 - rate / free) for links, rate in protected.items()}

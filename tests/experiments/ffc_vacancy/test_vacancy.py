@@ -20,10 +20,11 @@ SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
 
 def test_protection_is_free_at_light_demands_and_costs_more_for_more_links() -> None:
-    most = fitting(gravity(gscale(), np.random.default_rng(1)))
-    assert vacant(most, 0.2, 1) == pytest.approx(0, abs=1e-6)
-    one, two = (vacant(most, 1.0, links) for links in (1, 2))
-    assert 0 < one < two < 100
+    network = gscale()
+    most = fitting(gravity(network, np.random.default_rng(1)), network)
+    assert vacant(most, 0.2, network)[1] == pytest.approx(0, abs=1e-6)
+    costs = vacant(most, 1.0, network)
+    assert 0 < costs[1] < costs[2] < 100
 
 
 def test_the_published_range_is_a_bar_where_demands_just_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
