@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
-from importlib.resources import files
 from typing import Any
+
+from experiments.results.published import published_numbers
 
 LOADS = (0.1, 0.4, 0.7)
 """The papers' moderate, heavy and extreme load."""
@@ -16,10 +16,7 @@ PERCENTILES = ("20th", "50th", "average", "80th", "99th")
 @cache
 def published() -> dict[str, Any]:
     """Return all published numbers; `experiments/results/published/cqrd.json` names their sources."""
-    data: dict[str, Any] = json.loads(
-        (files("experiments.results.published") / "cqrd.json").read_text(encoding="utf-8")
-    )
-    return data
+    return published_numbers("cqrd")
 
 
 def percentiles_of(*keys: str) -> list[int]:

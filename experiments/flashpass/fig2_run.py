@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers
@@ -193,9 +192,7 @@ def measured(ready: None, case: Case) -> list[float]:
 @cache
 def published() -> dict[str, Any]:
     """Return the published numbers of the figure."""
-    text = (files("experiments.results.published") / "flashpass_fig2.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return published_numbers("flashpass_fig2")
 
 
 def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:

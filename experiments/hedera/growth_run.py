@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import multiprocessing
 import os
 import time
@@ -10,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import reduce
-from importlib.resources import files
 from operator import getitem
 from pathlib import Path
 from typing import Any
@@ -24,6 +22,7 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
@@ -178,7 +177,7 @@ def _wasted(data: Mapping[str, Any]) -> Iterator[Exhibit]:
     sizes = data["sizes"]
     if not all("bijection" in row["patterns"] for row in sizes):
         return
-    theirs: Mapping[str, Any] = _published()
+    theirs = published_numbers("hedera_growth")
     lines, checks = [], []
     for pattern in _RANDOMIZED:
         points = []
@@ -205,12 +204,6 @@ def _wasted(data: Mapping[str, Any]) -> Iterator[Exhibit]:
             "Bijection: each host receives one flow. Which of the two the paper means is not known to us.",
         ),
     )
-
-
-def _published() -> dict[str, Any]:
-    path = files("experiments.results.published") / "hedera_growth.json"
-    data: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    return data
 
 
 def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:

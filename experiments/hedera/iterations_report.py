@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
 from experiments.hedera.iterations_cases import NEAREST, OURS
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 
 NAME = "hedera-iterations"
 
@@ -22,9 +21,7 @@ _REMARKS = (
 
 def published() -> dict[str, Any]:
     """Return the authors' table."""
-    text = (files("experiments.results.published") / "hedera_iterations.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return published_numbers("hedera_iterations")
 
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:

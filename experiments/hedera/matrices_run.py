@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -17,6 +15,7 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints
@@ -119,9 +118,7 @@ def _goodput_upon_detection(tree: Fabric, matrix: Matrix, seed: int) -> float:
 
 def published() -> dict[str, Any]:
     """Return the authors' table."""
-    text = (files("experiments.results.published") / "hedera_simulator.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return published_numbers("hedera_simulator")
 
 
 def summary(rows: list[Row], theirs: dict[str, Any]) -> dict[str, Any]:

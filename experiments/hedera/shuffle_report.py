@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
-from importlib.resources import files
 from statistics import fmean
 from typing import Any
 
@@ -13,6 +11,7 @@ from experiments.hedera.shuffle_cases import ShuffleOptions
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, ONE_TREE
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from testbed.traffic.transfers import Transfer
 
@@ -45,9 +44,7 @@ def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
 
 def published_shuffle() -> dict[str, Any]:
     """Return the authors' figures."""
-    text = (files("experiments.results.published") / "hedera_shuffle.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return published_numbers("hedera_shuffle")
 
 
 def summary(found: Mapping[str, Mapping[str, Any]], options: ShuffleOptions, seed: int, backend: str) -> dict[str, Any]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from importlib.resources import files
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -13,6 +11,7 @@ from experiments.hedera.backends_report import beside
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, MatrixOptions
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from experiments.results.result import Check
 
 NAME = "hedera-testbed"
@@ -49,9 +48,7 @@ Results = dict[str, dict[str, list[Measured]]]
 
 def published() -> dict[str, Any]:
     """Return the authors' table."""
-    text = (files("experiments.results.published") / "hedera_testbed.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return published_numbers("hedera_testbed")
 
 
 def published_goodput(pattern: str) -> dict[str, float]:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from typing import Any
 
 from experiments.hedera.polled_traffic import polls, random_flows
@@ -13,6 +11,7 @@ from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from hedera.demand_estimation import estimate_demands
 from hedera.fat_tree import FatTree
 from hedera.placement.simulated_annealing import SimulatedAnnealing
@@ -33,7 +32,7 @@ _ALL_ARE_ELEPHANTS = 0.01
 
 def run_timing(most_hosts: int, output: OutputFolder, progress: Progress) -> Outcome:
     """Time all sizes up to this number of hosts; an estimation slower than the paper's is a missed bar."""
-    theirs = json.loads((files("experiments.results.published") / "hedera_timing.json").read_text(encoding="utf-8"))
+    theirs = published_numbers("hedera_timing")
     rows = []
     for hosts, flows, published in theirs["estimation"]:
         if hosts <= most_hosts:

@@ -10,6 +10,12 @@ from importlib.resources import files
 from typing import Any
 
 
+def published_numbers(name: str) -> dict[str, Any]:
+    """Return the data of a file, such as `hermes`; raises FileNotFoundError for an unknown one."""
+    data: dict[str, Any] = json.loads(files(__name__).joinpath(f"{name}.json").read_text(encoding="utf-8"))
+    return data
+
+
 @dataclass(frozen=True)
 class PublishedThroughput:
     """Throughput per flow around a link failure, in Mbit/s on links of `capacity` Mbit/s; `after` by scheme."""
@@ -38,7 +44,7 @@ class PublishedThroughput:
 @cache
 def published_throughput(table: str) -> PublishedThroughput:
     """Return the figures of a table, such as `table2`; raises FileNotFoundError for an unknown one."""
-    data = json.loads(files(__name__).joinpath(f"{table}.json").read_text(encoding="utf-8"))
+    data = published_numbers(table)
     return PublishedThroughput(data["source"], data["capacity"], data["offered"], data["before"], data["after"])
 
 
@@ -59,5 +65,5 @@ class PublishedCurves:
 @cache
 def published_curves(figure: str) -> PublishedCurves:
     """Return the numbers of a figure, such as `fig10`; raises FileNotFoundError for an unknown one."""
-    data = json.loads(files(__name__).joinpath(f"{figure}.json").read_text(encoding="utf-8"))
+    data = published_numbers(figure)
     return PublishedCurves(data["source"], data["quantity"], data["curves"])
