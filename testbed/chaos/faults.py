@@ -110,6 +110,9 @@ _THINGS: Final[Mapping[str, Collection[tuple[str, ...]]]] = {
 _WEIGHTS: Final[Mapping[str, int]] = {CUT: 4, CUT_END: 2, FLAP: 2, SWITCHES_KILLED: 1, SWITCHES_FROZEN: 1}
 _USUAL_WEIGHT = 2
 
+SPARE_SECONDS: Final = 0.5
+"""Time for which a thing is left alone after it was mended."""
+
 
 @dataclass(frozen=True)
 class Fault:
@@ -136,7 +139,7 @@ class Fault:
         if self.kind in CONNECTION_KINDS:
             return frozenset({("connection", *self.subject)})
         if self.kind == SWITCH_WIPED:
-            return frozenset({("tables",), ("connection", *self.subject)})
+            return frozenset({("tables",), ("switches",), ("connection", *self.subject)})  # which must answer
         return frozenset(_THINGS.get(self.kind, {(self.kind.partition("-")[0],)}))
 
     @property
@@ -146,7 +149,7 @@ class Fault:
 
 
 def draw_faults(
-    topology: Topology, seed: int, seconds: float, interval: float, kinds: Collection[str] = KINDS, spare: float = 0.5
+    topology: Topology, seed: int, seconds: float, interval: float, kinds: Collection[str] = KINDS
 ) -> tuple[Fault, ...]:
     """Return the faults of a run, one each `interval` seconds on average, in order.
 
@@ -156,7 +159,6 @@ def draw_faults(
         seconds: length of the run, by whose end every fault is mended.
         interval: mean time between two faults.
         kinds: those to draw from.
-        spare: seconds for which a thing is left alone after it was mended.
     """
     chance = random.Random(seed)
     wanted = [kind for kind in KINDS if kind in kinds]
@@ -168,7 +170,7 @@ def draw_faults(
         (kind,) = chance.choices(wanted, weights)
         length = chance.uniform(*_SECONDS[kind])
         fault = Fault(round(at, 3), kind, _subject(kind, topology, chance), round(length, 3))
-        end = at + length + spare
+        end = at + length + SPARE_SECONDS
         if end <= seconds and all(free_at.get(thing, 0.0) <= at for thing in fault.things):
             free_at.update(dict.fromkeys(fault.things, end))
             faults.append(fault)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
-import itertools
 import signal
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,6 +13,7 @@ from types import FrameType
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
+from testbed.chaos.agenda import Agenda
 from testbed.chaos.controllers import ControllerBreaker, channels_of
 from testbed.chaos.faults import Fault
 from testbed.chaos.full_queues import Load, full_queue_excuses
@@ -286,21 +285,20 @@ def _full(
 
 def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> None:
     """Break and mend everything at its time, as far as the machine keeps up."""
-    order = itertools.count()
     start = time.monotonic()
-    due = [(start + fault.at, next(order), fault, True) for fault in run.faults]
-    heapq.heapify(due)
-    while due:
-        at, _, fault, breaks = heapq.heappop(due)
-        _wait(lab, watch, at)
+    agenda = Agenda(run.faults, start)
+    while step := agenda.next_step():
+        fault = step.fault
+        _wait(lab, watch, step.at)
         try:
-            if breaks:
+            if step.begins:
                 run.report(f"{time.monotonic() - start:.1f} s: {fault.title}")
                 injector.begin(fault)
-                heapq.heappush(due, (time.monotonic() + fault.seconds, next(order), fault, False))
+                agenda.began(fault, time.monotonic())
             else:
                 watch.look(lab)
                 injector.mend(fault)
+                agenda.mended(fault, time.monotonic())
         except KuijiaError as error:
             errors.append(f"{fault.title}: {error}")
 

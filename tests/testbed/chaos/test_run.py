@@ -22,6 +22,7 @@ from testbed.chaos.faults import (
     PLAN_REPLACED,
     SLOW,
     SWITCH_WIPED,
+    SWITCHES_FROZEN,
     Fault,
     faults_from_json,
 )
@@ -43,7 +44,8 @@ FAULTS = (
     Fault(5.5, SLOW, ("s1", "s4"), 1.0),
     Fault(6.0, CUT_END, ("s4", "s2"), 1.0),
     Fault(6.5, FROM_SWITCH_CUT, ("s3",), 1.0),
-    Fault(8.0, SWITCH_WIPED, ("s2",), 0.0),
+    Fault(8.0, SWITCHES_FROZEN, (), 0.5),
+    Fault(8.2, SWITCH_WIPED, ("s2",), 0.0),  # waits until the switches answer
 )
 PATIENT = Windows(local=0.5, remote=2.0, again=5.0)
 """Other tests run at the same time: a machine that is slow to forward is not what is tested here."""
