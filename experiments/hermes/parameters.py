@@ -9,7 +9,7 @@ from experiments.hermes.loads import Extent, Where, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, measure
-from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme, hermes_of
+from experiments.hermes.schemes import ONE_WAY, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
 from experiments.hermes.tables import Naming, over_loads, remarks_of
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
@@ -35,7 +35,7 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
     """Run Figure 15: CONGA with a resequencing buffer and three flowlet gaps."""
     name = "hermes-fig15"
     data = published()["fig15"]
-    schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL) for gap in data["gaps"]}
+    schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
     grid = Grid(UNEQUAL, "web-search", schemes, (GAP_LOAD,), extent.flows["web-search"])
     (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
     usual = f"{USUAL_GAP} us"

@@ -8,11 +8,10 @@ from experiments.hermes.loads import Extent, Where
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, measure
-from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme, transport_of
+from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
 from experiments.hermes.tables import Naming, over_loads, ratio_bar
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
-from simulator.packet.load_balancing import LOAD_BALANCERS, Conga
 from simulator.packet.transports import Congestion
 
 LONGER = 1.5
@@ -42,10 +41,9 @@ def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
     """Run ECMP, CONGA and Hermes with web search in the symmetric network."""
     name = "hermes-plain-tcp"
     (workload,) = extent.flows
-    conga = replace(LOAD_BALANCERS["conga"], forwarding=Conga(TCP_FLOWLET))
     schemes = {
         "ecmp": Scheme.of("ecmp", SIMULATED),
-        "conga": Scheme(conga, transport_of(SIMULATED)),
+        "conga": Scheme.conga(TCP_FLOWLET, SIMULATED),
         "hermes": Scheme.hermes(HERMES, SIMULATED),
     }
     grid = Grid(

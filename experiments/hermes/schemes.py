@@ -71,7 +71,7 @@ class Scheme:
         elif name == "letflow":
             balancer = replace(balancer, forwarding=Flowlets(gap))
         elif name == "conga":
-            balancer = replace(balancer, forwarding=Conga(gap))
+            return cls.conga(gap, fabric)
         elif name == "clove-ecn":
             balancer = replace(balancer, choice=CloveEcn(gap))
         elif name == "hermes":
@@ -79,10 +79,10 @@ class Scheme:
         return cls(balancer, transport)
 
     @classmethod
-    def conga(cls, gap: float, fabric: Fabric) -> Scheme:
-        """Return CONGA with this flowlet gap in seconds and a resequencing buffer."""
+    def conga(cls, gap: float, fabric: Fabric, resequencing: float = 0.0) -> Scheme:
+        """Return CONGA with this flowlet gap, and receivers that hold back segments for so long, both in seconds."""
         balancer = replace(LOAD_BALANCERS["conga"], forwarding=Conga(gap))
-        return cls(balancer, replace(transport_of(fabric), resequencing=RESEQUENCING))
+        return cls(balancer, replace(transport_of(fabric), resequencing=resequencing))
 
     @classmethod
     def hermes(cls, choice: Hermes, fabric: Fabric) -> Scheme:
