@@ -10,6 +10,7 @@ from kuijia_base.additions import TRANSPORTS as TRANSPORTS_GROUP
 from kuijia_base.additions import Addition, additions
 from kuijia_base.errors import InputError
 from simulator.packet.credited import EXPRESSPASS_PORTS, Credited, ExpressPass, FlashPass, Ports
+from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
 from simulator.packet.transports import Congestion, Tcp, Transport
 
@@ -65,6 +66,18 @@ def require_queues(transports: tuple[str, ...], queues: tuple[str, ...]) -> None
     other = next((queue for queue in queues if queue != QUEUE), None)
     if credited is not None and other is not None:
         raise InputError("option", "--queue", f"{other} is given with {credited}, which has queues of its own", QUEUE)
+
+
+def require_balancer(transports: tuple[str, ...], name: str) -> None:
+    """Raise InputError if senders are to choose among paths for a transport whose packets keep one both ways."""
+    if not LOAD_BALANCERS[name].several_paths:
+        return
+    for transport in transports:
+        own = _named(transport)
+        if isinstance(own, Credited) and own.symmetric:
+            problem = f"{name} is given with {transport}, whose flows keep one path, there and back"
+            others = (each for each, balancer in LOAD_BALANCERS.items() if not balancer.several_paths)
+            raise InputError("option", "--load-balancer", problem, ", ".join(others))
 
 
 def transport_of(name: str, tcp: Tcp, settings: Credits) -> Transport:

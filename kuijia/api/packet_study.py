@@ -14,7 +14,7 @@ from experiments.packet_study.networks import FORMS, Links, generated, node_name
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, require_room
 from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
 from experiments.packet_study.sweep import results_of
-from experiments.packet_study.transports import Credits, require_queues
+from experiments.packet_study.transports import Credits, require_balancer, require_queues
 from experiments.sweep.workers import Workers
 from kuijia.api import packet_values as values
 from kuijia.api.spelling import Setting, bad_option
@@ -161,6 +161,7 @@ def _require_sense(how: Flows, inputs: int) -> None:
         having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
         raise bad_option("flowlet_gap", ("given with ", Setting("load_balancer", how.load_balancer)), having)
     require_queues(how.transport, how.queue)
+    require_balancer(how.transport, how.load_balancer)
     for queue in how.queue:
         require_room(queue, how.buffer, inputs, how.packet)
 

@@ -14,7 +14,6 @@ from kuijia.cli.main import main
 from kuijia_base.progress import Progress
 
 SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
-ABILENE = "topohub:topozoo/Abilene"
 SMALL_AT_ONCE = ("leaf-spine:2,2,3", "--at-once", "--pattern", "permutation")
 
 
@@ -314,30 +313,3 @@ def test_a_topology_that_no_simulation_ends_on_is_refused_by_its_file(
     file.write_text(f"to_node from_node capacity\n{both}")
     assert main(["packet", str(file)]) == 2
     assert capsys.readouterr().err == f"error: {file}: {complaint}\n"
-
-
-def test_transports_by_credits_run_on_a_topology_with_delays(capsys: pytest.CaptureFixture[str]) -> None:
-    arguments = (ABILENE, "--capacity", "1000", "--flows", "6", "--sizes", "200000", "--load", "0.01")
-    assert packet(*arguments, "--transport", "flashpass*,expresspass,cubic", "--json") == 0
-    runs = json.loads(capsys.readouterr().out)["runs"]
-    assert [run["transport"] for run in runs] == ["flashpass*", "expresspass", "cubic"]
-    assert all(run["classes"][0]["finished"] == 6 for run in runs)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--wait", "1e-6"), r"packet:flashpass\.wait: 1e-06 s is less than the largest round trip, 0\.0\d+ s"),
-        (("--queue", "cqrd"), "option:--queue: cqrd is given with flashpass, which has queues of its own"),
-        (("--credit-share", "0"), "argument --credit-share: '0', expected 0.001 to 0.9 of a link's rate"),
-    ],
-)
-def test_settings_that_credits_cannot_work_with_are_refused(
-    options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    try:
-        status = packet(ABILENE, "--capacity", "1000", "--flows", "3", "--transport", "flashpass", *options)
-    except SystemExit as stopped:
-        status = int(str(stopped.code))
-    assert status == 2
-    assert re.search(message, capsys.readouterr().err)

@@ -1,0 +1,72 @@
+"""`kuijia packet` runs transports by credits, and refuses what means nothing to them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from kuijia.cli.main import main
+from simulator.packet.load_balancing import LOAD_BALANCERS
+
+SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
+ABILENE = "topohub:topozoo/Abilene"
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def packet(*arguments: str) -> int:
+    return main(["packet", *arguments])
+
+
+def test_transports_by_credits_run_on_a_topology_with_delays(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = (ABILENE, "--capacity", "1000", "--flows", "6", "--sizes", "200000", "--load", "0.01")
+    assert packet(*arguments, "--transport", "flashpass*,expresspass,cubic", "--json") == 0
+    runs = json.loads(capsys.readouterr().out)["runs"]
+    assert [run["transport"] for run in runs] == ["flashpass*", "expresspass", "cubic"]
+    assert all(run["classes"][0]["finished"] == 6 for run in runs)
+
+
+@pytest.mark.parametrize("transport", ["expresspass", "expresspass*"])
+@pytest.mark.parametrize("balancer", [name for name, each in LOAD_BALANCERS.items() if each.several_paths])
+def test_senders_do_not_balance_flows_that_keep_one_path_both_ways(
+    balancer: str, transport: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert packet(*SMALL, "--transport", f"cubic,{transport}", "--load-balancer", balancer) == 2
+    told = f"{balancer} is given with {transport}, whose flows keep one path, there and back"
+    others = "fixed, ecmp, labels, flowlets, letflow, conga"
+    assert capsys.readouterr().err == f"error: option:--load-balancer: {told}, expected {others}\n"
+
+
+@pytest.mark.parametrize("balancer", ["round-robin", "random", "drb", "presto", "conga"])
+def test_load_balancers_divide_packets_of_flashpass(balancer: str, capsys: pytest.CaptureFixture[str]) -> None:
+    runs = []
+    for name in ("fixed", balancer):
+        assert packet(*SMALL, "--transport", "flashpass", "--load-balancer", name, "--json") == 0
+        runs.append(json.loads(capsys.readouterr().out)["runs"])
+    assert runs[0] != runs[1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--wait", "1e-6"), r"packet:flashpass\.wait: 1e-06 s is less than the largest round trip, 0\.0\d+ s"),
+        (("--queue", "cqrd"), "option:--queue: cqrd is given with flashpass, which has queues of its own"),
+        (("--credit-share", "0"), "argument --credit-share: '0', expected 0.001 to 0.9 of a link's rate"),
+    ],
+)
+def test_settings_that_credits_cannot_work_with_are_refused(
+    options: tuple[str, ...], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    try:
+        status = packet(ABILENE, "--capacity", "1000", "--flows", "3", "--transport", "flashpass", *options)
+    except SystemExit as stopped:
+        status = int(str(stopped.code))
+    assert status == 2
+    assert re.search(message, capsys.readouterr().err)
