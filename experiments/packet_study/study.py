@@ -14,7 +14,7 @@ from experiments.packet_study.tables import flows_csv, links_csv
 from experiments.packet_study.transports import Credits, transport_of, with_ports
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from simulator.flow_sizes.distribution import FlowSizes
-from simulator.packet.credited import Credited
+from simulator.packet.credited import Credited, FlashPass
 from simulator.packet.faults import SwitchFault
 from simulator.packet.flows import Flows
 from simulator.packet.load_balancing import LOAD_BALANCERS
@@ -24,8 +24,8 @@ from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable, size_classes, summary_of
 from simulator.packet.traffic.arrivals import Arrivals
 from simulator.packet.traffic.load import Load, Reference
-from simulator.packet.traffic.patterns import Pattern
-from simulator.packet.traffic.workload import Workload, flows_at_once
+from simulator.packet.traffic.patterns import Pairs, Pattern
+from simulator.packet.traffic.workload import Workload, flows_at_once, pairs_at_once
 from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
 
@@ -54,8 +54,16 @@ class Traffic:
     def drawn(self, network: Network, transport: Transport, load: float | None, seed: int) -> Flows:
         if self.arrivals is None or load is None:
             return flows_at_once(self.pattern, self.sizes, network, transport, seed)
-        workload = Workload(self.sizes, Load(load, self.of), self.flows, self.arrivals, self.pattern)
-        return workload.drawn(network, transport, seed)
+        return self._workload(self.arrivals, load).drawn(network, transport, seed)
+
+    def pairs(self, network: Network, load: float | None, seed: int) -> Pairs:
+        """Return the pairs of hosts of the flows, without these."""
+        if self.arrivals is None or load is None:
+            return pairs_at_once(self.pattern, network, seed)
+        return self._workload(self.arrivals, load).pairs(network, seed)
+
+    def _workload(self, arrivals: Arrivals, load: float) -> Workload:
+        return Workload(self.sizes, Load(load, self.of), self.flows, arrivals, self.pattern)
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,6 +164,10 @@ def _simulation(study: Study, run: Run) -> Simulation:
         network = with_ports(study.network, transport, study.buffer)
     else:
         network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
+    if isinstance(transport, FlashPass) and transport.wait is not None:
+        from simulator.packet.pair_round_trips import require_wait  # noqa: PLC0415  # slow to import: SciPy
+
+        require_wait(network, study.traffic.pairs(network, run.load, run.seed), transport.wait)
     flows = study.traffic.drawn(network, transport, run.load, run.seed)
     balancer = LOAD_BALANCERS[study.load_balancer]
     if study.flowlet_gap is not None:

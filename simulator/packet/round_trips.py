@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from decimal import Decimal
+from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +17,7 @@ from simulator.packet.network import Link, Network
 from simulator.packet.queues import StrictPriority
 from simulator.packet.route_table import RouteTable
 from simulator.packet.transports import Transport
+from simulator.packet.units import PICOSECONDS
 
 Vector = NDArray[np.float64]
 
@@ -36,11 +39,22 @@ def ready_transports(network: Network, groups: Sequence[Flows], table: RouteTabl
         if isinstance(group.transport, FlashPass) and rows:
             least = _largest(rows, plain)
             wait = group.transport.wait
-            if wait is not None and wait < least:
-                problem = f"{wait:g} s is less than the largest round trip, {least:.9g} s"
-                raise UnsoundError(("flashpass", "wait"), problem, f"{least:.9g} s or more")
+            if wait is not None and wait < whole(least):
+                raise too_short(wait, least)
             longest = max(longest, _largest(rows, full))
     return [_waiting(group.transport, longest) for group in groups]
+
+
+def whole(seconds: float) -> float:
+    """Return seconds rounded up to whole picoseconds, as the core counts; a thousandth more is a sum's rounding."""
+    return ceil(seconds * PICOSECONDS - 1e-3) / PICOSECONDS
+
+
+def too_short(wait: float, least: float) -> UnsoundError:
+    """Return the refusal of a wait below a round trip, with both as exact as a user must give them."""
+    needed = f"{Decimal(round(whole(least) * PICOSECONDS)).scaleb(-12).normalize():f} s"
+    problem = f"{repr(float(wait)).removesuffix('.0')} s is less than the largest round trip, {needed}"
+    return UnsoundError(("flashpass", "wait"), problem, f"{needed} or more")
 
 
 def _waiting(transport: Transport, wait: float) -> Transport:
@@ -52,7 +66,7 @@ def _waiting(transport: Transport, wait: float) -> Transport:
 
 def _times(network: Network, table: RouteTable) -> tuple[tuple[Vector, Vector], tuple[Vector, Vector]]:
     """Return the longest seconds of each set of paths, there and back: on idle links, and with full queues."""
-    idle = np.array([_idle(link) for link in network.links])
+    idle = np.array([idle_seconds(link) for link in network.links])
     there = idle + np.array([_queued(link) for link in network.links])
     back = idle + np.array([2 * 8e-6 * DATA / link.rate for link in network.links])
     of_idle = _of_sets(table, idle)
@@ -72,7 +86,8 @@ def _largest(rows: Sequence[tuple[int, int]], times: tuple[Vector, Vector]) -> f
     return max(float(there[forward] + back[backward]) for forward, backward in set(rows))
 
 
-def _idle(link: Link) -> float:
+def idle_seconds(link: Link) -> float:
+    """Return the seconds that a small packet takes to the other end of an idle link."""
     return link.delay + 8e-6 * FlashPass().control / link.rate
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from experiments.packet_study.study import Traffic
 from kuijia.cli.main import main
 from simulator.packet.load_balancing import LOAD_BALANCERS
 
@@ -70,3 +71,14 @@ def test_settings_that_credits_cannot_work_with_are_refused(
         status = int(str(stopped.code))
     assert status == 2
     assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("how", [("--at-once",), ("--flows", "10000000")])
+def test_a_wait_that_is_too_short_is_refused_before_flows_are_made(
+    how: tuple[str, ...], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Traffic, "drawn", lambda *_: pytest.fail("flows were made"))
+    network = ("leaf-spine:3,3,4", "--pattern", "stride:4", "--transport", "flashpass")
+    assert packet(*network, *how, "--wait", "0") == 2
+    told = "0 s is less than the largest round trip, 0.0000085376 s, expected 0.0000085376 s or more"
+    assert capsys.readouterr().err == f"error: packet:flashpass.wait: {told}\n"

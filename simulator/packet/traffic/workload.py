@@ -12,7 +12,7 @@ from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.traffic.arrivals import Arrivals, Poisson, arrival_times
 from simulator.packet.traffic.load import Load, capacity
-from simulator.packet.traffic.patterns import Pattern, Random
+from simulator.packet.traffic.patterns import Pairs, Pattern, Random
 from simulator.packet.transports import Transport
 from simulator.portable_random import Draws
 
@@ -58,6 +58,14 @@ class Workload:
         most = capacity(network, self.pattern, self.load.of, Draws(seed, _PAIRS))
         return self.load.part * most * 1e6 / (8 * self.sizes.mean)
 
+    @property
+    def _groups(self) -> int:
+        return -(-self.flows // self.pattern.together)
+
+    def pairs(self, network: Network, seed: int) -> Pairs:
+        """Draw the pairs of hosts of a seed's flows, in order of their starts."""
+        return self.pattern.drawn(len(network.hosts), Draws(seed, _PAIRS), self._groups)[: self.flows]
+
     def drawn(self, network: Network, transport: Transport, seed: int) -> Flows:
         """Draw the flows of a seed, in order of their starts.
 
@@ -66,13 +74,16 @@ class Workload:
             NoPathError: `capacity` finds no path.
         """
         together = self.pattern.together
-        groups = -(-self.flows // together)
         rate = self.rate(network, seed) / together
-        start = arrival_times(self.arrivals, rate, Draws(seed, _GAPS), groups)
-        pairs = self.pattern.drawn(len(network.hosts), Draws(seed, _PAIRS), groups)[: self.flows]
-        source, target = np.asarray(network.hosts)[pairs].T
+        start = arrival_times(self.arrivals, rate, Draws(seed, _GAPS), self._groups)
+        source, target = np.asarray(network.hosts)[self.pairs(network, seed)].T
         size = self.sizes.sample(Draws(seed, _SIZES), self.flows)
         return Flows.of(source, target, transport, size=size, start=np.repeat(start, together)[: self.flows])
+
+
+def pairs_at_once(pattern: Pattern, network: Network, seed: int) -> Pairs:
+    """Return the pairs of hosts of `flows_at_once`."""
+    return pattern.at_once(len(network.hosts), Draws(seed, _PAIRS))
 
 
 def flows_at_once(pattern: Pattern, sizes: FlowSizes, network: Network, transport: Transport, seed: int) -> Flows:
@@ -82,6 +93,6 @@ def flows_at_once(pattern: Pattern, sizes: FlowSizes, network: Network, transpor
         UnsoundError: the pattern is not possible among these hosts.
     """
     pattern.require_hosts(len(network.hosts))
-    pairs = pattern.at_once(len(network.hosts), Draws(seed, _PAIRS))
+    pairs = pairs_at_once(pattern, network, seed)
     source, target = np.asarray(network.hosts)[pairs].T
     return Flows.of(source, target, transport, size=sizes.sample(Draws(seed, _SIZES), len(pairs)))
