@@ -15,11 +15,9 @@ from kuijia_base.text import parse_number
 from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault, cables, with_rates
 from simulator.packet.network import Network
 from simulator.packet.scenario import Outage
-from simulator.packet.units import FASTEST, LONGEST
+from simulator.packet.units import FASTEST, LONGEST, SLOWEST
 
 FORMAT = "kuijia-faults"
-SLOWEST = 0.01
-"""Mbit/s of a slow cable."""
 
 _EXPECTED = "faults of a packet network in JSON"
 _SECONDS = f"seconds, 0 to {LONGEST:.0f}"

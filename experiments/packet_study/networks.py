@@ -79,23 +79,15 @@ def generated(name: str, links: Links) -> Network:
 MOST_NODES = 2000
 """Of a topology file: each has a host, and routes lead to all of them."""
 
-SLOWEST = 1e-3
-"""Mbit/s of a link: a packet on a slower one takes longer than most simulations."""
-
 
 def of_topology(topology: Topology, source: str, links: Links) -> Network:
     """Return a switch and a host for each node; hosts are numbered like nodes.
 
     Raises:
-        InputError: some nodes are not connected in both directions, there are more than `MOST_NODES`, or a link is
-            slower than `SLOWEST`.
+        InputError: some nodes are not connected in both directions, or there are more than `MOST_NODES`.
     """
     if len(topology.nodes) > MOST_NODES:
         raise InputError(source, "", f"{topology.name} has {len(topology.nodes)} nodes", f"at most {MOST_NODES}")
-    slow = next((link for link in topology.links if link.capacity < SLOWEST), None)
-    if slow is not None:
-        problem = f"link {quoted(slow.source)} to {quoted(slow.target)} has capacity {slow.capacity:g}"
-        raise InputError(source, "", problem, f"at least {SLOWEST:g} Mbit/s")
     _require_connected(topology, source)
     network = Network()
     host = {node: network.add_host() for node in topology.nodes}

@@ -104,5 +104,10 @@ def transport_of(name: str, tcp: Tcp, settings: Credits) -> Transport:
 
 def with_ports(network: Network, transport: Credited, buffer: int) -> Network:
     """Return the network with the transport's queues at all ports, and so many bytes for data at each."""
+    return ports_of(transport).on(network, buffer)
+
+
+def ports_of(transport: Credited) -> Ports:
+    """Return the queues that a transport needs at a port."""
     ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
-    return replace(ports, share=transport.share).on(network, buffer)
+    return replace(ports, share=transport.share)

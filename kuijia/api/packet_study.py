@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any
 
 from experiments.packet_study.fault_file import Faults, read_faults
+from experiments.packet_study.limits import Checked, require_links
 from experiments.packet_study.networks import FORMS, Links, generated, node_names, of_topology
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, require_room
 from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
 from experiments.packet_study.sweep import results_of
-from experiments.packet_study.transports import Credits, require_balancer, require_queues
+from experiments.packet_study.transports import Credits, require_balancer, require_queues, transport_of
 from experiments.sweep.workers import Workers
 from kuijia.api import packet_values as values
 from kuijia.api.spelling import Setting, bad_option
@@ -134,19 +135,27 @@ def study_of(name: str, topology: Topology | None, how: Flows) -> Study:
     arrivals = None if how.at_once else values.arrivals(how.arrivals)
     pattern = values.pattern(how.pattern, len(network.hosts))
     traffic = Traffic(values.sizes(how.sizes), pattern, arrivals, Reference(how.load_of), how.flows)
-    faults = Faults(network) if how.faults is None else read_faults(Path(how.faults), network, names)
+    tcp, of_credits = _tcp(how, generated_network=topology is None), Credits(how.wait, how.credit_share)
+    until = LONGEST if how.until is None else how.until
+    transports = {each: transport_of(each, tcp, of_credits) for each in how.transport}
+    source, place = ("network", name) if topology is None else (name, "")
+    require_links(Checked(network, names, source, place), transports, until)
+    faults = Faults(network)
+    if how.faults is not None:
+        faults = read_faults(Path(how.faults), network, names)
+        require_links(Checked(faults.network, names, how.faults), transports, until)
     return Study(
         faults.network,
         names,
         traffic,
-        _tcp(how, generated_network=topology is None),
+        tcp,
         how.buffer,
         how.mark,
-        LONGEST if how.until is None else how.until,
+        until,
         how.classes,
         how.details,
         how.load_balancer,
-        Credits(how.wait, how.credit_share),
+        of_credits,
         faults.outages,
         faults.switches,
         how.flowlet_gap,

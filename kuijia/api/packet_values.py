@@ -19,7 +19,7 @@ from simulator.packet.queues import UNLIMITED
 from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
 from simulator.packet.transports import Tcp
-from simulator.packet.units import FASTEST, LONGEST
+from simulator.packet.units import FASTEST, LONGEST, SLOWEST
 
 PATTERNS = "random, random:N, permutation, stride:N, all-to-all, incast:N"
 ARRIVALS = "poisson, log-normal, log-normal:SIGMA"
@@ -29,9 +29,6 @@ SHORTEST_TIMEOUT = 1e-6
 
 SMALLEST_SHARE, LARGEST_SHARE = 0.001, 0.9
 """Of a link's rate, for credits."""
-
-SLOWEST = 0.01
-"""Mbit/s."""
 
 _LARGEST_FLOW = 10**12
 _MOST_ENTRIES = 1000

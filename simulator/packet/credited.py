@@ -177,6 +177,15 @@ class Ports:
     shapes_data: bool = True
     uniform: bool = False
 
+    @property
+    def smallest_part(self) -> float:
+        """The smallest part of a link's rate that one of its queues is shaped to."""
+        return min(self.share, 1 - self.share) if self._shapes_data else self.share
+
+    @property
+    def _shapes_data(self) -> bool:
+        return self.shapes_data and self.share < 1
+
     def of(self, rate: float, buffer: int | None = None) -> StrictPriority:
         """Return the queues of a link of this rate, Mbit/s; with `buffer` bytes of data instead of the usual."""
         limit = max(DATA, round(self.buffer * rate)) if buffer is None else buffer
@@ -186,7 +195,7 @@ class Ports:
             random_drop=self.uniform,
             shaping=TokenBucket(rate * self.share, _BURST * CONTROL),
         )
-        shaping = TokenBucket(rate * (1 - self.share), _BURST * DATA) if self.shapes_data and self.share < 1 else None
+        shaping = TokenBucket(rate * (1 - self.share), _BURST * DATA) if self._shapes_data else None
         data = Fifo(limit, Threshold(self.droppable * DATA, drops=True), shaping=shaping)
         return StrictPriority([Fifo(UNLIMITED), limited, data])
 

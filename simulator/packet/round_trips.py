@@ -17,7 +17,7 @@ from simulator.packet.network import Link, Network
 from simulator.packet.queues import StrictPriority
 from simulator.packet.route_table import RouteTable
 from simulator.packet.transports import Transport
-from simulator.packet.units import PICOSECONDS
+from simulator.packet.units import LONGEST, PICOSECONDS
 
 Vector = NDArray[np.float64]
 
@@ -28,7 +28,7 @@ def ready_transports(network: Network, groups: Sequence[Flows], table: RouteTabl
     Raises:
         UnsoundError: FlashPass would wait for less than its flows' largest round trip.
     """
-    waiting = [group for group in groups if isinstance(group.transport, FlashPass) and group.count]
+    waiting = [group.transport for group in groups if isinstance(group.transport, FlashPass) and group.count]
     if not waiting:
         return [_waiting(group.transport, 1.0) for group in groups]  # without flows any time will do
     plain, full = _times(network, table)
@@ -42,6 +42,10 @@ def ready_transports(network: Network, groups: Sequence[Flows], table: RouteTabl
             if wait is not None and wait < whole(least):
                 raise too_short(wait, least)
             longest = max(longest, _largest(rows, full))
+    if longest > LONGEST and any(transport.wait is None for transport in waiting):
+        raise UnsoundError(
+            ("flashpass", "wait"), f"the largest round trip is {longest:.9g} s", f"{LONGEST:.0f} s at most"
+        )
     return [_waiting(group.transport, longest) for group in groups]
 
 

@@ -14,6 +14,9 @@ LONGEST = _core.LONGEST / PICOSECONDS
 """Longest time that can be simulated, in seconds: 26 days."""
 
 
+SLOWEST = 0.01
+"""Smallest rate of a link or a token bucket in the core, in Mbit/s."""
+
 FASTEST = 1e6
 """Largest rate of a link in the core, in Mbit/s."""
 

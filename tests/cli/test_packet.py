@@ -276,7 +276,7 @@ def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[s
         (("single-switch:4", "--min-timeout", "0"), "kuijia packet: argument --min-timeout: '0', expected 1e-06 to 60"),
         (("single-switch:4", "--load", "1e-15"), "packet: a time is negative or too long"),
         (("single-switch:4", "--seed", f"{2**63}"), f"option:--seed: the last seed is {2**63}, expected {2**63 - 1}"),
-        (("fast.yaml",), "packet: a rate of 1e+191 Pbit/s, expected 0 to 1 Tbit/s"),
+        (("fast.yaml",), "fast.yaml: link 'a' to 'b' has a rate of 1e+200 Mbit/s, expected at most 1000000 Mbit/s"),
         (("single-switch:4", "--details"), "option:--details: given without a folder"),
     ],
 )
@@ -300,7 +300,7 @@ def test_bad_input_ends_with_one_line(
 @pytest.mark.parametrize(
     ("links", "complaint"),
     [
-        ([(1, 2, "5e-324")], "link '1' to '2' has capacity 4.94066e-324, expected at least 0.001 Mbit/s"),
+        ([(1, 2, "5e-324")], "link '1' to '2' has a rate of 4.94066e-324 Mbit/s, expected at least 0.01 Mbit/s"),
         ([(node, node + 1, "1") for node in range(1, 2001)], "net has 2001 nodes, expected at most 2000"),
     ],
     ids=["slow", "large"],

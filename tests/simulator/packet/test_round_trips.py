@@ -90,3 +90,9 @@ def test_hosts_with_several_links_are_left_to_the_paths_of_flows() -> None:
     network = two_ways()
     network.connect((0, 3), 900.0, 1e-3, queueing=network.links[0].queueing)
     require_wait(network, np.array([[0, 1]]), 0.0)
+
+
+def test_a_round_trip_beyond_the_longest_time_is_refused_as_such() -> None:
+    network = Ports().on(LeafSpine(2, 1, 1, 1000, 1000, 4e5).network(Fifo()))
+    with pytest.raises(UnsoundError, match=r"the largest round trip is 3200000 s, expected 2305843 s at most"):
+        Simulation(network, [Flows.of(0, 1, FlashPass(), size=1)])
