@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
@@ -153,9 +154,20 @@ def simulation_of(study: Study, run: Run) -> Simulation:
         InputError: the run makes no sense; the message says why.
     """
     try:
-        return _simulation(study, run)
+        with enough_memory():
+            return _simulation(study, run)
     except UnsoundError as error:
         raise InputError("packet", key_path(error.where), error.problem, error.expected) from error
+
+
+@contextmanager
+def enough_memory() -> Iterator[None]:
+    """Raise InputError if what the block simulates does not fit into memory."""
+    try:
+        yield
+    except MemoryError as error:
+        smaller = "fewer flows, lower rates, shorter delays, less to wait, or an earlier end"
+        raise InputError("packet", "", "takes more memory than there is", smaller) from error
 
 
 def _simulation(study: Study, run: Run) -> Simulation:
@@ -203,9 +215,10 @@ def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool =
 def finished_result(study: Study, run: Run) -> dict[str, Any]:
     """Return the result of a run, as JSON data; the work of a sweep."""
     simulation = simulation_of(study, run)
-    if not simulation.run(study.until, patience=study.patience):
-        raise KeyboardInterrupt
-    return result_of(study, run, simulation)
+    with enough_memory():
+        if not simulation.run(study.until, patience=study.patience):
+            raise KeyboardInterrupt
+        return result_of(study, run, simulation)
 
 
 def digest(data: object) -> str:

@@ -13,7 +13,7 @@ from experiments.packet_study.fault_file import Faults, read_faults
 from experiments.packet_study.limits import Checked, require_links
 from experiments.packet_study.networks import FORMS, Links, generated, node_names, of_topology
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, require_room
-from experiments.packet_study.study import Run, Study, Traffic, result_of, simulation_of
+from experiments.packet_study.study import Run, Study, Traffic, enough_memory, result_of, simulation_of
 from experiments.packet_study.sweep import results_of
 from experiments.packet_study.transports import Credits, require_balancer, require_queues, transport_of
 from experiments.sweep.workers import Workers
@@ -213,8 +213,10 @@ def results_of_runs(
     def show(now: Simulation) -> None:
         progress.show(f"{now.now:.6f} s simulated, {flows - now.unfinished:,} of {flows:,} flows finished")
 
-    complete = simulation.run(study.until, show, study.patience)
-    yield [result_of(study, runs[0], simulation, stopped=not complete)]
+    with enough_memory():
+        complete = simulation.run(study.until, show, study.patience)
+        results = [result_of(study, runs[0], simulation, stopped=not complete)]
+    yield results
 
 
 def without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:

@@ -12,6 +12,7 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_base.progress import Progress
+from simulator.packet.simulation import Simulation
 
 SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
 SMALL_AT_ONCE = ("leaf-spine:2,2,3", "--at-once", "--pattern", "permutation")
@@ -224,6 +225,21 @@ def test_a_simulation_can_end_before_its_flows(capsys: pytest.CaptureFixture[str
     assert run["seconds"] == pytest.approx(0.001)
     assert run["classes"][0]["finished"] == 0
     assert not run["stopped"]
+
+
+@pytest.mark.parametrize("part", ["__post_init__", "run"])
+@pytest.mark.parametrize("seeds", ["1", "2"])
+def test_a_run_that_does_not_fit_into_memory_ends_with_one_line(
+    seeds: str, part: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def out_of_memory(*_: object, **__: object) -> None:
+        raise MemoryError("std::bad_alloc")
+
+    monkeypatch.setattr(Simulation, part, out_of_memory)
+    assert packet(*SMALL, "--seeds", seeds, "--workers", "1") == 2
+    told = capsys.readouterr().err.splitlines()[-1]
+    expected = "fewer flows, lower rates, shorter delays, less to wait, or an earlier end"
+    assert told.endswith(f"packet: takes more memory than there is, expected {expected}")
 
 
 def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:
