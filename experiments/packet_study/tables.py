@@ -13,7 +13,7 @@ import numpy as np
 from experiments.results.text_table import TextTable
 from kuijia_base.quantities import rate, significant
 from simulator.packet.simulation import Simulation
-from simulator.packet.summary import FlowTable
+from simulator.packet.summary import FlowTable, has_marks
 
 Result = Mapping[str, Any]
 """Result of a run, as `experiments.packet_study.study` defines it."""
@@ -79,6 +79,8 @@ def flows_csv(simulation: Simulation, table: FlowTable, names: Sequence[str]) ->
     }
     for name in ("sent", "dropped", "marked", "retransmitted", "timeouts"):
         columns[name] = getattr(results, name).tolist()
+    if not has_marks(simulation):
+        columns["marked"] = [None] * flows.count
     return _csv(["flow", *columns], zip(range(flows.count), *columns.values(), strict=True))
 
 
@@ -96,6 +98,8 @@ def links_csv(simulation: Simulation, names: Sequence[str]) -> str:
     }
     for name in ("sent_packets", "sent_bytes", "dropped_packets", "dropped_bytes", "marked_packets", "lost_packets"):
         columns[name] = getattr(results, name).tolist()
+    if not has_marks(simulation):
+        columns["marked_packets"] = [None] * len(links)
     return _csv(["link", *columns], zip(range(len(links)), *columns.values(), strict=True))
 
 
@@ -120,12 +124,13 @@ def _class_figures(of: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _totals(of: Sequence[Result]) -> list[str]:
     sent = sum(each["sent"] for each in of)
-    parts = [sum(each[name] for each in of) / max(sent, 1) for name in ("dropped", "retransmitted", "marked")]
+    counts = [[each[name] for each in of] for name in ("dropped", "retransmitted", "marked")]
+    parts = [None if None in each else sum(each) / max(sent, 1) for each in counts]
     timeouts = sum(each["timeouts"] for each in of)
     queues = [_mean(each["queues"][name] for each in of) for name in _QUEUES]
     return [
         _rate(_mean(each["goodput"] for each in of)),
-        *(f"{100 * part:.3g}" for part in parts),
+        *("-" if part is None else f"{100 * part:.3g}" for part in parts),
         f"{timeouts}",
         *(_short(None if queue is None else queue / 1e3) for queue in queues),
     ]

@@ -25,6 +25,12 @@ CREDITED: Mapping[str, Credited] = {
 TRANSPORTS = (*(each.value for each in Congestion), *CREDITED)
 """Our own transports."""
 
+OPTIONS = ("mark", "wait", "credit_share", "first_timeout", "handshake", "initial_window")
+"""Options that some transports do not use."""
+
+_OF_OUR_TCP = ("first_timeout", "handshake", "initial_window")
+"""Of the TCP that a package adds only packets and the shortest timeout are set."""
+
 QUEUE = "drop-tail"
 """The only discipline for data of transports by credits."""
 
@@ -66,6 +72,23 @@ def require_queues(transports: tuple[str, ...], queues: tuple[str, ...]) -> None
     other = next((queue for queue in queues if queue != QUEUE), None)
     if credited is not None and other is not None:
         raise InputError("option", "--queue", f"{other} is given with {credited}, which has queues of its own", QUEUE)
+
+
+def uses(transport: str, option: str) -> bool:
+    """Return False for an option that changes nothing under a transport."""
+    own = _named(transport)
+    if option in _OF_OUR_TCP:
+        return own is None
+    if option == "mark":
+        return not isinstance(own, Credited)
+    if option == "credit_share":
+        return isinstance(own, Credited)
+    return option != "wait" or isinstance(own, FlashPass)
+
+
+def users(option: str) -> list[str]:
+    """Return those of our own transports that use an option."""
+    return [name for name in TRANSPORTS if uses(name, option)]
 
 
 def require_balancer(transports: tuple[str, ...], name: str) -> None:

@@ -211,10 +211,10 @@ def packet(  # noqa: PLR0913  # options are keywords
         fabric_rate: generated networks: rate of links between switches.
         delay: seconds of each link; in a topology, of hosts' links.
         faults: JSON file of switches that drop packets, and of cables that are cut or slow.
-        min_timeout: seconds of TCP's shortest retransmission timeout.
-        first_timeout: seconds of the timeout before a round-trip time is known.
-        handshake: SYN and SYN-ACK precede the data of each flow.
-        initial_window: segments.
+        min_timeout: seconds of TCP's shortest retransmission timeout; with credits, of silence before a sender asks.
+        first_timeout: TCP: seconds of the timeout before a round-trip time is known.
+        handshake: TCP: SYN and SYN-ACK precede the data of each flow.
+        initial_window: TCP: segments.
         packet_size: bytes of a full packet, with its headers.
         seed: first seed of every random choice.
         seeds: number of seeds.

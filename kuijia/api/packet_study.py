@@ -15,7 +15,15 @@ from experiments.packet_study.networks import FORMS, Links, generated, node_name
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, require_room
 from experiments.packet_study.study import Run, Study, Traffic, enough_memory, result_of, simulation_of
 from experiments.packet_study.sweep import results_of
-from experiments.packet_study.transports import Credits, require_balancer, require_queues, transport_of
+from experiments.packet_study.transports import (
+    OPTIONS,
+    Credits,
+    require_balancer,
+    require_queues,
+    transport_of,
+    users,
+    uses,
+)
 from experiments.sweep.workers import Workers
 from kuijia.api import packet_values as values
 from kuijia.api.spelling import Setting, bad_option
@@ -169,10 +177,21 @@ def _require_sense(how: Flows, inputs: int) -> None:
     if how.flowlet_gap is not None and not LOAD_BALANCERS[how.load_balancer].has_flowlets:
         having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
         raise bad_option("flowlet_gap", ("given with ", Setting("load_balancer", how.load_balancer)), having)
+    _require_users(how)
     require_queues(how.transport, how.queue)
     require_balancer(how.transport, how.load_balancer)
     for queue in how.queue:
         require_room(queue, how.buffer, inputs, how.packet)
+
+
+def _require_users(how: Flows) -> None:
+    """Raise OptionError for an option that none of the transports uses."""
+    defaults = Flows()
+    for option in OPTIONS:
+        given = getattr(how, option) != getattr(defaults, option)
+        if given and not any(uses(transport, option) for transport in how.transport):
+            with_these = Setting("transport", ",".join(how.transport))
+            raise bad_option(option, ("given with ", with_these), ", ".join(users(option)))
 
 
 def _tcp(how: Flows, *, generated_network: bool) -> Tcp:

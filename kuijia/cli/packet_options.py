@@ -149,21 +149,23 @@ def _add_schemes(group: argparse._ArgumentGroup) -> None:
         "--min-timeout",
         type=values.timeout,
         metavar="SECONDS",
-        help="minimum retransmission timeout of TCP (default: 0.01; on a topology 0.2)",
+        help="minimum retransmission timeout of TCP; with credits, silence after which a sender asks what has arrived "
+        "(default: 0.01; on a topology 0.2)",
     )
     group.add_argument(
         "--first-timeout",
         type=values.timeout,
         metavar="SECONDS",
-        help="retransmission timeout before a round-trip time is known (default: as --min-timeout; with --handshake 1)",
+        help="TCP: retransmission timeout before a round-trip time is known "
+        "(default: as --min-timeout; with --handshake 1)",
     )
-    group.add_argument("--handshake", action="store_true", help="SYN and SYN-ACK precede the data of each flow")
+    group.add_argument("--handshake", action="store_true", help="TCP: SYN and SYN-ACK precede the data of each flow")
     group.add_argument(
         "--initial-window",
         type=whole_number(1, 10**6, of=" segments"),
         default=10,
         metavar="SEGMENTS",
-        help="(default: %(default)s)",
+        help="TCP: first window of each flow (default: %(default)s)",
     )
     group.add_argument(
         "--packet",

@@ -10,6 +10,7 @@ from math import fsum
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.packet.credited import Credited
 from simulator.packet.ideal import ideal_completion
 from simulator.packet.simulation import Simulation
 
@@ -79,7 +80,8 @@ class Summary:
     Attributes:
         seconds: simulated seconds.
         goodput: Mbit/s of all flows together, over the simulated time.
-        sent, dropped, marked, retransmitted: data packets; `marked` counts those that arrived with a mark.
+        sent, dropped, marked, retransmitted: data packets; `marked` counts those that arrived with a mark. It is None
+            if all flows are of transports by credits, whose queues mark by thresholds that are for other packets.
         lost: packets of all kinds lost on failed or lossy links.
         timeouts: timeouts of TCP.
         classes: size classes; the first one has all flows.
@@ -90,7 +92,7 @@ class Summary:
     goodput: float
     sent: int
     dropped: int
-    marked: int
+    marked: int | None
     lost: int
     retransmitted: int
     timeouts: int
@@ -164,7 +166,7 @@ def summary_of(simulation: Simulation, classes: Sequence[SizeClass], flows: Flow
         goodput=float(results.goodput.sum()) * 8e-6 / max(seconds, 1e-12),
         sent=int(results.sent.sum()),
         dropped=int(results.dropped.sum()),
-        marked=int(results.marked.sum()),
+        marked=int(results.marked.sum()) if has_marks(simulation) else None,
         lost=totals.lost,
         retransmitted=int(results.retransmitted.sum()),
         timeouts=int(results.timeouts.sum()),
@@ -175,6 +177,11 @@ def summary_of(simulation: Simulation, classes: Sequence[SizeClass], flows: Flow
             peak=int(links.queued_peak[of_switches].max(initial=0)),
         ),
     )
+
+
+def has_marks(simulation: Simulation) -> bool:
+    """Return True unless marks mean nothing to any flow, as all are of transports by credits."""
+    return not simulation.flows or any(not isinstance(group.transport, Credited) for group in simulation.flows)
 
 
 def _class_summary(which: SizeClass, flows: FlowTable) -> ClassSummary:

@@ -52,6 +52,11 @@ def test_results_are_saved_with_their_details(tmp_path: Path) -> None:
         ("single-switch:4", {"at_once": True, "flows": 5}, "option:flows: given with at_once, expected load instead"),
         (
             "leaf-spine:2,2,2",
+            {"transport": ["cubic", "bbr"], "wait": 1},
+            "option:wait: given with transport='cubic,bbr', expected flashpass, flashpass*",
+        ),
+        (
+            "single-switch:4",
             {"load_balancer": "ecmp", "flowlet_gap": 0.001},
             "option:flowlet_gap: given with load_balancer='ecmp', expected flowlets, letflow, conga",
         ),

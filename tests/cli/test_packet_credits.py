@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -82,3 +83,48 @@ def test_a_wait_that_is_too_short_is_refused_before_flows_are_made(
     assert packet(*network, *how, "--wait", "0") == 2
     told = "0 s is less than the largest round trip, 0.0000085376 s, expected 0.0000085376 s or more"
     assert capsys.readouterr().err == f"error: packet:flashpass.wait: {told}\n"
+
+
+TCP = "newreno, cubic, dctcp, vegas, copa, bbr"
+CREDITS = "flashpass, flashpass*, expresspass, expresspass*"
+
+
+@pytest.mark.parametrize(
+    ("transports", "option", "expected"),
+    [
+        ("cubic,dctcp", ("--wait", "1"), "flashpass, flashpass*"),
+        ("expresspass", ("--wait", "1"), "flashpass, flashpass*"),
+        ("cubic", ("--credit-share", "0.1"), CREDITS),
+        ("flashpass,expresspass*", ("--mark", "20000"), TCP),
+        ("flashpass", ("--handshake",), TCP),
+        ("flashpass", ("--initial-window", "4"), TCP),
+        ("expresspass", ("--first-timeout", "1"), TCP),
+    ],
+)
+def test_options_that_no_transport_uses_are_refused(
+    transports: str, option: tuple[str, ...], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert packet(*SMALL, "--transport", transports, *option) == 2
+    told = f"given with --transport {transports}, expected {expected}"
+    assert capsys.readouterr().err == f"error: option:{option[0]}: {told}\n"
+
+
+@pytest.mark.parametrize(
+    "option",
+    [("--mark", "20000"), ("--handshake",), ("--wait", "0.001"), ("--credit-share", "0.1"), ("--min-timeout", "1")],
+)
+def test_options_that_one_of_several_transports_uses_are_taken(option: tuple[str, ...]) -> None:
+    assert packet(*SMALL, "--transport", "dctcp,flashpass", *option, "--workers", "1") == 0
+
+
+def test_transports_by_credits_have_no_marks(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet(*SMALL, "--transport", "dctcp,flashpass", "--details", "--workers", "1", "-o", "out") == 0
+    lines = capsys.readouterr().out.splitlines()
+    marked = {line.split()[1]: line.split()[-5] for line in lines[-2:]}
+    assert marked["flashpass"] == "-"
+    assert float(marked["dctcp"]) >= 0
+    runs = json.loads((folder / "out" / "packet.json").read_text())["runs"]
+    assert [run["marked"] is None for run in runs] == [False, True]
+    for name, column in (("flows", "marked"), ("links", "marked_packets")):
+        rows = csv.DictReader((folder / "out" / f"{name}-drop-tail-flashpass-0.5-1.csv").open())
+        assert {row[column] for row in rows} == {""}
