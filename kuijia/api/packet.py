@@ -218,7 +218,7 @@ def packet(  # noqa: PLR0913  # options are keywords
         packet_size: bytes of a full packet, with its headers.
         seed: first seed of every random choice.
         seeds: number of seeds.
-        until: longest simulated time in seconds; by default until all flows have ended.
+        until: longest simulated time in seconds; by default until all flows have ended and their timers run out.
         classes: bounds between classes of sizes in bytes.
         details: keep every flow and every link of each run, see `PacketResult.files`.
         own_streams: flows draw random numbers from streams of their own.

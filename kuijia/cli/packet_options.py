@@ -62,7 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--until",
         type=values.seconds,
         metavar="SECONDS",
-        help="longest time to simulate (default: until all flows have ended)",
+        help="longest time to simulate (default: until all flows have ended and their last timers have run out)",
     )
     runs.add_argument(
         "--classes",

@@ -63,7 +63,7 @@ class QueueSummary:
     """The queues of switches.
 
     Attributes:
-        mean: mean queue of a link in bytes, over time and links.
+        mean: mean queue of a link in bytes, over links and all simulated seconds, idle ones at the end too.
         busiest_mean: the largest mean queue of a link.
         peak: the most bytes that ever waited for one link.
     """
@@ -78,8 +78,9 @@ class Summary:
     """The summary of a simulation until now.
 
     Attributes:
-        seconds: simulated seconds.
-        goodput: Mbit/s of all flows together, over the simulated time.
+        seconds: simulated seconds; a run goes on after the last end until the last timer of a flow has run out.
+        goodput: Mbit/s of all flows together, over the time until the last one had all of its bytes; over the simulated
+            time if a flow has not ended.
         sent, dropped, marked, retransmitted: data packets; `marked` counts those that arrived with a mark. It is None
             if all flows are of transports by credits, whose queues mark by thresholds that are for other packets.
         lost: packets of all kinds lost on failed or lossy links.
@@ -158,12 +159,13 @@ def summary_of(simulation: Simulation, classes: Sequence[SizeClass], flows: Flow
     """Return the summary of the present state; `flows` is its `FlowTable.of`."""
     results, links, totals = simulation.flow_results(), simulation.link_results(), simulation.totals()
     seconds = simulation.now
+    ended = float(results.finished.max(initial=0.0))  # infinite if a flow has not
     hosts = set(simulation.network.hosts)
     of_switches = np.array([link.source not in hosts for link in simulation.network.links], np.bool_)
     queued = links.queued_byte_seconds[of_switches] / max(seconds, 1e-12)
     return Summary(
         seconds=seconds,
-        goodput=float(results.goodput.sum()) * 8e-6 / max(seconds, 1e-12),
+        goodput=float(results.goodput.sum()) * 8e-6 / max(min(ended or seconds, seconds), 1e-12),
         sent=int(results.sent.sum()),
         dropped=int(results.dropped.sum()),
         marked=int(results.marked.sum()) if has_marks(simulation) else None,

@@ -8,14 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.flow_sizes.published import published_flow_sizes
-from simulator.packet.flows import Flows
+from simulator.packet.credited import FlashPass, Ports
+from simulator.packet.flows import ENDLESS, Flows
+from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable, Spread, size_classes, summary_of
 from simulator.packet.topologies import LeafSpine, single_switch
 from simulator.packet.traffic.load import Load
 from simulator.packet.traffic.workload import Workload
-from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.transports import Congestion, Tcp, Transport
 
 
 def test_figures_are_those_of_the_flows_and_of_the_switches_queues() -> None:
@@ -40,13 +42,13 @@ def test_figures_are_those_of_the_flows_and_of_the_switches_queues() -> None:
 
     results, links = simulation.flow_results(), simulation.link_results()
     assert summary.seconds == simulation.now
-    assert summary.goodput * summary.seconds == pytest.approx(flows.size.sum() * 8e-6)
+    assert summary.goodput * results.finished.max() == pytest.approx(flows.size.sum() * 8e-6)
     assert (summary.sent, summary.dropped, summary.marked) == (
         results.sent.sum(),
         results.dropped.sum(),
         results.marked.sum(),
     )
-    assert summary.marked > 0
+    assert summary.marked
     assert summary.retransmitted == results.retransmitted.sum()
     of_switches = [place for place, link in enumerate(network.links) if link.source >= 8]
     assert summary.queues.peak == links.queued_peak[of_switches].max() <= 60_000
@@ -64,6 +66,34 @@ def test_what_has_not_come_to_its_end_counts_as_that() -> None:
     assert (large.flows, large.finished, large.completion) == (1, 0, Spread(None, None, None, None, None))
     assert small.slowdown.mean == everything.slowdown.mean
     assert table.goodput[1] == 0
+
+
+@pytest.mark.parametrize(
+    ("transport", "network"),
+    [
+        (Tcp(min_timeout=3, first_timeout=3), single_switch(3, 100, 1e-3, Fifo(100_000))),
+        (FlashPass(timeout=3), Ports().on(single_switch(3, 100, 1e-3, Fifo()))),
+    ],
+    ids=["tcp", "credits"],
+)
+def test_goodput_is_over_the_time_until_the_last_end_however_long_timers_run(
+    transport: Transport, network: Network
+) -> None:
+    simulation = Simulation(network, [Flows.of([0, 1], 2, transport, size=50_000, start=[0, 0.01])])
+    assert simulation.run()
+    summary = summary_of(simulation, size_classes([]), FlowTable.of(simulation))
+    ended = simulation.flow_results().finished.max()
+    assert summary.seconds > 10 * ended
+    assert summary.goodput == pytest.approx(100_000 * 8e-6 / ended)
+
+
+def test_goodput_is_over_all_simulated_time_while_a_flow_goes_on() -> None:
+    network = single_switch(3, 100, 1e-3, Fifo(100_000))
+    simulation = Simulation(network, [Flows.of([0, 1], 2, Tcp(), size=[1000, ENDLESS])])
+    assert simulation.run(until=0.5)
+    summary = summary_of(simulation, size_classes([]), FlowTable.of(simulation))
+    received = int(simulation.flow_results().goodput.sum())
+    assert summary.goodput == pytest.approx(received * 8e-6 / 0.5)
 
 
 def test_before_anything_has_happened_there_is_nothing() -> None:
