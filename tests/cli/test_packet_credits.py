@@ -128,3 +128,21 @@ def test_transports_by_credits_have_no_marks(folder: Path, capsys: pytest.Captur
     for name, column in (("flows", "marked"), ("links", "marked_packets")):
         rows = csv.DictReader((folder / "out" / f"{name}-drop-tail-flashpass-0.5-1.csv").open())
         assert {row[column] for row in rows} == {""}
+
+
+def test_a_cable_that_a_file_of_faults_makes_too_slow_is_named_by_that_file(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = [{"between": ["s0", "s3"], "rate": 0.1}]
+    (folder / "faults.json").write_text(json.dumps({"format": "kuijia-faults", "version": 1, "slow_cables": slow}))
+    arguments = (*SMALL, "--faults", "faults.json", "--transport", "cubic,expresspass")
+    assert packet(*arguments) == 2
+    told = "link 's0' to 's3' has a rate of 0.1 Mbit/s, expected at least 0.188572 Mbit/s with expresspass"
+    assert capsys.readouterr().err == f"error: faults.json: {told}\n"
+    assert packet(*arguments, "--credit-share", "0.2", "--until", "0.001", "--workers", "1") == 0
+
+
+def test_rates_given_for_a_generated_network_are_refused_by_its_name(capsys: pytest.CaptureFixture[str]) -> None:
+    assert packet("single-switch:3", "--rate", "64k", "--transport", "flashpass") == 2
+    told = "link 'h0' to 's0' has a rate of 0.064 Mbit/s, expected at least 0.188572 Mbit/s with flashpass"
+    assert capsys.readouterr().err == f"error: network:single-switch:3: {told}\n"
