@@ -67,5 +67,5 @@ def measured(name: str) -> Run:
     case = Case(SIMULATED, Scheme.of(name, SIMULATED), _WORKLOAD, _LOAD, _FLOWS, seed=1)
     network = SIMULATED.network(case.seed)
     simulation = Simulation(network, [case.drawn(network)], case.setting())
-    seconds = processor_time(lambda: simulation.run(_SECONDS))
+    seconds = processor_time(lambda: simulation.complete(_SECONDS))
     return Run(seconds, simulation.totals().data_arrived)

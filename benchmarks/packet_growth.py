@@ -83,7 +83,7 @@ def grown(ports: int) -> Growth:
     hosts = np.array(network.hosts)
     transport = Tcp(congestion=Congestion.DCTCP, min_timeout=0.01)
     simulation = Simulation(network, [Flows.of(hosts, np.roll(hosts, -(hosts.size // 2)), transport)])
-    seconds = processor_time(lambda: simulation.run(_SECONDS[ports]))
+    seconds = processor_time(lambda: simulation.complete(_SECONDS[ports]))
     totals = simulation.totals()
     hops = int(simulation.link_results().sent_packets.sum())
     return Growth(hosts.size, seconds, totals.data_arrived, hops)

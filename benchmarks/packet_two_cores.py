@@ -58,7 +58,7 @@ def packet_two_cores(setting: Setting) -> Iterator[Comparison]:
 
 def _measured(name: str, threads: int) -> Measured:
     simulation = _simulation(name, threads)
-    seconds = timed(lambda: simulation.run(_SECONDS[name])).seconds
+    seconds = timed(lambda: simulation.complete(_SECONDS[name])).seconds
     return Measured(seconds, simulation.totals().events, simulation.flow_results().goodput.tobytes())
 
 

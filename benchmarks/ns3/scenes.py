@@ -173,10 +173,10 @@ def measured(scene: Scene) -> Measured:
     """Run a scene in the packet model."""
     simulation = scene.simulation()
     limited = scene.limited_links(simulation.network)
-    simulation.run(scene.warm_up)
+    simulation.complete(scene.warm_up)
     goodput = simulation.flow_results().goodput
     queued = simulation.link_results().queued_byte_seconds
-    simulation.run(scene.until)
+    simulation.complete(scene.until)
     results, links = simulation.flow_results(), simulation.link_results()
     passed = scene.until - scene.warm_up
     return Measured(

@@ -157,7 +157,7 @@ def completions(ready: None, case: Case) -> list[int]:
     del ready
     network = case.network()
     simulation = Simulation(network, [case.drawn(network)], Setting(seed=case.seed))
-    simulation.run()
+    simulation.complete()
     nanoseconds: list[int] = np.rint(simulation.flow_results().completion * 1e9).astype(np.int64).tolist()
     return nanoseconds
 

@@ -58,7 +58,7 @@ def simulate(scheme: str, seed: int, seconds: float, window: int = WINDOW) -> Ou
         source += [host] * int((times < seconds).sum())
     groups = [Flows.of([1, 2], 0, tcp), Flows.of(source, 0, tcp, size=SHORT_BYTES, start=start)]
     simulation = Simulation(network, groups, Setting(seed=seed))
-    simulation.run(seconds)
+    simulation.complete(seconds)
     results = simulation.flow_results()
     completion = results.completion[2:]
     done = completion[np.isfinite(completion)]

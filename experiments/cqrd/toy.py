@@ -50,7 +50,7 @@ def simulate(scheme: str, seed: int, later: float = LATER) -> Outcomes:
         Flows.of(SHORT, TARGET, tcp, size=SHORT_BYTES, start=SHORT_START),
     ]
     simulation = Simulation(network, flows, Setting(seed=seed))
-    simulation.run(_PATIENCE)
+    simulation.complete(_PATIENCE)
     completion = simulation.flow_results().completion
     long, short = completion[: len(LONG)], completion[len(LONG) :]
     return Outcomes((1e3 * short).tolist(), (8e-9 * LONG_BYTES / long).tolist())

@@ -69,8 +69,7 @@ def utilisation(ready: None, case: Case) -> float:
     bottleneck = len(network.links) - 2
     sent = []
     for until in (_WARM_UP, _WARM_UP + case.seconds):
-        if not simulation.run(until):
-            raise KeyboardInterrupt
+        simulation.complete(until)
         sent.append(int(simulation.link_results().sent_bytes[bottleneck]))
     return 8e-6 * (sent[1] - sent[0]) / (case.seconds * RATE)
 

@@ -63,7 +63,7 @@ def shares(transport: ExpressPass, ports: Ports, rate: float, seed: int) -> NDAr
     times = begins + ROUND_TRIP * np.arange(_WATCHED + 1)
     arrived = np.zeros((times.size, 2))
     for place, time in enumerate(times.tolist()):
-        simulation.run(time)
+        simulation.complete(time)
         arrived[place] = simulation.flow_results().arrived
     gained = np.diff(arrived, axis=0)
     found: NDArray[np.float64] = gained[:, 1] / np.maximum(gained.sum(axis=1), 1)

@@ -98,14 +98,12 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     flows = workload.drawn(plain, transport, case.seed)
     simulation = Simulation(network, [flows], Setting(seed=case.seed))
     last = float(flows.start.max())
-    if not simulation.run(last):
-        raise KeyboardInterrupt
+    simulation.complete(last)
     of_switches = np.array([link.source not in set(plain.hosts) for link in plain.links])
     links = simulation.link_results()
     mean = float(links.queued_byte_seconds[of_switches].mean()) / max(last, 1e-9)
     peak = float(links.queued_peak[of_switches].max())
-    if not simulation.run(last + _PATIENCE):
-        raise KeyboardInterrupt
+    simulation.complete(last + _PATIENCE)
     results, credited = simulation.flow_results(), simulation.credit_results()
     return {
         "mean": mean / 1000,

@@ -179,9 +179,9 @@ def measured(ready: None, case: Case) -> list[float]:
     flows = Flows.of(np.arange(FLOWS), FLOWS, case.tcp(), start=start)
     simulation = Simulation(case.network(), [flows], Setting(seed=case.seed))
     warm_up = min(case.choices.warm_up, case.seconds / 2)
-    simulation.run(warm_up)
+    simulation.complete(warm_up)
     before = float(simulation.flow_results().arrived.sum())
-    simulation.run(case.seconds)
+    simulation.complete(case.seconds)
     results = simulation.flow_results()
     # Not what is in order: holes of slow start are filled later, and then it would exceed the link's rate.
     arrived = (float(results.arrived.sum()) - before) * case.choices.payload

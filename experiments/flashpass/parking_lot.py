@@ -65,7 +65,7 @@ def utilisation(transport: ExpressPass, ports: Ports, links: int, seed: int) -> 
     simulation = Simulation(network, [Flows.of(senders, senders + 1, transport)], Setting(seed=seed))
     arrived = []
     for until in (SETTLED, SETTLED + WATCHED):
-        simulation.run(until)
+        simulation.complete(until)
         arrived.append(simulation.flow_results().arrived)
     long, *short = np.diff(arrived, axis=0)[0].tolist()
     most = (1 - SHARE) * RATE * 1e6 * WATCHED / (8 * DATA)

@@ -88,7 +88,7 @@ def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later:
     readings = []
     times = np.arange(0, END, STEP)
     for time in times:
-        simulation.run(time)
+        simulation.complete(time)
         arrived = simulation.flow_results().arrived
         credited = simulation.port_counters()["sent_packets"][[1, 3]]
         sent = simulation.flow_results().sent

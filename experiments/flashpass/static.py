@@ -75,11 +75,9 @@ def measured(ready: None, case: Case) -> list[float]:
     flows = Flows.of(range(count), count, scheme.transport, start=start)
     simulation = Simulation(network, [flows], Setting(seed=case.seed))
     from_then_on = START * case.seconds
-    if not simulation.run(from_then_on):
-        raise KeyboardInterrupt
+    simulation.complete(from_then_on)
     before = int(simulation.flow_results().arrived.sum())
-    if not simulation.run(case.seconds):
-        raise KeyboardInterrupt
+    simulation.complete(case.seconds)
     results = simulation.flow_results()
     arrived, dropped = int(results.arrived.sum()), int(results.dropped.sum())
     peak = float(simulation.link_results().queued_peak[-1])

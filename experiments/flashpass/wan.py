@@ -77,8 +77,7 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     network = case.scheme.on(wan())
     flows = case.drawn(network)
     simulation = Simulation(network, [flows], Setting(seed=case.seed))
-    if not simulation.run(float(flows.start.max()) + _PATIENCE):
-        raise KeyboardInterrupt
+    simulation.complete(float(flows.start.max()) + _PATIENCE)
     results, credited = simulation.flow_results(), simulation.credit_results()
     ended = np.isfinite(results.completion)
     milliseconds = 1e3 * results.completion

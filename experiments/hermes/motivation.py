@@ -63,7 +63,7 @@ def waiting(name: str, seed: int) -> float:
     outages = [Outage(link, 0.0, heals=BACK) for link in cable]
     setting = Setting(seed=seed, load_balancer=scheme.balancer, outages=outages)
     simulation = Simulation(network, [flows], setting)
-    simulation.run(2.0)
+    simulation.complete(2.0)
     return float(simulation.flow_results().finished.max())
 
 
@@ -108,7 +108,7 @@ def stale(name: str, seed: int) -> float:
     probed = [place for place, link in enumerate(network.links) if link.source in spines and link.target == last_leaf]
     setting = Setting(seed=seed, load_balancer=scheme.balancer, probed=probed, probe_every=5e-6)
     simulation = Simulation(network, [Flows.of(2, 5, full), bursts], setting)
-    simulation.run(begins + PERIOD * BURSTS)
+    simulation.complete(begins + PERIOD * BURSTS)
     times, queued = simulation.probes()
     return float(queued[times > begins].max()) / 1000
 
@@ -116,9 +116,9 @@ def stale(name: str, seed: int) -> float:
 def _goodput(network: Network, flows: Sequence[Flows], scheme: Scheme, seed: int) -> float:
     """Return the Gbit/s of the last flow in the second half of the time."""
     simulation = Simulation(network, flows, Setting(seed=seed, load_balancer=scheme.balancer))
-    simulation.run(SECONDS / 2)
+    simulation.complete(SECONDS / 2)
     before = int(simulation.flow_results().goodput[-1])
-    simulation.run(SECONDS)
+    simulation.complete(SECONDS)
     return 8e-9 * (int(simulation.flow_results().goodput[-1]) - before) / (SECONDS / 2)
 
 

@@ -64,9 +64,9 @@ def probed(paths: int, seed: int) -> tuple[float, float]:
     flows = Flows.of([one for one, _ in pairs], [other for _, other in pairs], _KEEPS_SENDING)
     simulation = Simulation(fabric.network(seed), [flows], Setting(seed=seed, load_balancer=scheme.balancer))
     begins = 2.5 * choice.probe_every
-    simulation.run(begins)
+    simulation.complete(begins)
     before = simulation.totals()
-    simulation.run(begins + ROUNDS * choice.probe_every)
+    simulation.complete(begins + ROUNDS * choice.probe_every)
     after = simulation.totals()
     rounds = 2 * ROUNDS * len(pairs)
     return (after.probes - before.probes) / rounds, (after.probe_bytes - before.probe_bytes) / rounds

@@ -82,8 +82,7 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     flows = case.drawn(network)
     simulation = Simulation(network, [flows], case.setting())
     last = float(flows.start.max())
-    if not simulation.run(last + PATIENCE):
-        raise KeyboardInterrupt
+    simulation.complete(last + PATIENCE)
     results = simulation.flow_results()
     ended = np.isfinite(results.completion)
     age = np.where(ended, results.completion, last + PATIENCE - flows.start)

@@ -216,8 +216,7 @@ def finished_result(study: Study, run: Run) -> dict[str, Any]:
     """Return the result of a run, as JSON data; the work of a sweep."""
     simulation = simulation_of(study, run)
     with enough_memory():
-        if not simulation.run(study.until, patience=study.patience):
-            raise KeyboardInterrupt
+        simulation.complete(study.until, patience=study.patience)
         return result_of(study, run, simulation)
 
 

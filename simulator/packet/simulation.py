@@ -91,6 +91,15 @@ class Simulation:
         except KeyboardInterrupt:
             return False
 
+    def complete(self, until: float = LONGEST, progress: Progress | None = None, patience: float = LONGEST) -> None:
+        """Run as `run` does, for results that are worth nothing before `until` is reached.
+
+        Raises:
+            KeyboardInterrupt: the user pressed Ctrl-C.
+        """
+        if not self.run(until, progress, patience):
+            raise KeyboardInterrupt
+
     def _run_to(self, stop: int, progress: Progress | None, patience: int) -> None:
         """Run to a moment, or until flows have received nothing new for so long."""
         settled = int(picoseconds(self._settled()))

@@ -107,7 +107,8 @@ class PlanRun:
     def run(self, until: float, *, window: float | None = None, progress: Progress | None = None) -> PlanResults:
         """Run to `until` seconds, and return the results; windows of `window` seconds begin now, by default one.
 
-        After Ctrl-C the results are those until then.
+        Raises:
+            KeyboardInterrupt: the user pressed Ctrl-C; counts of a part of the time would pass for those of all.
         """
         begin = self.simulation.now
         count = 1 if window is None else max(1, int(np.ceil((until - begin) / window - 1e-9)))
@@ -115,7 +116,7 @@ class PlanRun:
         self._count()
         for number in range(1, count):
             self.simulation.at(begin + number * (window or 0.0), self._count)
-        self.simulation.run(until, progress)
+        self.simulation.complete(until, progress)
         self._count()
         return self._results()
 

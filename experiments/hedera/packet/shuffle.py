@@ -84,8 +84,7 @@ class _Shuffle:
             for _ in range(self._case.at_once):
                 self._begin_next(host)
         while self._sending and simulation.now < self._limit:
-            if not simulation.run(simulation.now + self._pause()):
-                raise KeyboardInterrupt
+            simulation.complete(simulation.now + self._pause())
             over = simulation.flow_results().acknowledged
             ended = [flow for flow in self._sending if over[flow] <= simulation.now]
             for flow in ended:

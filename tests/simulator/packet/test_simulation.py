@@ -122,6 +122,9 @@ def test_an_interrupted_run_keeps_what_is_done_and_goes_on() -> None:
     assert simulation.flow_results().goodput.sum() > 0
     require_conserved(simulation)
     assert simulation.run(stopped + 1e-3)
+    with pytest.raises(KeyboardInterrupt):
+        simulation.complete(10.0, interrupt)
+    simulation.complete(simulation.now + 1e-3)
 
 
 def test_a_run_tells_how_far_it_has_come_while_it_goes_on() -> None:

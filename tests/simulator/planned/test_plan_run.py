@@ -22,6 +22,7 @@ from kuijia_app.tables.stated_wiring import HostEnd, stated
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
 from simulator.packet.queues import Fifo
+from simulator.packet.simulation import Simulation
 from simulator.packet.transports import ConstantRate, Packets, Tcp
 from simulator.planned.events import Bfd, Cut, Event, Heal, Replace, Timing, controller_at
 from simulator.planned.network import Physical
@@ -295,3 +296,12 @@ def test_a_host_shapes_its_flow_to_its_limit() -> None:
     assert rates[2] > 90  # as much as its tunnel carries
     with pytest.raises(UnsoundError, match="limit"):
         SiteFlows.of([("a", "d")], Tcp(), limit=-1.0)
+
+
+def test_an_interrupted_run_of_a_plan_gives_no_results_of_a_part_of_its_time() -> None:
+    def interrupt(_: Simulation) -> None:
+        raise KeyboardInterrupt
+
+    run = PlanRun(diamond(), BOTH, [SiteFlows.of([("a", "d")], Tcp(), tunnel=0)])
+    with pytest.raises(KeyboardInterrupt):
+        run.run(1000.0, progress=interrupt)
