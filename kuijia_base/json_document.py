@@ -19,7 +19,13 @@ _HALF_OF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """Escapes of JSON that stand for no character by themselves (RFC 8259, section 8.2)."""
 
 
-def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str], object] | None = None) -> object:
+def read_json(
+    path: Path,
+    what: str,
+    expected: str,
+    take_constant: Callable[[str], object] | None = None,
+    most: int | None = None,
+) -> object:
     """Return the data of a JSON file.
 
     Args:
@@ -27,12 +33,13 @@ def read_json(path: Path, what: str, expected: str, take_constant: Callable[[str
         what: the expected kind of file, such as "a plan file".
         expected: the expected content, such as "a plan in JSON".
         take_constant: receives NaN and Infinity, which are not JSON; by default they are refused.
+        most: most bytes of the file; by default `LARGEST_BYTES`.
 
     Raises:
-        InputError: the file cannot be read, is larger than `LARGEST_BYTES`, is not JSON (its place is the line), is
+        InputError: the file cannot be read, has too many bytes, is not JSON (its place is the line), is
             nested deeper than `DEEPEST`, or has numbers that are not finite or text that is not Unicode.
     """
-    return json_data(read_text(path, what, LARGEST_BYTES), path, expected, take_constant)
+    return json_data(read_text(path, what, LARGEST_BYTES if most is None else most), path, expected, take_constant)
 
 
 def json_data(
@@ -64,17 +71,17 @@ def json_data(
 
 def _is_within(data: object, most: int) -> bool:
     """Return True if data have at most so many levels of lists and objects; without recursion."""
-    level = [data]
+    level = [data] if isinstance(data, list | dict) else []
     for _ in range(most):
         level = [
             inside
             for each in level
-            if isinstance(each, list | dict)
             for inside in (each.values() if isinstance(each, dict) else each)
+            if isinstance(inside, list | dict)
         ]
         if not level:
             return True
-    return not any(isinstance(each, list | dict) for each in level)
+    return False
 
 
 def _require_unicode(data: object, source: str | Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 
 from kuijia_base.errors import UnsoundError, quoted
@@ -18,6 +19,15 @@ from simulator.packet.scenario import Outage
 from simulator.packet.units import FASTEST, LONGEST, SLOWEST
 
 FORMAT = "kuijia-faults"
+
+LARGEST_BYTES = 2 * 2**20
+"""Size limit of a file: it is read, or refused, within two seconds."""
+
+MOST_FAULTS = 10_000
+"""Most entries of a list of faults. Each packet at a switch passes all of that switch's random drops."""
+
+MOST_CUTS = 100_000
+"""Most cables that are cut: an entry without a number cuts all the parallel ones."""
 
 _EXPECTED = "faults of a packet network in JSON"
 _SECONDS = f"seconds, 0 to {LONGEST:.0f}"
@@ -47,7 +57,7 @@ def read_faults(path: Path, network: Network, names: Sequence[str]) -> Faults:
     Raises:
         InputError: the file cannot be read, or a fault makes no sense in this network; the place is its key.
     """
-    data = read_json(path, "a file of faults", _EXPECTED)
+    data = read_json(path, "a file of faults", _EXPECTED, most=LARGEST_BYTES)
     with reading(path, _EXPECTED):
         return _Reader(network, names).faults(data)
 
@@ -60,6 +70,8 @@ class _Reader:
         self._network = network
         self._hosts = {name: node for node, name in enumerate(names) if node in hosts}
         self._switches = {name: node for node, name in enumerate(names) if node not in hosts}
+        self._nodes = {**self._hosts, **self._switches}
+        self._cables = cache(partial(cables, network))
 
     def faults(self, data: object) -> Faults:
         lists = ("random_drops", "black_holes", "cut_cables", "slow_cables")
@@ -67,12 +79,22 @@ class _Reader:
         for key, wanted in (("format", FORMAT), ("version", 1)):
             if fields[key] != wanted or isinstance(fields[key], bool):
                 raise UnsoundError((key,), _found(fields[key]), f'"{wanted}"' if key == "format" else f"{wanted}")
-        drops, holes, cuts, slow = (list(_entries(fields.get(key, []), (key,))) for key in lists)
+        drops, holes, cuts, slow = (list(_entries(fields.get(key, []), (key,), MOST_FAULTS)) for key in lists)
         rates = dict(each for where, entry in slow for each in self._slow(entry, where))
-        outages = tuple(outage for where, entry in cuts for outage in self._cut(entry, where))
+        outages = tuple(self._all_cut(cuts))
         switches: list[SwitchFault] = [self._drop(entry, where) for where, entry in drops]
         switches += [self._hole(entry, where) for where, entry in holes]
-        return Faults(with_rates(self._network, rates), outages, tuple(switches))
+        network = with_rates(self._network, rates) if rates else self._network
+        return Faults(network, outages, tuple(switches))
+
+    def _all_cut(self, cuts: Sequence[tuple[Where, object]]) -> Iterator[Outage]:
+        left = 2 * MOST_CUTS
+        for where, entry in cuts:
+            outages = self._cut(entry, where)
+            left -= len(outages)
+            if left < 0:
+                raise UnsoundError(where, "too many cables are cut", f"at most {MOST_CUTS:,} in a file")
+            yield from outages
 
     def _drop(self, data: object, where: Where) -> RandomDrop:
         fields = _fields(data, where, ("switch", "probability"), ("begins", "ends"))
@@ -84,15 +106,14 @@ class _Reader:
         pairs = tuple(self._pair(pair, place) for place, pair in _entries(fields["pairs"], (*where, "pairs")))
         return BlackHole(self._switch(fields["switch"], (*where, "switch")), pairs, *_span(fields, where))
 
-    def _cut(self, data: object, where: Where) -> Iterator[Outage]:
+    def _cut(self, data: object, where: Where) -> list[Outage]:
         fields = _fields(data, where, ("between",), ("cable", "begins", "ends", "detected"))
         begins, ends = _span(fields, where)
         detected = _number(fields.get("detected", 0), (*where, "detected"), 0, LONGEST, _SECONDS)
         latest = max(begins, ends if ends <= LONGEST else 0)
         if latest + detected > LONGEST:
             raise UnsoundError((*where, "detected"), f"the change is detected after {latest + detected:g} s", _SECONDS)
-        for link in self._cable(fields, where):
-            yield Outage(link, begins, detected, ends)
+        return [Outage(link, begins, detected, ends) for link in self._cable(fields, where)]
 
     def _slow(self, data: object, where: Where) -> Iterator[tuple[int, float]]:
         fields = _fields(data, where, ("between", "rate"), ("cable",))
@@ -104,7 +125,7 @@ class _Reader:
         """Return the links of a cable, both ways; of all parallel ones if none is chosen."""
         between = (*where, "between")
         one, other = _two(fields["between"], between, "the names of two nodes", self._node)
-        found = cables(self._network, one, other)
+        found = self._cables(one, other)
         if not found:
             raise UnsoundError(between, "there is no cable between these nodes", "two neighbours")
         if "cable" in fields:
@@ -124,7 +145,7 @@ class _Reader:
         return _named(name, where, self._switches, "switch")
 
     def _node(self, name: object, where: Where) -> int:
-        return _named(name, where, {**self._hosts, **self._switches}, "node")
+        return _named(name, where, self._nodes, "node")
 
 
 def _fields(data: object, where: Where, required: Sequence[str], optional: Sequence[str]) -> Fields:
@@ -140,10 +161,12 @@ def _fields(data: object, where: Where, required: Sequence[str], optional: Seque
     return data
 
 
-def _entries(data: object, where: Where) -> Iterator[tuple[Where, object]]:
+def _entries(data: object, where: Where, most: int | None = None) -> Iterator[tuple[Where, object]]:
     """Yield the place and the value of each entry of a list."""
     if not isinstance(data, list):
         raise UnsoundError(where, _found(data), "a list")
+    if most is not None and len(data) > most:
+        raise UnsoundError(where, _found(data), f"at most {most:,} faults")
     yield from (((*where, place), entry) for place, entry in enumerate(data))
 
 

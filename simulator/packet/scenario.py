@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -179,14 +180,18 @@ def _changes(outages: Sequence[Outage], *, detected: bool) -> dict[str, NDArray[
 def _set_route_changes(scenario: _core.Scenario, table: RouteTable, outages: Sequence[Outage]) -> None:
     """Add the flows rerouted when failures and repairs are detected, if they have a path."""
     moved: list[tuple[float, int, int, int]] = []
-    known = {time + outage.detected for outage in outages for time in (outage.fails, outage.heals) if time <= LONGEST}
-    for moment in sorted(known):
-        failed = {
-            outage.link
-            for outage in outages
-            if outage.fails + outage.detected <= moment < outage.heals + outage.detected
-        }
-        moved += [(moment, *change) for change in table.reroute(failed)]
+    known: dict[float, list[tuple[int, int]]] = {}
+    for outage in outages:
+        for time, change in ((outage.fails, 1), (outage.heals, -1)):
+            if time <= LONGEST and outage.fails < outage.heals:
+                known.setdefault(time + outage.detected, []).append((outage.link, change))
+    failures: Counter[int] = Counter()  # of each link that has failed; outages of the same link may overlap
+    for moment, changes in sorted(known.items()):
+        for link, change in changes:
+            failures[link] += change
+            if not failures[link]:
+                del failures[link]
+        moved += [(moment, *each) for each in table.reroute(failures.keys())]
     times, flows, forward, backward = zip(*moved, strict=True) if moved else ((), (), (), ())
     scenario.set_route_changes(
         time=picoseconds(times),

@@ -121,3 +121,23 @@ def test_every_mistake_is_named_with_its_place(tmp_path: Path, faults: str | dic
         read(tmp_path, faults if isinstance(faults, str) else json.dumps({**START, **faults}))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_large_file_is_refused_before_it_is_parsed(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"is too large, expected a file of faults of at most 2 MiB$"):
+        read(tmp_path, f"[{'[],' * 1_000_000}[]]")
+
+
+@pytest.mark.parametrize("kind", ["random_drops", "black_holes", "cut_cables", "slow_cables"])
+def test_more_faults_than_a_run_can_have_are_refused_at_once(tmp_path: Path, kind: str) -> None:
+    with pytest.raises(InputError, match=rf"{kind}: found a list of 10001, expected at most 10,000 faults$"):
+        read(tmp_path, json.dumps({**START, kind: [[]] * 10_001}))
+
+
+def test_entries_that_cut_many_parallel_cables_each_are_limited_together(tmp_path: Path) -> None:
+    network = LeafSpine(1, 1, 1, 1000.0, 1000.0, 0.0, cables=40_000).network(Fifo())
+    path = tmp_path / "faults.json"
+    cuts = [{"between": ["s0", "s1"], "begins": begins, "ends": begins + 0.5} for begins in range(10_000)]
+    path.write_text(json.dumps({**START, "cut_cables": cuts}), encoding="utf-8")
+    with pytest.raises(InputError, match=r"cut_cables\[2\]: too many cables are cut, expected at most 100,000"):
+        read_faults(path, network, node_names(network, None))

@@ -236,6 +236,22 @@ def test_a_failed_link_loses_what_is_on_it_and_flows_go_round_it_once_that_is_kn
     assert simulation.link_results().sent_bytes[used] > stuck.sent_bytes[used]
 
 
+def test_flows_go_round_a_link_until_the_last_of_its_overlapping_failures_is_over() -> None:
+    network = FABRIC.network(Fifo(limit=100_000))
+    flows = Flows.of([0], [4], Tcp(min_timeout=1e-3))
+    plain = Simulation(network, [flows])
+    plain.run(0.01)
+    up = [link for link in network.outputs[16] if network.links[link].target >= 20]
+    used = max(up, key=lambda link: int(plain.link_results().sent_bytes[link]))
+    outages = [Outage(used, 0.015, heals=0.03), Outage(used, 0.01, heals=0.02)]
+    simulation = Simulation(network, [flows], Setting(outages=outages))
+    sent = []
+    for moment in (0.0101, 0.0299, 0.05):
+        simulation.run(moment)
+        sent.append(int(simulation.link_results().sent_bytes[used]))
+    assert 0 < sent[0] == sent[1] < sent[2]
+
+
 def test_flows_take_the_paths_that_they_are_given() -> None:
     network = FABRIC.network(Fifo())
     up, across, down = network.outputs[0], network.outputs[16], network.outputs[20]
