@@ -1,10 +1,11 @@
-"""Reads JSON from files and messages within limits of size and depth, with finite numbers and valid Unicode only."""
+"""Reads JSON from files and messages within limits of size and depth: each key once, finite numbers, valid Unicode."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,6 +18,8 @@ LARGEST_BYTES = 128 * 2**20
 
 _HALF_OF_PAIR = re.compile(r"\\u[dD][89a-fA-F]")
 """Escapes of JSON that stand for no character by themselves (RFC 8259, section 8.2)."""
+
+_NESTED = (list, dict)
 
 
 def read_json(
@@ -37,7 +40,8 @@ def read_json(
 
     Raises:
         InputError: the file cannot be read, has too many bytes, is not JSON (its place is the line), is
-            nested deeper than `DEEPEST`, or has numbers that are not finite or text that is not Unicode.
+            nested deeper than `DEEPEST`, or has a key twice in an object, numbers that are not finite or text that is
+            not Unicode.
     """
     return json_data(read_text(path, what, LARGEST_BYTES if most is None else most), path, expected, take_constant)
 
@@ -57,9 +61,22 @@ def json_data(
         number(digits)
         return int(digits)
 
+    def fields(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            [(twice, _)] = Counter(key for key, _ in pairs).most_common(1)
+            raise InputError(source, "", f"{quoted(twice)} is given twice in an object", "each key once")
+        return found
+
     with reading(source, expected):
         try:
-            data = json.loads(text, parse_float=number, parse_int=whole, parse_constant=take_constant or number)
+            data = json.loads(
+                text,
+                parse_float=number,
+                parse_int=whole,
+                parse_constant=take_constant or number,
+                object_pairs_hook=fields,
+            )
         except json.JSONDecodeError as error:
             raise InputError(source, error.lineno, f"malformed JSON ({error.msg})", expected) from error
     if not _is_within(data, DEEPEST):
@@ -71,13 +88,13 @@ def json_data(
 
 def _is_within(data: object, most: int) -> bool:
     """Return True if data have at most so many levels of lists and objects; without recursion."""
-    level = [data] if isinstance(data, list | dict) else []
+    level = [data] if isinstance(data, _NESTED) else []
     for _ in range(most):
         level = [
             inside
             for each in level
             for inside in (each.values() if isinstance(each, dict) else each)
-            if isinstance(inside, list | dict)
+            if isinstance(inside, _NESTED)
         ]
         if not level:
             return True

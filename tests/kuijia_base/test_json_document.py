@@ -47,6 +47,16 @@ def test_data_come_as_they_are(tmp_path: Path, data: object) -> None:
     assert read(tmp_path / "a.json", json.dumps(data)) == data
 
 
+@pytest.mark.parametrize("text", ['{"a": 1, "b": 2, "a": 1}', '[{"x": {"b": [], "\\u0061": 1, "a": 2}}]'])
+def test_a_key_that_is_given_twice_is_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(InputError, match=r"a\.json: 'a' is given twice in an object, expected each key once$"):
+        read(tmp_path / "a.json", text)
+
+
+def test_different_objects_may_have_the_same_key(tmp_path: Path) -> None:
+    assert read(tmp_path / "a.json", '[{"a": {"a": 1}}, {"a": 2}]') == [{"a": {"a": 1}}, {"a": 2}]
+
+
 def test_as_deep_as_the_limit_is_read(tmp_path: Path) -> None:
     assert read(tmp_path / "a.json", "[" * 100 + "]" * 100)
 
