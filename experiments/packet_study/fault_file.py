@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 
 from kuijia_base.errors import UnsoundError, quoted
@@ -80,21 +81,40 @@ class _Reader:
             if fields[key] != wanted or isinstance(fields[key], bool):
                 raise UnsoundError((key,), _found(fields[key]), f'"{wanted}"' if key == "format" else f"{wanted}")
         drops, holes, cuts, slow = (list(_entries(fields.get(key, []), (key,), MOST_FAULTS)) for key in lists)
-        rates = dict(each for where, entry in slow for each in self._slow(entry, where))
+        rates = self._all_slow(slow)
         outages = tuple(self._all_cut(cuts))
         switches: list[SwitchFault] = [self._drop(entry, where) for where, entry in drops]
         switches += [self._hole(entry, where) for where, entry in holes]
         network = with_rates(self._network, rates) if rates else self._network
         return Faults(network, outages, tuple(switches))
 
+    def _all_slow(self, slow: Sequence[tuple[Where, object]]) -> dict[int, float]:
+        """Return the rate of each slow link; raise UnsoundError if a cable has two."""
+        rates: dict[int, float] = {}
+        for where, entry in slow:
+            for link, rate in self._slow(entry, where):
+                if link in rates:
+                    raise UnsoundError((*where, "between"), "the cable is slow twice", "each cable once")
+                rates[link] = rate
+        return rates
+
     def _all_cut(self, cuts: Sequence[tuple[Where, object]]) -> Iterator[Outage]:
+        """Yield the outages of both links of each cable; raise UnsoundError if a cable is cut while it is cut."""
+        spans: dict[int, list[tuple[float, float, int]]] = {}
         left = 2 * MOST_CUTS
-        for where, entry in cuts:
+        for place, (where, entry) in enumerate(cuts):
             outages = self._cut(entry, where)
             left -= len(outages)
             if left < 0:
                 raise UnsoundError(where, "too many cables are cut", f"at most {MOST_CUTS:,} in a file")
+            for outage in outages:
+                spans.setdefault(outage.link, []).append((outage.fails, outage.heals, place))
             yield from outages
+        for of_link in spans.values():
+            for (_, heals, place), (fails, _, other) in pairwise(sorted(of_link)):
+                if fails < heals:
+                    where, _ = cuts[max(place, other)]
+                    raise UnsoundError(where, f"a cable is cut twice at {fails:g} s", "one cut of it at a time")
 
     def _drop(self, data: object, where: Where) -> RandomDrop:
         fields = _fields(data, where, ("switch", "probability"), ("begins", "ends"))

@@ -69,6 +69,13 @@ def test_all_kinds_of_faults_are_read(tmp_path: Path) -> None:
     assert [(NAMES[link.source], NAMES[link.target]) for link in slow] == [("s0", "s2"), ("s2", "s0")]
 
 
+def test_a_cable_that_is_whole_again_may_be_cut_again(tmp_path: Path) -> None:
+    between = {"between": ["s0", "s3"]}
+    cuts = [{**between, "begins": 2}, {**between, "ends": 1}, {**between, "begins": 1, "ends": 2}]
+    faults = read(tmp_path, json.dumps({**START, "cut_cables": cuts}))
+    assert [(outage.fails, outage.heals) for outage in faults.outages[::2]] == [(2, math.inf), (0, 1), (1, 2)]
+
+
 def test_one_of_parallel_cables_is_chosen_by_its_number(tmp_path: Path) -> None:
     network = LeafSpine(2, 2, 2, 1000.0, 1000.0, 0.0, cables=3).network(Fifo())
     path = tmp_path / "faults.json"
@@ -106,6 +113,19 @@ def test_one_of_parallel_cables_is_chosen_by_its_number(tmp_path: Path) -> None:
         (
             {"cut_cables": [{"between": ["s0", "s3"], "begins": 2e6, "detected": 2e6}]},
             "cut_cables[0].detected: the change is detected after 4e+06 s",
+        ),
+        (
+            {
+                "cut_cables": [
+                    {"between": ["s0", "s3"], "begins": 1},
+                    {"between": ["s3", "s0"], "begins": 0.5, "ends": 2},
+                ]
+            },
+            "cut_cables[1]: a cable is cut twice at 1 s, expected one cut of it at a time",
+        ),
+        (
+            {"slow_cables": [{"between": ["s0", "s3"], "rate": 5}, {"between": ["s3", "s0"], "rate": 5, "cable": 0}]},
+            "slow_cables[1].between: the cable is slow twice, expected each cable once",
         ),
         ({"slow_cables": [{"between": ["s0", "s3"], "rate": 0}]}, "slow_cables[0].rate: found 0, expected Mbit/s"),
         ({"slow_cables": [{"between": ["s0", "s3"], "rate": 1e7}]}, "slow_cables[0].rate: found 1e+07"),
