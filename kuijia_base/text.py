@@ -10,6 +10,7 @@ from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.partial_file import replace_file, replace_files
+from kuijia_base.pipes import open_to_read
 from kuijia_base.reading import reason_of
 
 LARGEST_FILE = 64 * 2**20
@@ -41,7 +42,7 @@ def read_bytes(path: Path, expected: str, most: int = LARGEST_FILE) -> bytes:
         InputError: it cannot be read or is too large.
     """
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             content = file.read(most + 1)
     except (OSError, ValueError) as error:  # ValueError: the path has a NUL
         raise InputError(path, "", f"cannot be read ({reason_of(error)})", expected) from error
@@ -69,7 +70,7 @@ def read_lines(path: Path, expected: str) -> Iterator[tuple[int, str]]:
     """
     number = 0
     try:
-        with path.open("rb") as file:
+        with open_to_read(path) as file:
             content = file.readline(LONGEST_LINE + 1).removeprefix(_BYTE_ORDER_MARK)
             while content:
                 if len(content) > LONGEST_LINE:

@@ -45,6 +45,8 @@ class Checkpoint:
         self.done: dict[int, Any] = {}
         self._synced = time.monotonic()
         try:
+            if path.exists() and not path.is_file():
+                raise InputError(path, "", "is not a regular file", "another -o, or no such file")
             self._file = path.open("a+b", buffering=0)
         except OSError as error:
             raise self._unwritable(error) from error

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from io import FileIO
 from pathlib import Path
 
@@ -147,3 +149,12 @@ def test_a_file_that_parsers_stumble_over_is_refused(tmp_path: Path, line: bytes
     path.write_bytes(line + b"\n")
     with pytest.raises(InputError, match="is not a checkpoint of a sweep"):
         Checkpoint(path, SWEEP)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no named pipes among its files")
+def test_a_pipe_is_no_checkpoint(tmp_path: Path) -> None:
+    pipe = tmp_path / "fig4.checkpoint"
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match=r"fig4\.checkpoint: is not a regular file, expected another -o"):
+        Checkpoint(pipe, SWEEP)
+    assert pipe.is_fifo()
