@@ -151,7 +151,8 @@ class _Reader:
         if "cable" in fields:
             number = fields["cable"]
             if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(found):
-                raise UnsoundError((*where, "cable"), _found(number), f"0 to {len(found) - 1}")
+                problem = f"found {number}" if isinstance(number, float) else _found(number)
+                raise UnsoundError((*where, "cable"), problem, f"a whole number, 0 to {len(found) - 1}")
             found = [found[number]]
         return [link for cable in found for link in cable]
 

@@ -30,6 +30,9 @@ from simulator.packet.traffic.workload import Workload, flows_at_once, pairs_at_
 from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
 
+NOT_DIVIDED = "the run cannot be divided among threads"
+"""Beginning of the core's reason to refuse several threads."""
+
 PATIENCE = Tcp().max_timeout
 """Seconds without anything new at any flow after which a run with faults ends: longer than TCP waits to try again."""
 
@@ -157,6 +160,10 @@ def simulation_of(study: Study, run: Run) -> Simulation:
         with enough_memory():
             return _simulation(study, run)
     except UnsoundError as error:
+        if error.where == ("load",):
+            raise InputError("option", "--load", error.problem, error.expected) from error
+        if study.threads > 1 and error.problem.startswith(NOT_DIVIDED):
+            raise InputError("option", "--threads", error.problem, "1") from error
         raise InputError("packet", key_path(error.where), error.problem, error.expected) from error
 
 

@@ -103,6 +103,14 @@ def require_balancer(transports: tuple[str, ...], name: str) -> None:
             raise InputError("option", "--load-balancer", problem, ", ".join(others))
 
 
+def draws(name: str) -> bool:
+    """Return True if flows with the transport of this name draw random numbers while they run."""
+    transport = _named(name) or Tcp(Congestion(name))
+    if isinstance(transport, Tcp):
+        return transport.congestion is Congestion.BBR
+    return isinstance(transport, FlashPass) and transport.jitter > 0
+
+
 def transport_of(name: str, tcp: Tcp, settings: Credits) -> Transport:
     """Return the transport of this name, with the packets and the shortest timeout of `tcp`.
 

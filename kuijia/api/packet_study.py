@@ -18,6 +18,7 @@ from experiments.packet_study.sweep import results_of
 from experiments.packet_study.transports import (
     OPTIONS,
     Credits,
+    draws,
     require_balancer,
     require_queues,
     transport_of,
@@ -30,7 +31,7 @@ from kuijia.api.spelling import Setting, bad_option
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from simulator.packet.load_balancing import LOAD_BALANCERS
+from simulator.packet.load_balancing import LOAD_BALANCERS, SourceRouted
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion, Tcp
@@ -148,6 +149,8 @@ def study_of(name: str, topology: Topology | None, how: Flows) -> Study:
     transports = {each: transport_of(each, tcp, of_credits) for each in how.transport}
     source, place = ("network", name) if topology is None else (name, "")
     require_links(Checked(network, names, source, place), transports, until)
+    if how.faults == "":
+        raise bad_option("faults", "an empty name", "the name of a JSON file")
     faults = Faults(network)
     if how.faults is not None:
         faults = read_faults(Path(how.faults), network, names)
@@ -178,6 +181,8 @@ def _require_sense(how: Flows, inputs: int) -> None:
         having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
         raise bad_option("flowlet_gap", ("given with ", Setting("load_balancer", how.load_balancer)), having)
     _require_users(how)
+    if how.threads > 1:
+        _require_divisible(how)
     require_queues(how.transport, how.queue)
     require_balancer(how.transport, how.load_balancer)
     for queue in how.queue:
@@ -192,6 +197,19 @@ def _require_users(how: Flows) -> None:
         if given and not any(uses(transport, option) for transport in how.transport):
             with_these = Setting("transport", ",".join(how.transport))
             raise bad_option(option, ("given with ", with_these), ", ".join(users(option)))
+
+
+def _require_divisible(how: Flows) -> None:
+    """Raise OptionError if another option keeps the parts of a network from running in threads of their own."""
+    balancer = LOAD_BALANCERS[how.load_balancer]
+    if balancer.several_paths or not isinstance(balancer.forwarding, SourceRouted):
+        given = Setting("load_balancer", how.load_balancer)
+        problem = "given with ", given, ", whose state the parts would share"
+        raise bad_option("threads", problem, "1, or ", Setting("load_balancer", "fixed"))
+    drawing = next((name for name in how.transport if draws(name)), None)
+    if drawing is not None and not how.own_streams:
+        problem = "given with ", Setting("transport", drawing), ", whose flows draw from one stream of random numbers"
+        raise bad_option("threads", problem, "1, or ", Setting("own_streams", value=True), " as well")
 
 
 def _tcp(how: Flows, *, generated_network: bool) -> Tcp:

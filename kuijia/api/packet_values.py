@@ -17,6 +17,7 @@ from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.published import find_flow_sizes
 from simulator.packet.queues import UNLIMITED
 from simulator.packet.traffic.arrivals import Arrivals, LogNormal, Poisson
+from simulator.packet.traffic.load import LARGEST as LARGEST_LOAD
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
 from simulator.packet.transports import Tcp
 from simulator.packet.units import FASTEST, LONGEST, SLOWEST
@@ -41,8 +42,9 @@ def loads(text: str) -> tuple[float, ...]:
     if len(words) > _MOST_ENTRIES:
         raise argparse.ArgumentTypeError(f"{len(words)} loads, expected at most {_MOST_ENTRIES}")
     numbers = tuple(dict.fromkeys(parse_number(word.strip()) for word in words))
-    if not all(number is not None and 0 < number <= 100 for number in numbers):
-        raise argparse.ArgumentTypeError(f"{quoted(text)}, expected loads greater than 0, separated by commas")
+    if not all(number is not None and 0 < number <= LARGEST_LOAD for number in numbers):
+        problem = f"{quoted(text)}, expected loads greater than 0 and at most {LARGEST_LOAD}, separated by commas"
+        raise argparse.ArgumentTypeError(problem)
     return tuple(number for number in numbers if number is not None)
 
 

@@ -45,7 +45,11 @@ def test_results_are_saved_with_their_details(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("network", "options", "message"),
     [
-        ("single-switch:4", {"load": 0}, "option:load: '0', expected loads greater than 0, separated by commas"),
+        (
+            "single-switch:4",
+            {"load": 0},
+            "option:load: '0', expected loads greater than 0 and at most 100, separated by commas",
+        ),
         ("single-switch:4", {"queue": "fast"}, "option:queue: 'fast' is unknown, expected one or more of drop-tail"),
         ("single-switch:4", {"pattern": "star"}, "option:pattern: 'star' is unknown, expected one of random,"),
         ("single-switch:4", {"load_balancer": "x"}, "option:load_balancer: 'x' is unknown, expected one of fixed,"),

@@ -46,4 +46,5 @@ Arrivals = Poisson | LogNormal
 
 def arrival_times(arrivals: Arrivals, rate: float, draws: Draws, count: int) -> NDArray[np.float64]:
     """Return the times in seconds of `count` arrivals, `rate` per second on average, the first after one gap."""
-    return np.cumsum(arrivals.gaps(draws, count)) / rate
+    with np.errstate(over="ignore"):  # times beyond all numbers are infinite
+        return np.cumsum(arrivals.gaps(draws, count)) / rate

@@ -14,7 +14,8 @@ from simulator.packet.routing import Ecmp, NoPathError
 from simulator.packet.traffic.patterns import Pattern
 from simulator.portable_random import Draws
 
-_LARGEST = 100
+LARGEST = 100
+"""Share of the capacity that flows may need."""
 
 
 class Reference(Enum):
@@ -37,8 +38,8 @@ class Load:
     of: Reference = Reference.HOSTS
 
     def __post_init__(self) -> None:
-        if not 0 < self.part <= _LARGEST:
-            raise UnsoundError(("load",), f"is {self.part:g}", f"more than 0, at most {_LARGEST}")
+        if not 0 < self.part <= LARGEST:
+            raise UnsoundError(("load",), f"is {self.part:g}", f"more than 0, at most {LARGEST}")
 
 
 def capacity(network: Network, pattern: Pattern, of: Reference, draws: Draws) -> float:

@@ -14,6 +14,7 @@ from simulator.packet.traffic.arrivals import Arrivals, Poisson, arrival_times
 from simulator.packet.traffic.load import Load, capacity
 from simulator.packet.traffic.patterns import Pairs, Pattern, Random
 from simulator.packet.transports import Transport
+from simulator.packet.units import LONGEST
 from simulator.portable_random import Draws
 
 _PAIRS, _SIZES, _GAPS = range(3)
@@ -70,12 +71,16 @@ class Workload:
         """Draw the flows of a seed, in order of their starts.
 
         Raises:
-            UnsoundError: the pattern is not possible among these hosts.
+            UnsoundError: the pattern is not possible among these hosts, or the load is so small that flows would begin
+                after the longest time.
             NoPathError: `capacity` finds no path.
         """
         together = self.pattern.together
         rate = self.rate(network, seed) / together
         start = arrival_times(self.arrivals, rate, Draws(seed, _GAPS), self._groups)
+        if not start[-1] <= LONGEST:
+            problem = f"at {self.load.part:g} the last of {self.flows:,} flows begins after {start[-1]:.3g} s"
+            raise UnsoundError(("load",), problem, f"{LONGEST:.0f} s or less")
         source, target = np.asarray(network.hosts)[self.pairs(network, seed)].T
         size = self.sizes.sample(Draws(seed, _SIZES), self.flows)
         return Flows.of(source, target, transport, size=size, start=np.repeat(start, together)[: self.flows])

@@ -107,7 +107,8 @@ def test_one_of_parallel_cables_is_chosen_by_its_number(tmp_path: Path) -> None:
         ({"black_holes": [{"switch": "s3", "pairs": [["h0", "h0"]]}]}, "pairs[0]: both are the same"),
         ({"black_holes": [{"switch": "s3", "pairs": [["h0"]]}]}, "pairs[0]: found a list of 1"),
         ({"cut_cables": [{"between": ["s0", "s1"]}]}, "cut_cables[0].between: there is no cable between these nodes"),
-        ({"cut_cables": [{"between": ["s0", "s3"], "cable": 1}]}, "cut_cables[0].cable: found 1, expected 0 to 0"),
+        ({"cut_cables": [{"between": ["s0", "s3"], "cable": 1}]}, "cut_cables[0].cable: found 1, expected a whole"),
+        ({"cut_cables": [{"between": ["s0", "s3"], "cable": 0.0}]}, "found 0.0, expected a whole number, 0 to 0"),
         ({"cut_cables": [{"between": ["s0", "s3"], "cable": False}]}, "cut_cables[0].cable: found false"),
         ({"cut_cables": [{"between": ["s0", "s3"], "begins": -1}]}, "cut_cables[0].begins: found -1"),
         (
