@@ -37,9 +37,8 @@ def hermes_motivation(
 ) -> Outcome:
     from experiments.hermes.motivation import run_motivation  # noqa: PLC0415  # slow to import: matplotlib
 
-    del progress
     seeds = _QUICK_EXAMPLES if settings.quick else _FULL_EXAMPLES if args.full else _EXAMPLES
-    return run_motivation(args.repetitions or seeds, settings, output)
+    return run_motivation(args.repetitions or seeds, settings, output, progress)
 
 
 @experiment(
@@ -72,8 +71,8 @@ def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFo
 def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.probing import run_probing  # noqa: PLC0415  # slow to import: matplotlib
 
-    del args, progress
-    return run_probing(settings, output)
+    del args
+    return run_probing(settings, output, progress)
 
 
 @experiment(

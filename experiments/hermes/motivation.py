@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count, product
 from statistics import fmean
 
 import numpy as np
@@ -18,6 +19,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Threshold
@@ -49,7 +51,7 @@ _STARTS = 104
 
 
 def waiting(name: str, seed: int) -> float:
-    """Return the seconds until two long flows have ended that begin on one of two paths.
+    """Return the milliseconds until two long flows have ended that begin on one of two paths.
 
     The other path is down when they begin. It comes back after 5 ms and is as free as the one that the paper's short
     flows leave.
@@ -64,7 +66,7 @@ def waiting(name: str, seed: int) -> float:
     setting = Setting(seed=seed, load_balancer=scheme.balancer, outages=outages)
     simulation = Simulation(network, [flows], setting)
     simulation.complete(2.0)
-    return float(simulation.flow_results().finished.max())
+    return 1e3 * float(simulation.flow_results().finished.max())
 
 
 def with_udp(name: str, seed: int) -> float:
@@ -126,9 +128,17 @@ FLOWLETS = ("ecmp", "letflow", "conga", "hermes")
 SPRAYING = ("ecmp", "presto", "conga", "hermes")
 STALE = ("conga", "hermes")
 
+EXAMPLES: tuple[tuple[Sequence[str], Callable[[str, int], float]], ...] = (
+    (FLOWLETS, waiting),
+    (SPRAYING, with_udp),
+    (SPRAYING, mixed_rates),
+    (STALE, stale),
+)
+"""Load balancers of each example, and what is measured of one with a seed."""
 
-def run_motivation(seeds: int, settings: Settings, output: OutputFolder) -> Outcome:
-    """Run all examples."""
+
+def run_motivation(seeds: int, settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run all examples, and show which one runs."""
     chosen = range(settings.seed, settings.seed + seeds)
     theirs = published()["motivation"]
 
@@ -156,10 +166,19 @@ def run_motivation(seeds: int, settings: Settings, output: OutputFolder) -> Outc
             remarks=(f"{seeds} seeds; the spread is that of single runs.",),
         )
 
-    first = {name: [1e3 * waiting(name, seed) for seed in chosen] for name in FLOWLETS}
-    second = {name: [with_udp(name, seed) for seed in chosen] for name in SPRAYING}
-    third = {name: [mixed_rates(name, seed) for seed in chosen] for name in SPRAYING}
-    fourth = {name: [stale(name, seed) for seed in chosen] for name in STALE}
+    show, total = progress.patiently(), seeds * sum(len(names) for names, _ in EXAMPLES)
+    done = count()
+
+    def measured(number: int) -> dict[str, list[float]]:
+        names, measure = EXAMPLES[number - 1]
+        found: dict[str, list[float]] = {name: [] for name in names}
+        for name, seed in product(names, chosen):
+            before = next(done)
+            show(f"hermes-motivation: example {number}, {before:,} of {total:,} runs", before, total)
+            found[name].append(measure(name, seed))
+        return found
+
+    first, second, third, fourth = map(measured, range(1, len(EXAMPLES) + 1))
     mean = {name: fmean(values) for name, values in first.items()}
     near = partial(_near, margin=0.3)
     exhibits = [

@@ -12,6 +12,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
@@ -72,11 +73,13 @@ def probed(paths: int, seed: int) -> tuple[float, float]:
     return (after.probes - before.probes) / rounds, (after.probe_bytes - before.probe_bytes) / rounds
 
 
-def run_probing(settings: Settings, output: OutputFolder) -> Outcome:
+def run_probing(settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
     """Count the probes of all ways, and compute the part of an agent's link that they take."""
     theirs = published()["table6"]
     visible, overhead, checks = [], [], []
-    for name, way in WAYS.items():
+    show = progress.patiently()
+    for number, (name, way) in enumerate(WAYS.items()):
+        show(f"hermes-table6: {LABELS[name]}", number, len(WAYS))
         paths, size = probed(way.paths, settings.seed)
         asked = RACK_HOSTS * (RACKS - 1) if way.per_host else RACKS - 1
         part = 100 * asked * size * 8e-6 / SIMULATED_HERMES.probe_every / RATE

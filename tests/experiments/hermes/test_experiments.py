@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import itertools
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -252,7 +253,20 @@ def test_probes_and_their_bytes_are_those_that_agents_send() -> None:
 def test_the_examples_show_what_the_paper_says() -> None:
     assert motivation.with_udp("presto", 1) < 0.3 * motivation.with_udp("hermes", 1)
     assert motivation.mixed_rates("hermes", 1) > 9
-    long = 8 * motivation.LONG / 1e10
+    long = 8e3 * motivation.LONG / 1e10
     for name in motivation.FLOWLETS:
         assert motivation.waiting(name, 1) > long
     assert motivation.stale("conga", 1) > 1.3 * motivation.stale("hermes", 1)
+
+
+def test_the_examples_show_how_many_runs_are_done(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    examples = [(names, lambda *_: 1.0) for names, _ in motivation.EXAMPLES]
+    monkeypatch.setattr(motivation, "EXAMPLES", examples)
+    monkeypatch.setattr("kuijia_base.progress.PATIENCE_SECONDS", 2.0)
+    told, seconds = io.StringIO(), itertools.count()
+    progress = Progress(told, clock=lambda: float(next(seconds)))
+    motivation.run_motivation(2, SETTINGS, OutputFolder(tmp_path), progress)
+    lines = told.getvalue().splitlines()
+    assert lines[0] == "hermes-motivation: example 1, 2 of 28 runs"
+    assert len(lines) > 4
+    assert lines[-1].startswith("hermes-motivation: example 4, ")
