@@ -17,8 +17,8 @@ from simulator.packet.transports import Congestion, Tcp, Transport
 CREDITED: Mapping[str, Credited] = {
     "flashpass": FlashPass(),
     "flashpass*": FlashPass(early=True),
-    "expresspass": ExpressPass(),
-    "expresspass*": ExpressPass(early=True),
+    "expresspass": ExpressPass(floor=True),
+    "expresspass*": ExpressPass(early=True, floor=True),
 }
 """Those with a star send data without credits at first (Aeolus)."""
 

@@ -116,6 +116,8 @@ class ExpressPass(Credited):
         target_loss: of credits; with `as_code` the largest, at rate 0.
         jitter: largest deviation of the distance between credits, as a part of it.
         as_code: rates as in the authors' code for ns-2 (github.com/kaist-ina/ns2-xpass) instead of Algorithm 1.
+        floor: the rate never falls below a credit per round trip, on which the paper is silent; the code has it anyway.
+            Without it a flow whose credits meet a much slower link than its receiver's may stand still for hours.
         scaled_start: segments below which a flow begins with less, in proportion; 0 for none.
         early_stop: the sender ends credits when as many as in the last round trip suffice.
         counted: the receiver sends no more credits than the sender has asked for.
@@ -130,6 +132,7 @@ class ExpressPass(Credited):
     target_loss: float = 0.1
     jitter: float = 0.05
     as_code: bool = False
+    floor: bool = False
     scaled_start: int = 0
     early_stop: bool = False
     counted: bool = False

@@ -130,6 +130,7 @@ def transports() -> st.SearchStrategy[Transport]:
         timeout=st.just(0.01),
         early=st.booleans(),
         as_code=st.booleans(),
+        floor=st.booleans(),
         counted=st.booleans(),
         early_stop=st.booleans(),
     )

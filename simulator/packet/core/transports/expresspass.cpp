@@ -17,9 +17,11 @@ void CreditRate::adapt(Time now, Time round_trip, double full) {
         return;
     const auto loss = static_cast<double>(lost_) / total_;
     if (rules_->as_code)
-        as_coded(loss, now - changed_, round_trip, full);
+        as_coded(loss, now - changed_, full);
     else
         as_printed(loss);
+    if (rules_->as_code || rules_->floor)
+        rate_ = std::max(rate_, std::min(1.0, full / static_cast<double>(round_trip)));
     total_ = lost_ = 0;
     changed_ = now;
 }
@@ -41,7 +43,7 @@ void CreditRate::as_printed(double loss) {
 
 // What the public code does: the target rises as the rate falls, the weight by steps, and a loss sets the rate to what
 // has come through.
-void CreditRate::as_coded(double loss, Time since, Time round_trip, double full) {
+void CreditRate::as_coded(double loss, Time since, double full) {
     constexpr double step = 0.05;
     const auto target = (1 - rate_) * rules_->target_loss;
     if (loss > target) {
@@ -55,7 +57,7 @@ void CreditRate::as_coded(double loss, Time since, Time round_trip, double full)
         has_increased_ = true;
         rate_ = weight_ + (1 - weight_) * rate_;
     }
-    rate_ = std::max(std::min(rate_, 1.0), std::min(1.0, full / static_cast<double>(round_trip)));
+    rate_ = std::min(rate_, 1.0);
 }
 
 void ExpressPass::ask(Host &host) {

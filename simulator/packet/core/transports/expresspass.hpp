@@ -26,6 +26,7 @@ struct ExpressPassRules : CreditedRules {
     double target_loss = 0.1; // with `as_code` the scaling of the target
     double jitter = 0.05;     // of the distance between credits, either way
     bool as_code = false;
+    bool floor = false;             // the rate stays at a credit per round trip at least; with `as_code` in any case
     std::uint32_t scaled_start = 0; // segments below which a flow begins with a lower rate in proportion, 0 for none
     bool early_stop = false;        // when the credits of the last round trip suffice
     bool counted = false;           // the receiver sends no more credits than the request names segments
@@ -47,6 +48,7 @@ struct ExpressPassRules : CreditedRules {
                                   number("target_loss", &Of::target_loss, 0, 1, "must be between 0 and 1"),
                                   number("jitter", &Of::jitter, 0, 1, "must be between 0 and 1"),
                                   plain("as_code", &Of::as_code),
+                                  plain("floor", &Of::floor),
                                   number("scaled_start", &Of::scaled_start, 0, most, "must be at least 0 segments"),
                                   plain("early_stop", &Of::early_stop),
                                   plain("counted", &Of::counted),
@@ -81,7 +83,7 @@ class CreditRate {
 
   private:
     void as_printed(double loss);
-    void as_coded(double loss, Time since, Time round_trip, double full);
+    void as_coded(double loss, Time since, double full);
 
     const ExpressPassRules *rules_;
     double rate_ = 1;
