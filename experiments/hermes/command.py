@@ -44,10 +44,10 @@ def profile_option(parser: argparse.ArgumentParser) -> None:
     """Add the option that all experiments share which compare Hermes with others."""
     parser.add_argument(
         "--profile",
-        choices=("paper", "ns3"),
+        choices=("paper", "ns3", "buffer"),
         default="paper",
-        help="constants of Hermes, and with slow links the network and the weights of Presto*: the paper's, or those of"
-        " its public ns-3 code (default: %(default)s)",
+        help="constants of Hermes, turns and buffer of Presto*, and slow links: the paper's, or those of its public"
+        " ns-3 code; or the paper's, and the resequencing buffer of that code at all receivers (default: %(default)s)",
     )
 
 

@@ -74,13 +74,22 @@ def written(
 ) -> Outcome:
     """Write exhibits, which name what the authors' public simulation has given if it is not the paper's."""
     if extent.profile != "paper":
-        said = "Hermes has the constants of the authors' public simulation"
-        if fabric is not None and fabric.slow:
-            sprays = any(line.label == NAMES["presto"] for each in exhibits for line in each.lines)
-            said += f"{', Presto* its weights,' if sprays else ''} and the network its slow links"
-        said += "."
+        sprays = any(line.label == NAMES["presto"] for each in exhibits for line in each.lines)
+        said = _said_of(extent.profile, sprays=sprays, slow=fabric is not None and bool(fabric.slow))
         exhibits = [replace(each, remarks=(*each.remarks, said)) for each in exhibits]
     return write_exhibits(name, exhibits, where.settings, where.output)
+
+
+def _said_of(profile: str, *, sprays: bool, slow: bool) -> str:
+    """Return in words what a profile other than the paper's takes from the authors' public simulation."""
+    if profile == "buffer":
+        return "All receivers have the resequencing buffer of the authors' public simulation."
+    said = ["Hermes has the constants of the authors' public simulation"]
+    if sprays:
+        said.append(f"Presto* its turns of ten packets{', its buffer and its weights' if slow else ' and its buffer'}")
+    if slow:
+        said.append("and the network its slow links")
+    return f"{', '.join(said)}."
 
 
 def _measured(name: str, fabric: Fabric, names: tuple[str, ...], extent: Extent, where: Where) -> dict[str, Measured]:

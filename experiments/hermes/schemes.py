@@ -24,8 +24,14 @@ TIMEOUT = 0.01
 FLOWLET, TESTBED_FLOWLET = 150e-6, 800e-6
 """Seconds of a pause between flowlets, in the simulation and on the testbed."""
 
-RESEQUENCING = 500e-6
-"""Seconds that receivers with a resequencing buffer hold back segments behind a gap."""
+RESEQUENCING, PUBLIC_RESEQUENCING = 500e-6, 100e-6
+"""Seconds that receivers with a resequencing buffer hold back segments behind a gap, and those of the public code."""
+
+ALL_RESEQUENCING = 200e-6
+"""Seconds of the public code's buffer where all receivers have it: those that fit Figure 16 (docs/hermes.md)."""
+
+PUBLIC_TURN = 10
+"""Packets that Presto* sends by one path before it takes the next, in the public code."""
 
 ONE_WAY = 40
 """Microseconds of the way from host to host in the empty simulated network, which the paper's thresholds contain."""
@@ -57,25 +63,30 @@ class Scheme:
     def of(cls, name: str, fabric: Fabric, profile: str = "paper") -> Scheme:
         """Return the scheme of this name with the paper's parameters for this network.
 
-        With the profile `ns3`, Hermes has the constants of the authors' public simulation, and Presto* its mistaken
-        weights where it always has the same slow cables.
+        With the profile `ns3`, Hermes has the constants of the authors' public simulation, and Presto* its turns of ten
+        packets, its resequencing buffer, and its mistaken weights where it always has the same slow cables. With the
+        profile `buffer`, the receivers of all schemes have this buffer, and nothing else is changed.
         """
         slow = is_slow(fabric)
         gap = TESTBED_FLOWLET if slow else FLOWLET
         balancer, transport = LOAD_BALANCERS[name], transport_of(fabric)
         if name == "presto":
             transport = replace(transport, resequencing=RESEQUENCING)
-            if profile == "ns3" and fabric.slow:
-                mistaken = PathsInTurn(weighted=True, rates=fabric.mistaken_rates())
-                balancer = replace(balancer, choice=mistaken)
+            if profile == "ns3":
+                rates = fabric.mistaken_rates() if fabric.slow else ()
+                turns = PathsInTurn(weighted=True, rates=rates, in_a_row=PUBLIC_TURN)
+                balancer = replace(balancer, choice=turns)
+                transport = replace(transport, resequencing=PUBLIC_RESEQUENCING, resequencing_stays=True)
         elif name == "letflow":
             balancer = replace(balancer, forwarding=Flowlets(gap))
         elif name == "conga":
-            return cls.conga(gap, fabric)
+            balancer = cls.conga(gap, fabric).balancer
         elif name == "clove-ecn":
             balancer = replace(balancer, choice=CloveEcn(gap))
         elif name == "hermes":
             balancer = replace(balancer, choice=hermes_of(fabric, profile))
+        if profile == "buffer":
+            transport = replace(transport, resequencing=ALL_RESEQUENCING, resequencing_stays=True)
         return cls(balancer, transport)
 
     @classmethod

@@ -35,11 +35,14 @@ class PathsInTurn:
     Attributes:
         weighted: True for weights in proportion to the capacity of paths, without their links at hosts.
         per_target: True if all packets from one host to another take turns, False if those of each flow do.
+        in_a_row: packets that take a path before the next one has its turn; with weights, by the heaviest paths, and by
+            others in proportion, at least one. Hermes' public simulation has ten under Presto*.
         rates: Mbit/s of each link that weights follow, to study wrong weights; links beyond the last have their own.
     """
 
     weighted: bool = False
     per_target: bool = False
+    in_a_row: int = 1
     rates: Sequence[float] = ()
 
 

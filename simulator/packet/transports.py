@@ -79,6 +79,8 @@ class Tcp:
         prior_acks: True if acknowledgements have level 0, which is served first, not that of their flow.
         resequencing: longest time in seconds that the receiver holds back segments behind a gap, so that reordering
             causes no duplicate acknowledgements; 0 for not at all. What is still missing then is left to TCP.
+        resequencing_stays: True if the receiver goes on to wait for what was missing then, as the buffer of Hermes'
+            public simulation does: when it comes, for the segment after it, so that all later ones are held back too.
         in_order_hold: with `resequencing`, seconds that it holds back segments in order, to take several at once.
         in_order_packets: so many segments in order are taken at once in any case.
     """
@@ -122,6 +124,7 @@ class Tcp:
     ack_delay: float = 0.04
     prior_acks: bool = False
     resequencing: float = 0.0
+    resequencing_stays: bool = False
     in_order_hold: float = 0.0
     in_order_packets: int = 100
 

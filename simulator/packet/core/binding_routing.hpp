@@ -72,6 +72,7 @@ inline void bind_path_parts(py::module_ &module) {
             throw std::invalid_argument("there must be weights, all above 0");
         return weighted_round(weights);
     });
+    module.def("round_in_rows", &round_in_rows);
 }
 
 inline void bind_forwarding_parts(py::module_ &module) {

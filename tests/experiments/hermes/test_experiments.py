@@ -73,12 +73,25 @@ def test_the_profile_of_the_public_code_changes_hermes_alone_and_is_told(
         assert ["public simulation" in text for text in remarks] == [told] * len(remarks)
 
 
+def test_the_profile_of_the_public_buffer_gives_it_to_all_receivers_and_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("ecmp", "conga", "letflow", "clove-ecn", "hermes", "presto"):
+        usual, buffered = Scheme.of(name, SMALL), Scheme.of(name, SMALL, "buffer")
+        assert buffered.balancer == usual.balancer
+        assert (buffered.transport.resequencing, buffered.transport.resequencing_stays) == (200e-6, True)
+    shrink(monkeypatch)
+    for exhibit in run("hermes-fig16", tmp_path, profile="buffer").values():
+        assert exhibit["remarks"][-1].startswith("All receivers have the resequencing buffer")
+
+
 def test_the_profile_of_the_public_code_has_its_slow_links_and_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Scheme.of("presto", SMALL, "ns3") == Scheme.of("presto", SMALL)
-    mistaken = Scheme.of("presto", PUBLIC_UNEQUAL, "ns3").balancer.choice
-    assert mistaken == PathsInTurn(weighted=True, rates=PUBLIC_UNEQUAL.mistaken_rates())
+    assert Scheme.of("presto", SMALL, "ns3").balancer.choice == PathsInTurn(weighted=True, in_a_row=10)
+    presto = Scheme.of("presto", PUBLIC_UNEQUAL, "ns3")
+    assert presto.balancer.choice == PathsInTurn(weighted=True, rates=PUBLIC_UNEQUAL.mistaken_rates(), in_a_row=10)
+    assert (presto.transport.resequencing, presto.transport.resequencing_stays) == (100e-6, True)
     shrink(monkeypatch)
     for profile, part, told in (("paper", "a fifth of the links", False), ("ns3", "8 of 64 links", True)):
         for exhibit in run("hermes-fig13", tmp_path / profile, profile=profile).values():

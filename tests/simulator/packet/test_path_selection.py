@@ -188,6 +188,11 @@ def test_a_round_of_weights_is_the_one_worked_out_by_hand() -> None:
     assert _core.weighted_round([7, 7, 7]) == [0, 1, 2]
 
 
+def test_a_round_in_rows_has_each_place_in_proportion_and_at_least_once() -> None:
+    assert _core.round_in_rows([10, 10, 2], 10) == [0] * 10 + [1] * 10 + [2] * 2
+    assert _core.round_in_rows([1000, 1], 10) == [0] * 10 + [1]
+
+
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=9))
 def test_each_place_of_a_round_comes_as_often_as_its_weight_and_evenly(weights: list[int]) -> None:
     round_ = np.array(_core.weighted_round(weights))

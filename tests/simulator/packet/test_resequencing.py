@@ -53,6 +53,30 @@ def test_a_timer_shorter_than_the_difference_of_the_paths_is_of_no_use() -> None
     assert spread(replace(TCP, resequencing=10e-6)).recoveries[0] > 0
 
 
+def test_a_buffer_that_stays_at_a_gap_holds_back_all_that_follows() -> None:
+    """Windows of ten segments: each takes 120 microseconds before a loss, and the buffer's 300 more after it."""
+    seconds = []
+    for stays in (False, True):
+        tcp = replace(TCP, receive_window=10, resequencing=300e-6, resequencing_stays=stays)
+        network = LeafSpine(2, 1, 1, 1_000.0, 1_000.0, 1e-6).network(Fifo())
+        simulation = Simulation(network, [Flows.of(0, 1, tcp, size=2_000_000)], Setting())
+        simulation.run(2e-3)
+        fabric_link = network.outputs[2][-1]
+        simulation.fail(fabric_link)
+        simulation.heal(fabric_link)
+        simulation.run()
+        require_conserved(simulation)
+        seconds.append(simulation.flow_results().finished[0])
+        assert simulation.flow_results().goodput[0] == 2_000_000
+    goes_on, stayed = seconds
+    assert stayed > 2 * goes_on
+
+
+def test_a_buffer_whose_gaps_are_filled_in_time_has_nowhere_to_stay() -> None:
+    in_time = replace(TCP, resequencing=300e-6)
+    assert spread(replace(in_time, resequencing_stays=True)).finished[0] == spread(in_time).finished[0]
+
+
 def test_what_is_lost_is_recovered_once_the_timer_ends() -> None:
     results = spread(replace(TCP, resequencing=300e-6), loss=0.02)
     assert results.recoveries[0] > 0

@@ -73,6 +73,26 @@ def test_turns_follow_the_capacity_of_paths() -> None:
     assert sent(simulation, network) == [50, 50, 10, 50]
 
 
+@pytest.mark.parametrize(("weights", "counts"), [("by capacity", [50, 50, 10, 50]), ("equal", [40, 40, 40, 40])])
+def test_packets_take_a_path_several_times_in_a_row(weights: str, counts: list[int]) -> None:
+    """Ten by each path of 1 Gbit/s, and two by the one of 200 Mbit/s unless weights are equal."""
+    network = FABRIC.network(QUEUE)
+    slow = uplinks(network)[2]
+    network.links[slow] = replace(network.links[slow], rate=200.0)
+    flow = Flows.of(0, 5, packets_at(np.linspace(0, 1e-2, 160).tolist()))
+    choice = PathsInTurn(weighted=weights == "by capacity", in_a_row=10)
+    simulation = Simulation(network, [flow], Setting(load_balancer=LoadBalancer(choice=choice)))
+    orders = []
+    for time in np.linspace(0, 1e-2, 160)[:-1]:
+        simulation.run(time + 5e-5)
+        orders.append(sent(simulation, network))
+    simulation.run()
+    assert sent(simulation, network) == counts
+    paths = np.argmax(np.diff([[0, 0, 0, 0], *orders], axis=0), axis=1)
+    changes = np.flatnonzero(np.diff(paths)) + 1
+    assert set(np.diff(changes).tolist()) == ({2, 10} if weights == "by capacity" else {10})
+
+
 def test_turns_follow_other_rates_than_those_of_the_links() -> None:
     """As above, but the slow uplink is taken for fast, and another one for slow."""
     network = FABRIC.network(QUEUE)

@@ -3,6 +3,7 @@
 #include "scenario.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 namespace kuijia::packet {
@@ -52,6 +53,16 @@ std::vector<std::uint32_t> weighted_round(std::vector<std::uint64_t> weights) {
     return round;
 }
 
+std::vector<std::uint32_t> round_in_rows(const std::vector<std::uint64_t> &weights, std::uint32_t in_a_row) {
+    const auto most = static_cast<double>(std::ranges::max(weights));
+    std::vector<std::uint32_t> round;
+    for (std::uint32_t place = 0; place < weights.size(); ++place) {
+        const auto turns = std::lround(in_a_row * (static_cast<double>(weights[place]) / most));
+        round.insert(round.end(), static_cast<std::size_t>(std::max(1l, turns)), place);
+    }
+    return round;
+}
+
 std::unique_ptr<PathChoice> PathsInTurnRules::choice(PathNetwork &network, std::uint64_t seed) const {
     return std::make_unique<PathsInTurn>(*this, network, mixed(seed + 0x7475726e));
 }
@@ -59,7 +70,7 @@ std::unique_ptr<PathChoice> PathsInTurnRules::choice(PathNetwork &network, std::
 std::uint32_t PathsInTurn::choose(Packet &packet, const Choices &choices) {
     const auto turn = turn_of(packet)++;
     if (!rules_.weighted)
-        return turn % choices.count();
+        return turn / rules_.in_a_row % choices.count();
     const auto &round = round_of(choices);
     return round[turn % round.size()];
 }
@@ -99,7 +110,8 @@ const std::vector<std::uint32_t> &PathsInTurn::round_of(const Choices &choices) 
         std::vector<std::uint64_t> weights;
         for (const auto route : choices.routes)
             weights.push_back(capacity(network_, rules_.rates, network_.route(route)));
-        round.places = weighted_round(std::move(weights));
+        round.places =
+            rules_.in_a_row > 1 ? round_in_rows(weights, rules_.in_a_row) : weighted_round(std::move(weights));
     }
     return round.places;
 }

@@ -14,12 +14,14 @@ struct PathsInTurnRules {
     static constexpr const char *name = "PathsInTurn";
     bool weighted = false;           // by the capacity of paths
     bool per_target = false;         // all packets from one host to another take turns, not those of each flow
+    std::uint32_t in_a_row = 1;      // packets by a path before the next has its turn; by lighter ones in proportion
     std::vector<std::int64_t> rates; // bit/s of links that weights follow; those beyond the last have their own
 
     static auto fields() {
         return std::tuple{
             plain("weighted", &PathsInTurnRules::weighted),
             plain("per_target", &PathsInTurnRules::per_target),
+            number("in_a_row", &PathsInTurnRules::in_a_row, 1, 1000, "must be between 1 and 1000"),
             numbers("rates", &PathsInTurnRules::rates, slowest, fastest, "must be between 10 kbit/s and 1 Tbit/s",
                     Unit::megabits),
         };
@@ -31,6 +33,10 @@ struct PathsInTurnRules {
 // furthest behind is next (smooth weighted round robin). Weights are reduced by their common divisor, and rounded if
 // the round would still have more than 4096 turns.
 std::vector<std::uint32_t> weighted_round(std::vector<std::uint64_t> weights);
+
+// Returns a round in which the place with the greatest weight comes so often in a row, and each other in proportion,
+// but at least once.
+std::vector<std::uint32_t> round_in_rows(const std::vector<std::uint64_t> &weights, std::uint32_t in_a_row);
 
 class PathsInTurn final : public PathChoice {
   public:

@@ -15,7 +15,9 @@ const std::vector<Packet> &Resequencer::received(const Packet &packet, Time now)
         return passed_;
     }
     add_ready(packet, now); // a segment that has come before tells the sender that its retransmission was needless
-    if (packet.number == next_) {
+    if (packet.number < next_ && rules_->resequencing_stays) {
+        next_ = packet.number + 1;
+    } else if (packet.number == next_) {
         ++next_;
         auto filled = beyond_.begin();
         for (; filled != beyond_.end() && filled->number == next_; ++filled, ++next_)
@@ -30,14 +32,16 @@ const std::vector<Packet> &Resequencer::received(const Packet &packet, Time now)
     return passed_;
 }
 
-// A gap that is not filled in time is left to TCP.
+// A gap that is not filled in time is left to TCP. What `stays` at it waits for its segments again: once the first of
+// them is here, for the next, which was passed on long ago.
 const std::vector<Packet> &Resequencer::due(Time now) {
     passed_.clear();
     if (deadline() > now)
         return passed_;
     pass_ready();
     if (gap_until_ <= now) {
-        next_ = beyond_.back().number + 1;
+        if (!rules_->resequencing_stays)
+            next_ = beyond_.back().number + 1;
         passed_.insert(passed_.end(), beyond_.begin(), beyond_.end());
         beyond_.clear();
         gap_until_ = never;

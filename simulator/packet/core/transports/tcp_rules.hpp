@@ -60,6 +60,7 @@ struct TcpRules {
     Time ack_delay = second / 25;
     bool prior_acks = false;              // acknowledgements have level 0
     Time resequencing = 0;                // longest time that segments out of order are held back, 0 if they are not
+    bool resequencing_stays = false;      // at a gap that was not filled in time, as Hermes' public simulation
     Time in_order_hold = 0;               // the same for those in order, to pass several on at once
     std::uint32_t in_order_packets = 100; // that are passed on at once in any case
 
@@ -107,6 +108,7 @@ struct TcpRules {
             duration("ack_delay", &Of::ack_delay, 1),
             plain("prior_acks", &Of::prior_acks),
             duration("resequencing", &Of::resequencing),
+            plain("resequencing_stays", &Of::resequencing_stays),
             duration("in_order_hold", &Of::in_order_hold),
             number("in_order_packets", &Of::in_order_packets, 1, most, "must be at least 1"),
         };
