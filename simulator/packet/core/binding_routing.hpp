@@ -67,12 +67,18 @@ inline void bind_path_parts(py::module_ &module) {
         .def("sent", &MarkCount::sent)
         .def("acknowledged", &MarkCount::acknowledged);
 
-    module.def("weighted_round", [](const std::vector<std::uint64_t> &weights) {
+    const auto require_weights = [](const std::vector<std::uint64_t> &weights) {
         if (weights.empty() || std::ranges::min(weights) == 0)
             throw std::invalid_argument("there must be weights, all above 0");
+    };
+    module.def("weighted_round", [=](const std::vector<std::uint64_t> &weights) {
+        require_weights(weights);
         return weighted_round(weights);
     });
-    module.def("round_in_rows", &round_in_rows);
+    module.def("round_in_rows", [=](const std::vector<std::uint64_t> &weights, std::uint32_t in_a_row) {
+        require_weights(weights);
+        return round_in_rows(weights, in_a_row);
+    });
 }
 
 inline void bind_forwarding_parts(py::module_ &module) {
