@@ -334,7 +334,7 @@ def test_a_floor_keeps_credits_coming_through_a_link_that_is_far_slower_than_the
     hosts = [network.add_host() for _ in range(8)]
     switches = [network.add_switch() for _ in range(2)]
     access = [(host, switches[place // 4], 10_000.0) for place, host in enumerate(hosts)]
-    for one, other, rate in [*access, (*switches, 10.0)]:
+    for one, other, rate in [*access, (switches[0], switches[1], 10.0)]:
         network.connect((one, other), rate, 1e-3)
         network.connect((other, one), rate, 1e-3)
     seconds = []

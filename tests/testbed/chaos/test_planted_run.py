@@ -20,7 +20,7 @@ from testbed.chaos.faults import SLOW, Fault
 from testbed.chaos.injection import Injector
 from testbed.chaos.oracle import Windows
 from testbed.chaos.report import report_text
-from testbed.chaos.run import TICK_SECONDS, ChaosRun, run_chaos
+from testbed.chaos.run import TICK_SECONDS, ChaosResult, ChaosRun, run_chaos
 from testbed.lab.lab_options import LabOptions
 from testbed.links.link_state import set_devices
 from testbed.machine.run_directory import LAB_VARIABLE
@@ -53,9 +53,13 @@ def test_what_breaks_behind_the_oracle_is_found(monkeypatch: pytest.MonkeyPatch)
     topology = load_topology(shipped_network("fig1")).with_capacity(CAPACITY)
     plan = solve(topology, [Demand("s1", "s4", 2 * CAPACITY)], 3)
     way = next(tunnel.nodes for tunnel in plan.tunnels if len(tunnel.nodes) > 2 and tunnel.weight > 0)
-    faults = (Fault(0.5, SLOW, way[-2:], 0.0),)
+    run = ChaosRun(
+        (plan, plan), LabOptions(), (Fault(0.5, SLOW, way[-2:], 0.0),), Windows(), lambda _: None, has_streams=False
+    )
     try:
-        result = run_chaos(ChaosRun((plan, plan), LabOptions(), faults, Windows(), lambda _: None, has_streams=False))
+        result = run_chaos(run)
+        if not costs_enough(result, way) and (result.timeline.stalled or result.timeline.starved):
+            result = run_chaos(run)  # a machine that stalls may let the controller see what it should not
     finally:
         for stray in strays:
             stray.kill()
@@ -63,9 +67,13 @@ def test_what_breaks_behind_the_oracle_is_found(monkeypatch: pytest.MonkeyPatch)
     text = report_text(result)
     assert not result.passed
     assert {finding.flow.tunnel for finding in result.lost_without_excuse} == {way}, text
-    (number,) = {finding.flow.number for finding in result.lost_without_excuse}
-    # A busy machine may not judge all of them.
-    lost = sum(loss.packets for loss in result.losses if loss.flow == number)
-    assert lost > UNSEEN_SECONDS / TICK_SECONDS / 2, text
+    assert costs_enough(result, way), text
     assert [line.partition(":")[0] for line in result.tables] == ["s3"], text
-    assert any(line.startswith(f"process {strays[0].pid} holds ") for line in result.leaks), text
+    assert any(line.startswith(f"process {strays[-1].pid} holds ") for line in result.leaks), text
+
+
+def costs_enough(result: ChaosResult, way: tuple[str, ...]) -> bool:
+    """Return True if the flow by this tunnel has lost what the break should cost; a busy machine may not judge all."""
+    (number,) = (flow.number for flow in result.flows if flow.tunnel == way)
+    lost = sum(loss.packets for loss in result.losses if loss.flow == number)
+    return lost > UNSEEN_SECONDS / TICK_SECONDS / 2
