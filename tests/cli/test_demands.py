@@ -12,14 +12,9 @@ from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 GSCALE = load_topology(shipped_network("gscale"))
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Each test starts in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def run(arguments: str) -> int:

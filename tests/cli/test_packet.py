@@ -14,14 +14,10 @@ from kuijia.cli.main import main
 from kuijia_base.progress import Progress
 from simulator.packet.simulation import Simulation
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
 SMALL_AT_ONCE = ("leaf-spine:2,2,3", "--at-once", "--pattern", "permutation")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def packet(*arguments: str) -> int:

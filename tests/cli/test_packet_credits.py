@@ -13,14 +13,10 @@ from experiments.packet_study.study import Traffic
 from kuijia.cli.main import main
 from simulator.packet.load_balancing import LOAD_BALANCERS
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 SMALL = ("leaf-spine:2,2,3", "--flows", "40", "--sizes", "web-server")
 ABILENE = "topohub:topozoo/Abilene"
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def packet(*arguments: str) -> int:

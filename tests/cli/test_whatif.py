@@ -17,11 +17,7 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from tests.docs.schemas import validator
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def whatif(*arguments: str) -> int:

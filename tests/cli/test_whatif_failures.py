@@ -10,11 +10,7 @@ import pytest
 from kuijia.cli.main import main
 from tests.docs.schemas import validator
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def whatif(*arguments: str) -> int:

@@ -9,13 +9,9 @@ import pytest
 
 from kuijia.cli.main import main
 
+pytestmark = pytest.mark.usefixtures("folder")
+
 FEW = ("--sizes", "20000", "--seconds", "0.2", "--workers", "1")
-
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 def simulated(*arguments: str) -> int:
