@@ -80,7 +80,7 @@ class Scheme:
         elif name == "letflow":
             balancer = replace(balancer, forwarding=Flowlets(gap))
         elif name == "conga":
-            balancer = cls.conga(gap, fabric).balancer
+            balancer = _conga(gap)
         elif name == "clove-ecn":
             balancer = replace(balancer, choice=CloveEcn(gap))
         elif name == "hermes":
@@ -92,13 +92,16 @@ class Scheme:
     @classmethod
     def conga(cls, gap: float, fabric: Fabric, resequencing: float = 0.0) -> Scheme:
         """Return CONGA with this flowlet gap, and receivers that hold back segments for so long, both in seconds."""
-        balancer = replace(LOAD_BALANCERS["conga"], forwarding=Conga(gap))
-        return cls(balancer, replace(transport_of(fabric), resequencing=resequencing))
+        return cls(_conga(gap), replace(transport_of(fabric), resequencing=resequencing))
 
     @classmethod
     def hermes(cls, choice: Hermes, fabric: Fabric) -> Scheme:
         """Return Hermes with these parameters."""
         return cls(replace(LOAD_BALANCERS["hermes"], choice=choice), transport_of(fabric))
+
+
+def _conga(gap: float) -> LoadBalancer:
+    return replace(LOAD_BALANCERS["conga"], forwarding=Conga(gap))
 
 
 def transport_of(fabric: Fabric) -> Tcp:
