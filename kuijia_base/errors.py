@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 _SHOWN_CHARACTERS = 60
@@ -21,7 +22,24 @@ LONGEST_FAILURE = 2000
 """Most characters of a message about failed work."""
 
 
-class KuijiaError(Exception):
+class PortableError(Exception):
+    """An error that goes from a process to another whole, however it is made.
+
+    By default the class is called with the message, which fails where it takes something else: a pool of
+    processes then breaks, instead of raising the error.
+    """
+
+    def __reduce__(self) -> tuple[Callable[..., PortableError], tuple[object, ...]]:
+        return _copy_of, (type(self), self.args, vars(self).copy())
+
+
+def _copy_of(kind: type[PortableError], args: tuple[object, ...], attributes: dict[str, object]) -> PortableError:
+    copy = kind.__new__(kind, *args)
+    vars(copy).update(attributes)
+    return copy
+
+
+class KuijiaError(PortableError):
     """A failure that the user sees in one line, without a traceback; the command exits with `exit_status`."""
 
     exit_status = 1
@@ -51,7 +69,7 @@ class SolverError(KuijiaError):
     """The optimiser gave no usable answer: the message contains its answer."""
 
 
-class UnsoundError(ValueError):
+class UnsoundError(PortableError, ValueError):
     """A value that breaks the rules of its type.
 
     `where` leads from the value to the fault: keys and positions, outermost first, empty for the value as a whole.
