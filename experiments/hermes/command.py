@@ -19,7 +19,7 @@ _SEEDS, _TESTBED_SEEDS, _FULL_SEEDS = 1, 2, 5
 
 _TESTBED_FLOWS = {"quick": (200, 50), "default": (2_000, 3_000), "full": (20_000, 10_000)}
 _SIMULATED_FLOWS = {"quick": (200, 40), "default": (20_000, 4_000), "full": (60_000, 13_000)}
-"""Flows of web search and of data mining in each run; the paper's simulations start flows for two seconds.
+"""Flows of web search and of data mining in each run, for `full` where it has one load.
 
 A few of data mining's flows carry most of its bytes: with so few that they hardly meet, schemes differ little.
 """
@@ -30,6 +30,9 @@ _OWN_DEFAULT = {
     "hermes-fig17": (4_000, 4_000),
 }
 """Flows of the default where an experiment has so few runs that they can be longer, or so many that they cannot."""
+
+_FULL_SECONDS = 2.0
+"""For which flows start in each of the paper's simulations, whatever the load."""
 
 _LOADS = (0.3, 0.5, 0.7, 0.9)
 _FEW_LOADS = (0.5, 0.7, 0.9)
@@ -82,7 +85,8 @@ def extent_of(
     chosen = loads[1] if args.full else loads[0]
     if settings.quick:
         chosen = (chosen[len(chosen) // 2],)
-    return Extent(chosen, {workload: flows[workload] for workload in workloads}, args.profile)
+    seconds = _FULL_SECONDS if args.full and not testbed else 0.0
+    return Extent(chosen, {workload: flows[workload] for workload in workloads}, args.profile, seconds)
 
 
 _WHOLE = "five seeds, and the paper's loads and flows (default: a part of them)"

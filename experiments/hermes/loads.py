@@ -17,6 +17,7 @@ from experiments.results.result import Check
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from simulator.flow_sizes.published import published_flow_sizes
 
 ON_TESTBED = ("clove-ecn", "hermes", "presto", "ecmp")
 SYMMETRIC = ("ecmp", "conga", "hermes")
@@ -41,11 +42,26 @@ SPRAYING_BREAKS = {0.5: (1.2, 2.0), 0.7: (1.5, None)}
 
 @dataclass(frozen=True)
 class Extent:
-    """Size of an experiment: loads, flows of each workload in a run, and the constants of Hermes."""
+    """Size of an experiment.
+
+    Attributes:
+        loads: of its runs.
+        flows: of each workload in a run.
+        profile: constants of Hermes.
+        seconds: of arrivals in a run, which then decide the number of flows at each load; 0 for the numbers as given.
+    """
 
     loads: tuple[float, ...]
     flows: Mapping[str, int]
     profile: str = "paper"
+    seconds: float = 0.0
+
+    def counts(self, fabric: Fabric, workload: str) -> dict[float, int]:
+        """Return the number of flows in a run by its load."""
+        if not self.seconds:
+            return dict.fromkeys(self.loads, self.flows[workload])
+        mean = published_flow_sizes(workload).mean
+        return {load: round(self.seconds * fabric.offered(load) / mean) for load in self.loads}
 
 
 @dataclass(frozen=True)
@@ -61,7 +77,7 @@ class Where:
 def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
     """Return the grid of these schemes with the paper's parameters, Hermes with those of the profile."""
     schemes = {name: Scheme.of(name, fabric, extent.profile) for name in names}
-    return Grid(fabric, workload, schemes, extent.loads, extent.flows[workload], fault)
+    return Grid(fabric, workload, schemes, extent.counts(fabric, workload), fault)
 
 
 def unequal(extent: Extent) -> Fabric:

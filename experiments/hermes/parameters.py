@@ -36,7 +36,7 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
     name = "hermes-fig15"
     data = published()["fig15"]
     schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
-    grid = Grid(UNEQUAL, "web-search", schemes, (GAP_LOAD,), extent.flows["web-search"])
+    grid = Grid(UNEQUAL, "web-search", schemes, {GAP_LOAD: extent.flows["web-search"]})
     (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
     usual = f"{USUAL_GAP} us"
     lines = [
@@ -52,7 +52,7 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
     check = Check("50 us / 150 us, overall", found.ratio("50 us", usual, GAP_LOAD), *SHORT_GAP_WORSE)
     exhibit = Exhibit(
         name=name,
-        title=f"CONGA with three flowlet gaps, web-search at load {GAP_LOAD:g}, slow links, {grid.flows:,} flows",
+        title=f"CONGA with three flowlet gaps, web-search at load {GAP_LOAD:g}, slow links, {grid.size}",
         reproduces="Hermes Figure 15",
         backend="packet",
         axis="flowlet gap",
@@ -80,7 +80,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
         "100 us": Scheme.hermes(replace(whole, probe_every=1e-4), SIMULATED),
     }
     grids = [
-        Grid(SIMULATED, "data-mining", schemes, extent.loads, extent.flows["data-mining"])
+        Grid(SIMULATED, "data-mining", schemes, extent.counts(SIMULATED, "data-mining"))
         for schemes in (mining, probing)
     ]
     parts, probes = measure(name, grids, where.settings, where.workers, where.output, where.progress)
@@ -136,7 +136,7 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
             for us in swept["rtt gain"]
         },
     }
-    grids = [Grid(SIMULATED, workload, made, (PARAMETER_LOAD,), flows) for workload, flows in extent.flows.items()]
+    grids = [Grid(SIMULATED, workload, made, {PARAMETER_LOAD: flows}) for workload, flows in extent.flows.items()]
     measured = dict(
         zip(
             extent.flows,
@@ -167,7 +167,7 @@ def _threshold(
         checks.append(Check(f"{workload}: least", min(ratios), 1 - STEADY, 1.0))
         checks.append(Check(f"{workload}: most", max(ratios), 1.0, 1 + STEADY))
     letter, title = ("a", "T_RTT_high") if key == "high rtt" else ("b", "Delta_RTT")
-    sizes = ", ".join(f"{found.grid.flows:,} flows of {workload}" for workload, found in measured.items())
+    sizes = ", ".join(f"{found.grid.size} of {workload}" for workload, found in measured.items())
     return Exhibit(
         name=f"{name}-{key.replace(' ', '-')}",
         title=f"{title} of Hermes, load {PARAMETER_LOAD:g}",

@@ -50,8 +50,7 @@ def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
         SIMULATED,
         workload,
         {scheme: plain(each) for scheme, each in schemes.items()},
-        extent.loads,
-        extent.flows[workload],
+        extent.counts(SIMULATED, workload),
     )
     (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
     checks = [bar for load in extent.loads for bar in ratio_bar(found, "hermes", "conga", load, *WITHIN)]

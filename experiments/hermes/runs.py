@@ -75,7 +75,8 @@ class Case:
 def outcome(ready: None, case: Case) -> dict[str, Any]:
     """Return completion times in milliseconds by size and the state of flows at the end, as JSON data.
 
-    The overall average counts an unfinished flow with its age at the end of the run; the others leave it out.
+    The overall average counts an unfinished flow with its age at the end of the run; the others leave it out. That of
+    received flows counts it too, unless its data is lost.
     """
     del ready
     network = case.fabric.network(case.seed)
@@ -87,14 +88,16 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     ended = np.isfinite(results.completion)
     age = np.where(ended, results.completion, last + PATIENCE - flows.start)
     small = flows.size < SMALL
+    in_vain = ~ended & case.loses_data(flows)
     return {
         "overall average": _mean(1e3 * age),
+        "received average": _mean(1e3 * age[~in_vain]),
         "overall 99th": _percentile(1e3 * results.completion[ended]),
         "small average": _mean(1e3 * results.completion[ended & small]),
         "small 99th": _percentile(1e3 * results.completion[ended & small]),
         "large average": _mean(1e3 * results.completion[ended & (flows.size > LARGE)]),
         "unfinished": 100 * float((~ended).mean()),
-        "unfinished data": 100 * float((~ended & case.loses_data(flows)).mean()),
+        "unfinished data": 100 * float(in_vain.mean()),
         "in progress": in_progress(flows.start, age, flows.size, case.fabric.offered(case.load)),
         "dropped": int(results.dropped.sum()),
         "timeouts": int(results.timeouts.sum()),
@@ -110,23 +113,30 @@ class Grid:
 
     Attributes:
         schemes: by name.
-        flows: in each run.
+        flows: in each run, by its load.
     """
 
     fabric: Fabric
     workload: str
     schemes: Mapping[str, Scheme]
-    loads: tuple[float, ...]
-    flows: int
+    flows: Mapping[float, int]
     fault: Fault | None = None
+
+    @property
+    def loads(self) -> tuple[float, ...]:
+        return tuple(self.flows)
+
+    @property
+    def size(self) -> str:
+        """The number of flows in words."""
+        least, most = min(self.flows.values()), max(self.flows.values())
+        return f"{most:,} flows" if least == most else f"{least:,} to {most:,} flows"
 
     def cases(self, seeds: Sequence[int]) -> dict[tuple[str, float], list[Case]]:
         """Return the cases of each scheme and load, one for each seed."""
         return {
-            (name, load): [
-                Case(self.fabric, scheme, self.workload, load, self.flows, seed, self.fault) for seed in seeds
-            ]
-            for load in self.loads
+            (name, load): [Case(self.fabric, scheme, self.workload, load, flows, seed, self.fault) for seed in seeds]
+            for load, flows in self.flows.items()
             for name, scheme in self.schemes.items()
         }
 

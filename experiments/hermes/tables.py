@@ -71,7 +71,7 @@ def over_loads(
     quantity = f"{statistic} (%)" if statistic.startswith("unfinished") else f"completion time (ms), {statistic}"
     return Exhibit(
         name=naming.name,
-        title=f"{naming.title}, {measured.grid.flows:,} flows",
+        title=f"{naming.title}, {measured.grid.size}",
         reproduces=f"Hermes {naming.figure}",
         backend="packet",
         axis="load",
@@ -106,7 +106,9 @@ def remarks_of(measured: Measured) -> list[str]:
     seeds = max(len(of_key) for of_key in measured.runs.values())
     said = [f"Means of {seeds} seeds; in each all schemes have the same flows." if seeds > 1 else "One seed."]
     unfinished = sum(
-        round(run["unfinished"] * measured.grid.flows / 100) for of_key in measured.runs.values() for run in of_key
+        round(run["unfinished"] * measured.grid.flows[load] / 100)
+        for (_, load), of_key in measured.runs.items()
+        for run in of_key
     )
     if unfinished:
         said.append(f"{unfinished:,} flows of all runs had not ended 5 s after the last had begun.")

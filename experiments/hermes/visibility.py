@@ -55,7 +55,7 @@ def run_visibility(extent: Extent, where: Where) -> Outcome:
             "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
             "The paper does not define its count.",
             "By Little's law: the rate of arrival times the completion times of the middle half of the flows.",
-            *(f"{each:,} flows of {workload} in each run." for workload, each in extent.flows.items()),
+            *(f"{each.grid.size} of {each.grid.workload} in each run." for each in measured),
         ),
         logarithmic=True,
     )

@@ -121,6 +121,9 @@ def test_unfinished_flows_whose_data_vanishes_are_those_from_hosts_at_the_hole()
     assert case.loses_data(flows).tolist() == (flows.source < SMALL.leaf_hosts).tolist()
     found = outcome(None, case)
     assert 0 < found["unfinished data"] < found["unfinished"]
+    left_out = found["unfinished data"] / 100
+    age = (found["overall average"] - (1 - left_out) * found["received average"]) / left_out
+    assert 1e3 * PATIENCE < age < 1e3 * (PATIENCE + float(flows.start.max()))
     assert replace(case, fault=Drops(0.01)).loses_data(flows).all()
     assert not replace(case, fault=None).loses_data(flows).any()
 
@@ -136,7 +139,7 @@ def test_silent_drops_make_flows_slower_and_all_end() -> None:
 
 def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path: Path) -> None:
     schemes = {name: Scheme.of(name, SMALL) for name in ("ecmp", "letflow")}
-    grid = Grid(SMALL, "web-search", schemes, (0.3, 0.6), 20)
+    grid = Grid(SMALL, "web-search", schemes, dict.fromkeys((0.3, 0.6), 20))
     where = where_in(tmp_path)
     settings = replace(SETTINGS, repetitions=2)
     (found,) = measure("grid", [grid], settings, Workers(2), where.output, where.progress)
@@ -156,8 +159,7 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.setattr(runs, "outcome", counted)
     ecmp, letflow = Scheme.of("ecmp", SMALL), Scheme.of("letflow", SMALL)
     grids = [
-        Grid(SMALL, "web-search", schemes, (0.5,), 10)
-        for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
+        Grid(SMALL, "web-search", schemes, {0.5: 10}) for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
     ]
     where = where_in(tmp_path)
     one, other = measure("shared", grids, SETTINGS, Workers(1), where.output, where.progress)
@@ -167,7 +169,7 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
 
 def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) -> None:
     schemes = {name: Scheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
-    grid = Grid(SMALL, "web-search", schemes, (0.7,), 10)
+    grid = Grid(SMALL, "web-search", schemes, {0.7: 10})
     where = where_in(tmp_path)
     (found,) = measure("order", [grid], SETTINGS, Workers(1), where.output, where.progress)
     names = [check.name for check in order_as_published(found, "fig13", "overall average", (0.5, 0.7))]
@@ -180,6 +182,17 @@ def test_published_numbers_have_one_for_each_load() -> None:
             for key, lines in figure.items():
                 if key != "loads":
                     assert {len(line) for line in lines.values()} == {len(figure["loads"])}, (name, key)
+
+
+def test_flows_of_the_full_extent_start_for_two_seconds_at_every_load() -> None:
+    args = options(full=True)
+    extent = command.extent_of("hermes-fig12", replace(SETTINGS, quick=False), args, ("web-search", "data-mining"))
+    for workload, at_most_loaded in (("web-search", 84_200), ("data-mining", 11_400)):
+        counts = extent.counts(SIMULATED, workload)
+        assert counts[0.9] == pytest.approx(at_most_loaded, rel=0.01)
+        assert counts[0.3] == pytest.approx(counts[0.9] / 3, abs=1)
+        case = Case(SIMULATED, Scheme.of("ecmp", SIMULATED), workload, 0.7, counts[0.7], 1)
+        assert float(case.drawn(SIMULATED.network(1)).start.max()) == pytest.approx(2.0, rel=0.05)
 
 
 @pytest.mark.parametrize("size", ["quick", "default", "full"])
