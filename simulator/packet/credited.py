@@ -145,6 +145,8 @@ class ExpressPass(Credited):
         return cls(
             smallest_credit=CONTROL,
             largest_credit=CONTROL,
+            initial_rate=0.5,
+            initial_weight=0.5,
             target_loss=0.125,
             jitter=0.1,
             timeout=0.1,

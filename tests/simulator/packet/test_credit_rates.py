@@ -32,9 +32,9 @@ def rates_seen(simulation: Simulation, until: float) -> list[float]:
 
 
 def test_rates_follow_the_public_code_step_by_step() -> None:
-    # By hand, from its defaults: alpha = w = 1/16, w + 0.05 from the second increase on, and 40 segments for all of it.
+    # By hand: alpha = w = 1/16, w + 0.05 from the second increase on, and 40 segments for all of it.
     network = two_hosts(5e-3)
-    code = replace(ExpressPass.of_public_code(), jitter=0.0)
+    code = replace(ExpressPass.of_public_code(), initial_rate=1 / 16, initial_weight=1 / 16, jitter=0.0)
     expected, weight = [1 / 16], 1 / 16
     for step in range(5):
         weight = weight if step == 0 else min(weight + 0.05, 0.5)
@@ -44,6 +44,12 @@ def test_rates_follow_the_public_code_step_by_step() -> None:
     small = Simulation(network, [Flows.of(0, 1, code, size=10 * (DATA - 78))])
     small.run(0.012)
     assert small.flow_states().window[0] == pytest.approx(expected[0] / 4)
+
+
+def test_the_public_code_begins_with_half_of_the_rate_and_halves_the_distance_to_all_of_it() -> None:
+    code = replace(ExpressPass.of_public_code(), jitter=0.0)
+    simulation = Simulation(two_hosts(5e-3), [Flows.of(0, 1, code)])
+    assert rates_seen(simulation, 0.09)[:4] == pytest.approx([1 / 2, 3 / 4, 7 / 8, 15 / 16], rel=1e-9)
 
 
 def test_rates_follow_algorithm_1_step_by_step() -> None:
