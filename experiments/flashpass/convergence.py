@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.flashpass.published import published
-from experiments.flashpass.schemes import EXPRESSPASS
+from experiments.flashpass.schemes import EXPRESSPASS, PRINTED
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import size
@@ -48,8 +48,8 @@ UNIFORM = replace(EXPRESSPASS_PORTS, uniform=True)
 """Ports that drop any of the waiting credits instead of the one that comes."""
 
 KINDS = {
-    "as printed": (ExpressPass(), EXPRESSPASS_PORTS),
-    "as printed, uniform drops": (ExpressPass(), UNIFORM),
+    "as printed": (PRINTED, EXPRESSPASS_PORTS),
+    "as printed, uniform drops": (PRINTED, UNIFORM),
     "public code": (EXPRESSPASS, EXPRESSPASS_PORTS),
     "public code, uniform drops": (EXPRESSPASS, UNIFORM),
 }

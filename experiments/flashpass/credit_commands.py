@@ -11,7 +11,6 @@ from kuijia_base.progress import Progress
 
 _STATIC_SECONDS, _QUICK_STATIC_SECONDS = 5.0, 1.0
 _QUICK_FLOWS, _FLOWS, _FULL_FLOWS = 40, 400, 3_000
-_QUICK_CENTER_FLOWS, _CENTER_FLOWS, _FULL_CENTER_FLOWS = 200, 1_000, 100_000
 _QUICK_BUFFER_SECONDS, _BUFFER_SECONDS = 10.0, 60.0
 _MODERATE, _HEAVY = 0.4, 0.8
 _SEEDS = 5
@@ -204,15 +203,15 @@ def expresspass_parking_lot(
     configure=no_options,
     sweeps=True,
     unused=("capacity",),
-    own_help={"full": "100,000 flows in each run (default: 1,000)"},
+    own_help={"full": "100,000 flows in each run (default: 10,000 to 100,000, by workload)"},
     order=680,
 )
 def expresspass_queues(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.data_center import run_queues  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.flashpass.data_center import flows_of, run_queues  # noqa: PLC0415  # slow to import: matplotlib
 
-    flows = _center_flows(settings, args)
+    flows = flows_of(quick=settings.quick, full=args.full)
     return run_queues(flows, settings, workers_from(args), output, progress)
 
 
@@ -224,15 +223,15 @@ def expresspass_queues(
     configure=no_options,
     sweeps=True,
     unused=("capacity",),
-    own_help={"full": "100,000 flows in each run (default: 1,000)"},
+    own_help={"full": "100,000 flows in each run (default: 10,000 to 100,000, by workload)"},
     order=690,
 )
 def expresspass_waste(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.data_center import run_waste  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.flashpass.data_center import flows_of, run_waste  # noqa: PLC0415  # slow to import: matplotlib
 
-    flows = _center_flows(settings, args)
+    flows = flows_of(quick=settings.quick, full=args.full)
     return run_waste(flows, settings, workers_from(args), output, progress)
 
 
@@ -240,9 +239,3 @@ def _flows(settings: Settings, args: argparse.Namespace) -> int:
     if args.full:
         return _FULL_FLOWS
     return _QUICK_FLOWS if settings.quick else _FLOWS
-
-
-def _center_flows(settings: Settings, args: argparse.Namespace) -> int:
-    if args.full:
-        return _FULL_CENTER_FLOWS
-    return _QUICK_CENTER_FLOWS if settings.quick else _CENTER_FLOWS

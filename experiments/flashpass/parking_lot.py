@@ -9,7 +9,7 @@ import numpy as np
 
 from experiments.flashpass.convergence import UNIFORM
 from experiments.flashpass.published import published
-from experiments.flashpass.schemes import EXPRESSPASS
+from experiments.flashpass.schemes import EXPRESSPASS, PRINTED
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
@@ -33,13 +33,17 @@ SETTLED, WATCHED = 0.02, 0.02
 NEAR = 0.05
 """Bar: distance of a utilisation from the published one."""
 
-NAIVE = ExpressPass(initial_rate=1.0, target_loss=1.0)
-"""Credits at the full rate whatever is lost of them, so that no rate is ever reduced."""
+_NO_STEP = 1e-9
+
+NAIVE = ExpressPass(
+    initial_rate=1.0, initial_weight=_NO_STEP, least_weight=_NO_STEP, most_weight=_NO_STEP, target_loss=1.0
+)
+"""Credits at the full rate whatever is lost of them: no loss lowers the rate, and steps are too small to raise it."""
 
 KINDS = {
     "naive": (NAIVE, EXPRESSPASS_PORTS, "naive"),
     "naive, uniform drops": (NAIVE, UNIFORM, "naive"),
-    "as printed": (ExpressPass(), EXPRESSPASS_PORTS, "feedback"),
+    "as printed": (PRINTED, EXPRESSPASS_PORTS, "feedback"),
     "public code": (EXPRESSPASS, EXPRESSPASS_PORTS, "feedback"),
 }
 """Transports, their ports, and the published line."""

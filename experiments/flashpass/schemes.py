@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, ExpressPass, FlashPass, Ports
+from simulator.packet.credited import CONTROL, DATA, EXPRESSPASS_PORTS, ExpressPass, FlashPass, Ports
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp, Transport
@@ -41,13 +41,25 @@ EXPRESSPASS = replace(
     ExpressPass.of_public_code(),
     smallest_credit=ExpressPass().smallest_credit,
     largest_credit=ExpressPass().largest_credit,
+    initial_rate=ExpressPass().initial_rate,
+    initial_weight=ExpressPass().initial_weight,
     timeout=ExpressPass().timeout,
     early_stop=False,
 )
-"""ExpressPass by its public code, on which the simulations of both papers rest, with their credits and timeout.
+"""ExpressPass by its public code, on which FlashPass's simulation rests, with the papers' first rate and timeout, and
+credits of 76 to 92 bytes, as in that code's scripts.
 
 Neither paper ends credits before the last data has left, as that code does: FlashPass's Figure 5 is about that.
 """
+
+
+def with_printed_credits(transport: ExpressPass) -> ExpressPass:
+    """Return the transport with credits of 84 to 92 bytes, as in its paper: data then fills 90.5 % of a link."""
+    return replace(transport, smallest_credit=CONTROL, largest_credit=92)
+
+
+PRINTED = with_printed_credits(ExpressPass())
+"""ExpressPass by its paper's Algorithm 1, with its credits."""
 
 _CUBIC = Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2, cubic_keeps=CUBIC_KEEPS)
 

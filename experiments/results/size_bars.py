@@ -118,9 +118,11 @@ SIZE_BARS: Mapping[str, SizeBar | None] = {
     "flashpass-fig14-loss": SizeBar(0.5, 1.0, _STARTS),
     "flashpass-fig5": SizeBar(0.25),
     # Half: the paper names neither the workloads of its rows nor the links that it counts.
-    "expresspass-queues-*": SizeBar(0.5, 0.0, "1,000 flows instead of 100,000"),
+    "expresspass-queues-*": SizeBar(0.5, 0.0, "the sizes of credits decide how fast queues drain (docs/flashpass.md)"),
     # A quarter, or 2 points where little is wasted.
-    "expresspass-waste": SizeBar(0.25, 2.0, "1,000 flows instead of 100,000; otherwise not explained"),
+    "expresspass-waste": SizeBar(
+        0.25, 2.0, "of large flows more is published than a round trip of credits (docs/flashpass.md)"
+    ),
 }
 """By the name of an exhibit, or a pattern of names; the first that fits counts. Without an entry, exhibits that have no
 bar on both sides have the default one."""

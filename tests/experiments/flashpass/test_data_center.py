@@ -17,7 +17,11 @@ from experiments.registry import Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass
+from simulator.packet.flows import Flows
 from simulator.packet.routing import Ecmp
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
@@ -37,6 +41,16 @@ def test_the_data_centre_is_that_of_the_paper() -> None:
         if link.source in cores:
             cores[link.source] += 1
     assert set(cores.values()) == {8}
+
+
+def test_the_largest_round_trip_of_the_data_centre_is_that_of_the_paper() -> None:
+    network = network_of(10_000.0)
+    pair = Flows.of(0, 191, ExpressPass(), size=1460)
+    simulation = Simulation(EXPRESSPASS_PORTS.on(network), [pair], Setting())
+    simulation.complete(1.0)
+    sending = 8e-6 * 6 * (84 + 1538) / 10_000
+    request = 8e-6 * 6 * 84 / 10_000
+    assert float(simulation.flow_results().completion[0]) == pytest.approx(1.5 * 52e-6 + sending + request, rel=0.02)
 
 
 def test_every_host_of_the_data_centre_reaches_the_others_over_both_aggregation_switches() -> None:
@@ -64,9 +78,10 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
     monkeypatch.setattr(data_center, "WORKLOADS", {"web server": "web-server", "cache follower": "cache-follower"})
     monkeypatch.setattr(data_center, "LOADS", (0.2,))
     monkeypatch.setattr(data_center, "RATES", (10_000.0,))
-    queues = run_queues(10, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    flows = dict.fromkeys(data_center.WORKLOADS, 10)
+    queues = run_queues(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     assert "38.5" in queues.text
-    waste = run_waste(10, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    waste = run_waste(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     assert "19" in waste.text
 
 
