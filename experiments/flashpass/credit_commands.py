@@ -196,6 +196,26 @@ def expresspass_parking_lot(
 
 
 @experiment(
+    "expresspass-shuffle",
+    title="a shuffle among 40 hosts under ExpressPass and DCTCP",
+    reproduces="ExpressPass, shuffle",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    unused=("capacity",),
+    own_help={"full": "8 tasks on each host, as in the paper: an hour (default: 2, with --quick 1)"},
+    order=677,
+)
+def expresspass_shuffle(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.shuffle import FULL_TASKS, TASKS, run_shuffle  # noqa: PLC0415  # slow to import: matplotlib
+
+    tasks = FULL_TASKS if args.full else 1 if settings.quick else TASKS
+    return run_shuffle(tasks, settings, workers_from(args), output, progress)
+
+
+@experiment(
     "expresspass-queues",
     title="queues at switches of a data centre under ExpressPass",
     reproduces="ExpressPass, Table 3",

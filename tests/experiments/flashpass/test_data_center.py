@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.flashpass import buffers, data_center
+from experiments.flashpass import buffers, data_center, shuffle
 from experiments.flashpass.buffers import needed, utilisation
 from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
@@ -83,6 +83,29 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
     assert "38.5" in queues.text
     waste = run_waste(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     assert "19" in waste.text
+
+
+def test_all_flows_of_a_shuffle_end_soon_after_what_a_link_needs_for_its_data() -> None:
+    found = [shuffle.outcome(None, shuffle.Case(name, 1, 1, hosts=8)) for name in shuffle.TRANSPORTS]
+    for run in found:
+        assert run["unfinished"] == 0
+        assert run["median"] <= run["99th"] <= run["longest"]
+        assert run["longest"] > 1
+    assert found[0]["longest"] < 1.2
+
+
+def test_a_shuffle_of_the_paper_takes_what_is_published() -> None:
+    ideal = shuffle.ideal(shuffle.HOSTS, shuffle.FULL_TASKS)
+    median, *_, longest = published()["shuffle"]["expresspass"]
+    assert ideal < median < longest < 1.1 * ideal
+
+
+def test_the_shuffle_has_published_numbers_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shuffle, "outcome", lambda *_: {"median": 1.0, "99th": 1.1, "longest": 1.2, "unfinished": 3})
+    outcome = shuffle.run_shuffle(1, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    assert outcome.missed
+    assert "A host receives 39 flows of 1 MB" in outcome.text
+    assert "9 flows of all runs had not ended" in outcome.text
 
 
 def test_a_tenth_of_the_buffer_by_formula_costs_throughput() -> None:

@@ -1,0 +1,154 @@
+"""Shuffle: every task on each of 40 hosts sends a megabyte to every task on all others, at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+
+from experiments.flashpass.data_center import HOST_DELAY, LINK_DELAY
+from experiments.flashpass.published import published
+from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.bars import order, size
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, SHARE
+from simulator.packet.flows import Flows
+from simulator.packet.network import Network
+from simulator.packet.queues import Fifo, Threshold
+from simulator.packet.scenario import Setting
+from simulator.packet.simulation import Simulation
+from simulator.packet.topologies import single_switch
+from simulator.packet.transports import Congestion, Tcp, Transport
+from simulator.portable_random import Draws
+
+HOSTS, MEGABYTE, RATE = 40, 1_000_000, 10_000.0
+
+TASKS, FULL_TASKS = 2, 8
+"""Tasks on a host by default and in the paper, where a host receives 2,496 flows."""
+
+STATISTICS = ("median", "99th", "longest")
+
+WITHIN = 0.1
+"""Bar: distance from the published completion times, in parts of the ideal one."""
+
+_BUFFER, _MARKED = 250 * DATA, 65 * DATA
+_LEAST_TIMEOUT = 0.01
+_SPREAD = 1e-3
+"""Seconds within which all flows start."""
+
+_PATIENCE = 120.0
+_STARTS = 105
+
+TRANSPORTS: dict[str, tuple[Transport, str]] = {
+    "ExpressPass by its public code": (replace(EXPRESSPASS, scaled_start=0), "expresspass"),
+    "ExpressPass as printed, with a lowest rate": (replace(PRINTED, floor=True), "expresspass"),
+    "DCTCP": (
+        Tcp(
+            Congestion.DCTCP,
+            header=HEADER,
+            handshake=True,
+            first_timeout=_LEAST_TIMEOUT,
+            min_timeout=_LEAST_TIMEOUT,
+        ),
+        "dctcp",
+    ),
+}
+"""Transports, and the published line of each. Without a lowest rate, on which the paper is silent, rates of some of so
+many flows fall to nothing."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A run with a transport of `TRANSPORTS`."""
+
+    transport: str
+    tasks: int
+    seed: int
+    hosts: int = HOSTS
+
+
+def ideal(hosts: int, tasks: int) -> float:
+    """Return the seconds that a host's link needs for all that it receives, at the most that credits allow."""
+    payload = EXPRESSPASS.payload / DATA * (1 - SHARE) * RATE * 1e6
+    return 8 * (hosts - 1) * tasks**2 * MEGABYTE / payload
+
+
+def network_for(transport: Transport, hosts: int) -> Network:
+    """Return hosts at one switch, with the queues that the transport needs."""
+    delay = LINK_DELAY + HOST_DELAY
+    if isinstance(transport, Tcp):
+        return single_switch(hosts, RATE, delay, Fifo(_BUFFER, Threshold(_MARKED)))
+    return replace(EXPRESSPASS_PORTS, buffer=_BUFFER / RATE).on(single_switch(hosts, RATE, delay, Fifo()))
+
+
+def outcome(ready: None, case: Case) -> dict[str, Any]:
+    """Return completion times relative to the ideal one, and how many flows have not ended, as JSON data."""
+    del ready
+    transport, _ = TRANSPORTS[case.transport]
+    pairs = np.repeat(np.array(list(permutations(range(case.hosts), 2))), case.tasks**2, axis=0)
+    start = _SPREAD * Draws(case.seed, _STARTS).uniform(len(pairs))
+    flows = Flows.of(pairs[:, 0], pairs[:, 1], transport, size=MEGABYTE, start=start)
+    simulation = Simulation(network_for(transport, case.hosts), [flows], Setting(seed=case.seed))
+    simulation.complete(_PATIENCE)
+    completion = simulation.flow_results().completion
+    ended = completion[np.isfinite(completion)]
+    parts = ended / ideal(case.hosts, case.tasks)
+    return {
+        "median": float(np.median(parts)),
+        "99th": float(np.percentile(parts, 99)),
+        "longest": float(parts.max()),
+        "unfinished": int(completion.size - ended.size),
+    }
+
+
+def run_shuffle(tasks: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run all transports and show completion times relative to the ideal one beside the published."""
+    name = "expresspass-shuffle"
+    cases = [Case(transport, tasks, seed) for transport in TRANSPORTS for seed in settings.seeds]
+    sweep = Sweep(
+        name, {"cases_of": [asdict(case) for case in cases]}, None, prepare=no_preparation, work=outcome, cases=cases
+    )
+    with swept(sweep, workers, output, progress) as found:
+        return write_exhibits(name, [_exhibit(name, tasks, cases, found)], settings, output)
+
+
+def _exhibit(name: str, tasks: int, cases: Sequence[Case], found: Sequence[dict[str, Any]]) -> Exhibit:
+    theirs = {key: [each / ideal(HOSTS, FULL_TASKS) for each in of] for key, of in published()["shuffle"].items()}
+    lines, checks = [], []
+    for label, (_, key) in TRANSPORTS.items():
+        runs = [run for case, run in zip(cases, found, strict=True) if case.transport == label]
+        points = [
+            Point.of(statistic, [run[statistic] for run in runs], theirs[key][place])
+            for place, statistic in enumerate(STATISTICS)
+        ]
+        lines.append(Line(label, tuple(points)))
+        if key == "expresspass":
+            checks += [size(f"{label}, {each.x}", each.value or 0.0, each.published or 0.0, WITHIN) for each in points]
+    longest = {line.label: line.points[-1].value or 0.0 for line in lines}
+    by_code, *_, dctcp = longest.values()
+    checks.append(order("longest flow, ExpressPass by its public code / DCTCP", by_code / dctcp, high=1.0))
+    unfinished = sum(run["unfinished"] for run in found)
+    return Exhibit(
+        name=name,
+        title=f"a shuffle among {HOSTS} hosts with {tasks} tasks each",
+        reproduces="ExpressPass, shuffle",
+        backend="packet",
+        axis="flows",
+        quantity="completion time relative to what the data of a host takes",
+        lines=tuple(lines),
+        published=published()["source"],
+        checks=tuple(checks),
+        remarks=(
+            f"A host receives {(HOSTS - 1) * tasks**2:,} flows of 1 MB at {RATE / 1000:g} Gbit/s, in the paper 2,496.",
+            *([f"{unfinished:,} flows of all runs had not ended after {_PATIENCE:g} s."] if unfinished else []),
+        ),
+    )
