@@ -43,6 +43,7 @@ WORKLOADS = {
     "cache follower": "cache-follower",
     "web server": "web-server",
 }
+
 TRANSPORT = with_printed_credits(replace(EXPRESSPASS, scaled_start=0))
 """ExpressPass with its paper's credits and first rates of short flows.
 
