@@ -190,7 +190,11 @@ def test_a_connection_that_takes_a_second_datapath_id_is_dropped(application: Ku
     assert "s2" not in application._connections
 
 
-def test_a_switch_that_refuses_again_and_again_fills_no_log(application: KuijiaController, tmp_path: Path) -> None:
+def test_a_switch_that_refuses_again_and_again_fills_no_log(
+    application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now)
     switch = connected(application, S1)
     refused = switch.changes()[0]
     for _ in range(200):
