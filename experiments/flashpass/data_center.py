@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -63,7 +63,7 @@ WASTE_LOAD = 0.6
 RATES = (10_000.0, 40_000.0)
 STARTS = {"1/2": 1 / 2, "1/16": 1 / 16}
 
-_BUFFER = 38.45
+BUFFER = 38.45
 """Bytes of data before a link, per Mbit/s: 250 packets at 10 Gbit/s."""
 
 _PATIENCE = 20.0
@@ -115,7 +115,7 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     """Return kilobytes that wait at outputs of switches while flows begin, and what became of credits, as JSON data."""
     del ready
     plain = data_center(case.rate)
-    network = replace(EXPRESSPASS_PORTS, buffer=_BUFFER).on(plain)
+    network = replace(EXPRESSPASS_PORTS, buffer=BUFFER).on(plain)
     transport = replace(TRANSPORT, initial_rate=case.start, initial_weight=case.start)
     sizes = published_flow_sizes(WORKLOADS[case.workload])
     load = Load(case.load / OVERSUBSCRIBED * transport.payload / transport.largest_packet, Reference.HOSTS)
@@ -149,39 +149,39 @@ def run_queues(
         for name in WORKLOADS
         for load in LOADS
     }
-    found = _run("expresspass-queues", keyed, workers, output, progress)
-    exhibits = []
-    for key, quantity in (("mean", "mean queue (KB)"), ("peak", "longest queue (KB)")):
-        theirs = published()["queues"][key]
-        lines = tuple(
-            Line(
-                name,
-                tuple(
-                    Point.of(load, [run[key] for run in found[name, load]], theirs[name][place])
-                    for place, load in enumerate(LOADS)
-                ),
+    with swept_by_key("expresspass-queues", keyed, outcome, workers, output, progress) as found:
+        exhibits = []
+        for key, quantity in (("mean", "mean queue (KB)"), ("peak", "longest queue (KB)")):
+            theirs = published()["queues"][key]
+            lines = tuple(
+                Line(
+                    name,
+                    tuple(
+                        Point.of(load, [run[key] for run in found[name, load]], theirs[name][place])
+                        for place, load in enumerate(LOADS)
+                    ),
+                )
+                for name in WORKLOADS
             )
-            for name in WORKLOADS
-        )
-        exhibits.append(
-            Exhibit(
-                name=f"expresspass-queues-{key}",
-                title="queues at switches under ExpressPass, 192 hosts at 10 Gbit/s",
-                reproduces="ExpressPass Table 3",
-                backend="packet",
-                axis="load of the racks' links",
-                quantity=quantity,
-                lines=lines,
-                published=published()["source"],
-                remarks=(
-                    "All outputs of switches, from the first start of a flow to the last.",
-                    "The paper's table names no workloads; its rows are taken in the order of its figures.",
-                    *_remarks(flows, found),
-                ),
-                logarithmic=key == "mean",
+            exhibits.append(
+                Exhibit(
+                    name=f"expresspass-queues-{key}",
+                    title="queues at switches under ExpressPass, 192 hosts at 10 Gbit/s",
+                    reproduces="ExpressPass Table 3",
+                    backend="packet",
+                    axis="load of the racks' links",
+                    quantity=quantity,
+                    lines=lines,
+                    published=published()["source"],
+                    remarks=(
+                        "All outputs of switches, from the first start of a flow to the last.",
+                        "The paper's table names no workloads; its rows are taken in the order of its figures.",
+                        *_remarks(flows, found),
+                    ),
+                    logarithmic=key == "mean",
+                )
             )
-        )
-    return write_exhibits("expresspass-queues", exhibits, settings, output)
+        return write_exhibits("expresspass-queues", exhibits, settings, output)
 
 
 def run_waste(
@@ -194,34 +194,34 @@ def run_waste(
         for start in STARTS
         for name in WORKLOADS
     }
-    found = _run("expresspass-waste", keyed, workers, output, progress)
-    lines = []
-    for rate in RATES:
-        for start in STARTS:
-            label = f"{rate / 1000:g} Gbit/s, {start}"
-            theirs = published()["credit waste"][label]
-            points = [
-                Point.of(
-                    name,
-                    [100 * run["unused"] / max(run["credits"], 1) for run in found[name, rate, start]],
-                    theirs[place],
-                )
-                for place, name in enumerate(WORKLOADS)
-            ]
-            lines.append(Line(label, tuple(points)))
-    exhibit = Exhibit(
-        name="expresspass-waste",
-        title=f"credits of ExpressPass without data at load {WASTE_LOAD:g}, 192 hosts",
-        reproduces="ExpressPass Figure 20",
-        backend="packet",
-        axis="workload",
-        quantity="wasted credits (% of those that reach senders)",
-        lines=tuple(lines),
-        published=published()["source"],
-        checks=tuple(_order(lines)),
-        remarks=("Lines: rate of links, first rate of credits.", *_remarks(flows, found)),
-    )
-    return write_exhibits("expresspass-waste", [exhibit], settings, output)
+    with swept_by_key("expresspass-waste", keyed, outcome, workers, output, progress) as found:
+        lines = []
+        for rate in RATES:
+            for start in STARTS:
+                label = f"{rate / 1000:g} Gbit/s, {start}"
+                theirs = published()["credit waste"][label]
+                points = [
+                    Point.of(
+                        name,
+                        [100 * run["unused"] / max(run["credits"], 1) for run in found[name, rate, start]],
+                        theirs[place],
+                    )
+                    for place, name in enumerate(WORKLOADS)
+                ]
+                lines.append(Line(label, tuple(points)))
+        exhibit = Exhibit(
+            name="expresspass-waste",
+            title=f"credits of ExpressPass without data at load {WASTE_LOAD:g}, 192 hosts",
+            reproduces="ExpressPass Figure 20",
+            backend="packet",
+            axis="workload",
+            quantity="wasted credits (% of those that reach senders)",
+            lines=tuple(lines),
+            published=published()["source"],
+            checks=tuple(_order(lines)),
+            remarks=("Lines: rate of links, first rate of credits.", *_remarks(flows, found)),
+        )
+        return write_exhibits("expresspass-waste", [exhibit], settings, output)
 
 
 def _order(lines: Sequence[Line]) -> list[Check]:
@@ -235,18 +235,6 @@ def _order(lines: Sequence[Line]) -> list[Check]:
         values = [point.value or 0.0 for point in line.points]
         checks.append(order(f"{line.label}: web server less the highest other", values[-1] - max(values[:-1]), low=0.0))
     return checks
-
-
-def _run(
-    name: str, keyed: Mapping[Any, Sequence[Case]], workers: Workers, output: OutputFolder, progress: Progress
-) -> dict[Any, list[Mapping[str, Any]]]:
-    cases = [case for of_key in keyed.values() for case in of_key]
-    sweep = Sweep(
-        name, {"cases_of": [asdict(case) for case in cases]}, None, prepare=no_preparation, work=outcome, cases=cases
-    )
-    with swept(sweep, workers, output, progress) as found:
-        left = iter(found)
-        return {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
 
 
 def _remarks(flows: Mapping[str, int], found: Mapping[Any, Sequence[Mapping[str, Any]]]) -> list[str]:

@@ -15,7 +15,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -49,36 +49,36 @@ def run_load(
     """Run the five transports, and Cubic with pacing, at one load."""
     made = {scheme: Scheme.of(scheme) for scheme in LABELS}
     keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in settings.seeds] for scheme in LABELS}
-    found = _run(name, keyed, workers, output, progress)
-    theirs = published()["dynamic"].get(f"{load:g}", {})
-    places = {scheme: place for place, scheme in enumerate(NAMES)}
-    lines = [
-        Line(
-            label,
-            tuple(
-                Point.of(
-                    each,
-                    [run[each] for run in found[scheme]],
-                    theirs[each][places[published_name(scheme)]] if theirs else None,
-                )
-                for each in STATISTICS
-            ),
+    with swept_by_key(name, keyed, outcome, workers, output, progress) as found:
+        theirs = published()["dynamic"].get(f"{load:g}", {})
+        places = {scheme: place for place, scheme in enumerate(NAMES)}
+        lines = [
+            Line(
+                label,
+                tuple(
+                    Point.of(
+                        each,
+                        [run[each] for run in found[scheme]],
+                        theirs[each][places[published_name(scheme)]] if theirs else None,
+                    )
+                    for each in STATISTICS
+                ),
+            )
+            for scheme, label in LABELS.items()
+        ]
+        exhibit = Exhibit(
+            name=name,
+            title=f"flows over three data centres at load {load:g}, {flows:,} flows",
+            reproduces=f"FlashPass Figure {'11' if name.endswith('11') else '12'}",
+            backend="packet",
+            axis="flows",
+            quantity="completion time (ms)",
+            lines=tuple(lines),
+            published=published()["source"],
+            checks=tuple(ratio_checks(lines)),
+            remarks=(*_remarks(found), "Small flows have less than 10 MB."),
         )
-        for scheme, label in LABELS.items()
-    ]
-    exhibit = Exhibit(
-        name=name,
-        title=f"flows over three data centres at load {load:g}, {flows:,} flows",
-        reproduces=f"FlashPass Figure {'11' if name.endswith('11') else '12'}",
-        backend="packet",
-        axis="flows",
-        quantity="completion time (ms)",
-        lines=tuple(lines),
-        published=published()["source"],
-        checks=tuple(ratio_checks(lines)),
-        remarks=(*_remarks(found), "Small flows have less than 10 MB."),
-    )
-    return write_exhibits(name, [exhibit], settings, output)
+        return write_exhibits(name, [exhibit], settings, output)
 
 
 def run_targets(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
@@ -92,40 +92,40 @@ def run_targets(flows: int, settings: Settings, workers: Workers, output: Output
         ]
         for label, (least, most) in labels.items()
     }
-    found = _run("flashpass-fig14", keyed, workers, output, progress)
-    means = {label: [run["all average"] for run in runs] for label, runs in found.items()}
-    first = means[data["labels"][0]]
-    fct = [
-        Point.of(label, [ours / base for ours, base in zip(means[label], first, strict=True)], data["fct"][place])
-        for place, label in enumerate(labels)
-    ]
-    loss = [
-        Point.of(label, [100 * (1 - run["credits"] / run["offered"]) for run in found[label]], data["loss"][place])
-        for place, label in enumerate(labels)
-    ]
-    ours = [point.value or 0.0 for point in fct]
-    ordered = all(
-        (ours[one] > ours[two]) == (data["fct"][one] > data["fct"][two]) for one in range(4) for two in range(one)
-    )
-    exhibits = [
-        Exhibit(
-            name=f"flashpass-fig14-{key}",
-            title=f"target losses of emulation packets, load {TARGETS_LOAD:g}, {flows:,} flows",
-            reproduces="FlashPass Figure 14",
-            backend="packet",
-            axis="target loss",
-            quantity=quantity,
-            lines=(Line("FlashPass", tuple(points)),),
-            published=published()["source"],
-            checks=(order("the four settings as published", float(ordered), low=1.0),) if key == "fct" else (),
-            remarks=_remarks(found),
+    with swept_by_key("flashpass-fig14", keyed, outcome, workers, output, progress) as found:
+        means = {label: [run["all average"] for run in runs] for label, runs in found.items()}
+        first = means[data["labels"][0]]
+        fct = [
+            Point.of(label, [ours / base for ours, base in zip(means[label], first, strict=True)], data["fct"][place])
+            for place, label in enumerate(labels)
+        ]
+        loss = [
+            Point.of(label, [100 * (1 - run["credits"] / run["offered"]) for run in found[label]], data["loss"][place])
+            for place, label in enumerate(labels)
+        ]
+        ours = [point.value or 0.0 for point in fct]
+        ordered = all(
+            (ours[one] > ours[two]) == (data["fct"][one] > data["fct"][two]) for one in range(4) for two in range(one)
         )
-        for key, quantity, points in (
-            ("fct", "mean completion time relative to 1-5 %", fct),
-            ("loss", "loss of emulation packets (%)", loss),
-        )
-    ]
-    return write_exhibits("flashpass-fig14", exhibits, settings, output)
+        exhibits = [
+            Exhibit(
+                name=f"flashpass-fig14-{key}",
+                title=f"target losses of emulation packets, load {TARGETS_LOAD:g}, {flows:,} flows",
+                reproduces="FlashPass Figure 14",
+                backend="packet",
+                axis="target loss",
+                quantity=quantity,
+                lines=(Line("FlashPass", tuple(points)),),
+                published=published()["source"],
+                checks=(order("the four settings as published", float(ordered), low=1.0),) if key == "fct" else (),
+                remarks=_remarks(found),
+            )
+            for key, quantity, points in (
+                ("fct", "mean completion time relative to 1-5 %", fct),
+                ("loss", "loss of emulation packets (%)", loss),
+            )
+        ]
+        return write_exhibits("flashpass-fig14", exhibits, settings, output)
 
 
 def run_finishing(
@@ -142,36 +142,36 @@ def run_finishing(
         for size in MEGABYTES
         for kind in kinds
     }
-    found = _run("flashpass-fig15", keyed, workers, output, progress)
-    fct, saved, checks = [], [], []
-    for place, megabytes in enumerate(MEGABYTES):
-        pairs = list(zip(found[megabytes, kinds[0]], found[megabytes, kinds[1]], strict=True))
-        ratios = [on["all average"] / off["all average"] for on, off in pairs]
-        parts = [100 * (_wasted(off) - _wasted(on)) for on, off in pairs]
-        fct.append(Point.of(megabytes, ratios, data["fct"][place]))
-        saved.append(Point.of(megabytes, parts, data["saved"][place]))
-        their_ratio, their_part = data["fct"][place], data["saved"][place]
-        checks.append(size(f"completion at {megabytes} MB", fmean(ratios), their_ratio, FCT_WITHIN))
-        checks.append(size(f"credits saved at {megabytes} MB", fmean(parts), their_part, SAVED_WITHIN, LEFT_ROOM))
-    exhibits = [
-        Exhibit(
-            name=f"flashpass-fig15-{key}",
-            title=f"over-provisioning with selective dropping, load {FINISHING_LOAD:g}, {flows:,} flows",
-            reproduces="FlashPass Figure 15",
-            backend="packet",
-            axis="size of flows (MB)",
-            quantity=quantity,
-            lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
-            published=published()["source"],
-            checks=tuple(check for check in checks if check.name.startswith(starts)),
-            remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
-        )
-        for key, starts, quantity, points in (
-            ("fct", "completion", "mean completion time, with relative to without", fct),
-            ("saved", "credits", "credits saved (% of data packets)", saved),
-        )
-    ]
-    return write_exhibits("flashpass-fig15", exhibits, settings, output)
+    with swept_by_key("flashpass-fig15", keyed, outcome, workers, output, progress) as found:
+        fct, saved, checks = [], [], []
+        for place, megabytes in enumerate(MEGABYTES):
+            pairs = list(zip(found[megabytes, kinds[0]], found[megabytes, kinds[1]], strict=True))
+            ratios = [on["all average"] / off["all average"] for on, off in pairs]
+            parts = [100 * (_wasted(off) - _wasted(on)) for on, off in pairs]
+            fct.append(Point.of(megabytes, ratios, data["fct"][place]))
+            saved.append(Point.of(megabytes, parts, data["saved"][place]))
+            their_ratio, their_part = data["fct"][place], data["saved"][place]
+            checks.append(size(f"completion at {megabytes} MB", fmean(ratios), their_ratio, FCT_WITHIN))
+            checks.append(size(f"credits saved at {megabytes} MB", fmean(parts), their_part, SAVED_WITHIN, LEFT_ROOM))
+        exhibits = [
+            Exhibit(
+                name=f"flashpass-fig15-{key}",
+                title=f"over-provisioning with selective dropping, load {FINISHING_LOAD:g}, {flows:,} flows",
+                reproduces="FlashPass Figure 15",
+                backend="packet",
+                axis="size of flows (MB)",
+                quantity=quantity,
+                lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
+                published=published()["source"],
+                checks=tuple(check for check in checks if check.name.startswith(starts)),
+                remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
+            )
+            for key, starts, quantity, points in (
+                ("fct", "completion", "mean completion time, with relative to without", fct),
+                ("saved", "credits", "credits saved (% of data packets)", saved),
+            )
+        ]
+        return write_exhibits("flashpass-fig15", exhibits, settings, output)
 
 
 def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
@@ -182,35 +182,23 @@ def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFo
         size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in settings.seeds]
         for size in MEGABYTES
     }
-    found = _run("flashpass-fig5", keyed, workers, output, progress)
-    points = [
-        Point.of(size, [100 * run["unused"] / run["credits"] for run in found[size]], data["wasted"][place])
-        for place, size in enumerate(MEGABYTES)
-    ]
-    exhibit = Exhibit(
-        name="flashpass-fig5",
-        title=f"credits of ExpressPass without data, load {FINISHING_LOAD:g}, {flows:,} flows",
-        reproduces="FlashPass Figure 5",
-        backend="packet",
-        axis="size of flows (MB)",
-        quantity="wasted credits (% of those that reach senders)",
-        lines=(Line(NAMES["expresspass"], tuple(points)),),
-        published=published()["source"],
-        remarks=_remarks(found),
-    )
-    return write_exhibits("flashpass-fig5", [exhibit], settings, output)
-
-
-def _run(
-    name: str, keyed: Mapping[Any, Sequence[Case]], workers: Workers, output: OutputFolder, progress: Progress
-) -> Found:
-    cases = [case for of_key in keyed.values() for case in of_key]
-    sweep = Sweep(
-        name, {"cases_of": [repr(case) for case in cases]}, None, prepare=no_preparation, work=outcome, cases=cases
-    )
-    with swept(sweep, workers, output, progress) as found:
-        left = iter(found)
-        return {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}
+    with swept_by_key("flashpass-fig5", keyed, outcome, workers, output, progress) as found:
+        points = [
+            Point.of(size, [100 * run["unused"] / run["credits"] for run in found[size]], data["wasted"][place])
+            for place, size in enumerate(MEGABYTES)
+        ]
+        exhibit = Exhibit(
+            name="flashpass-fig5",
+            title=f"credits of ExpressPass without data, load {FINISHING_LOAD:g}, {flows:,} flows",
+            reproduces="FlashPass Figure 5",
+            backend="packet",
+            axis="size of flows (MB)",
+            quantity="wasted credits (% of those that reach senders)",
+            lines=(Line(NAMES["expresspass"], tuple(points)),),
+            published=published()["source"],
+            remarks=_remarks(found),
+        )
+        return write_exhibits("flashpass-fig5", [exhibit], settings, output)
 
 
 def _wasted(run: Mapping[str, Any]) -> float:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Any
 
 import numpy as np
 
-from experiments.flashpass.data_center import HOST_DELAY, LINK_DELAY
+from experiments.flashpass.data_center import BUFFER, HOST_DELAY, LINK_DELAY
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -40,7 +40,7 @@ STATISTICS = ("median", "99th", "longest")
 WITHIN = 0.1
 """Bar: distance from the published completion times, in parts of the ideal one."""
 
-_BUFFER, _MARKED = 250 * DATA, 65 * DATA
+_MARKED = 65 * DATA
 _LEAST_TIMEOUT = 0.01
 _SPREAD = 1e-3
 """Seconds within which all flows start."""
@@ -48,10 +48,11 @@ _SPREAD = 1e-3
 _PATIENCE = 120.0
 _STARTS = 105
 
+BY_CODE, DCTCP = "ExpressPass by its public code", "DCTCP"
 TRANSPORTS: dict[str, tuple[Transport, str]] = {
-    "ExpressPass by its public code": (replace(EXPRESSPASS, scaled_start=0), "expresspass"),
+    BY_CODE: (replace(EXPRESSPASS, scaled_start=0), "expresspass"),
     "ExpressPass as printed, with a lowest rate": (replace(PRINTED, floor=True), "expresspass"),
-    "DCTCP": (
+    DCTCP: (
         Tcp(
             Congestion.DCTCP,
             header=HEADER,
@@ -86,8 +87,8 @@ def network_for(transport: Transport, hosts: int) -> Network:
     """Return hosts at one switch, with the queues that the transport needs."""
     delay = LINK_DELAY + HOST_DELAY
     if isinstance(transport, Tcp):
-        return single_switch(hosts, RATE, delay, Fifo(_BUFFER, Threshold(_MARKED)))
-    return replace(EXPRESSPASS_PORTS, buffer=_BUFFER / RATE).on(single_switch(hosts, RATE, delay, Fifo()))
+        return single_switch(hosts, RATE, delay, Fifo(round(BUFFER * RATE), Threshold(_MARKED)))
+    return replace(EXPRESSPASS_PORTS, buffer=BUFFER).on(single_switch(hosts, RATE, delay, Fifo()))
 
 
 def outcome(ready: None, case: Case) -> dict[str, Any]:
@@ -113,30 +114,25 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
 def run_shuffle(tasks: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
     """Run all transports and show completion times relative to the ideal one beside the published."""
     name = "expresspass-shuffle"
-    cases = [Case(transport, tasks, seed) for transport in TRANSPORTS for seed in settings.seeds]
-    sweep = Sweep(
-        name, {"cases_of": [asdict(case) for case in cases]}, None, prepare=no_preparation, work=outcome, cases=cases
-    )
-    with swept(sweep, workers, output, progress) as found:
-        return write_exhibits(name, [_exhibit(name, tasks, cases, found)], settings, output)
+    keyed = {transport: [Case(transport, tasks, seed) for seed in settings.seeds] for transport in TRANSPORTS}
+    with swept_by_key(name, keyed, outcome, workers, output, progress) as found:
+        return write_exhibits(name, [_exhibit(name, tasks, found)], settings, output)
 
 
-def _exhibit(name: str, tasks: int, cases: Sequence[Case], found: Sequence[dict[str, Any]]) -> Exhibit:
+def _exhibit(name: str, tasks: int, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Exhibit:
     theirs = {key: [each / ideal(HOSTS, FULL_TASKS) for each in of] for key, of in published()["shuffle"].items()}
     lines, checks = [], []
     for label, (_, key) in TRANSPORTS.items():
-        runs = [run for case, run in zip(cases, found, strict=True) if case.transport == label]
         points = [
-            Point.of(statistic, [run[statistic] for run in runs], theirs[key][place])
+            Point.of(statistic, [run[statistic] for run in found[label]], theirs[key][place])
             for place, statistic in enumerate(STATISTICS)
         ]
         lines.append(Line(label, tuple(points)))
         if key == "expresspass":
             checks += [size(f"{label}, {each.x}", each.value or 0.0, each.published or 0.0, WITHIN) for each in points]
     longest = {line.label: line.points[-1].value or 0.0 for line in lines}
-    by_code, *_, dctcp = longest.values()
-    checks.append(order("longest flow, ExpressPass by its public code / DCTCP", by_code / dctcp, high=1.0))
-    unfinished = sum(run["unfinished"] for run in found)
+    checks.append(order(f"longest flow, {BY_CODE} / {DCTCP}", longest[BY_CODE] / longest[DCTCP], high=1.0))
+    unfinished = sum(run["unfinished"] for runs in found.values() for run in runs)
     return Exhibit(
         name=name,
         title=f"a shuffle among {HOSTS} hosts with {tasks} tasks each",

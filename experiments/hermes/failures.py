@@ -33,13 +33,6 @@ The first is the default of the authors' public simulation, whose flow monitor s
 apart: flows whose acknowledgements vanish have delivered all they sent. The last is that of the letter.
 """
 
-PUBLISHED = {
-    "received average": "overall average",
-    "unfinished": "unfinished",
-    "unfinished data": "unfinished",
-}
-"""Published statistics of the black hole by ours."""
-
 NEXT_BEST = 1.6
 """Bar of the black hole: the best other relative to Hermes."""
 
@@ -87,14 +80,14 @@ def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[
         " scripts of the public simulation leave out flows of which nothing is received."
     )
     shown = {
-        "received average": ("overall", aged),
-        "unfinished": ("unfinished", swallowed),
-        "unfinished data": ("unfinished-data", f"{swallowed} Only flows count whose data is."),
+        "received average": ("overall", "overall average", aged),
+        "unfinished": ("unfinished", "unfinished", swallowed),
+        "unfinished data": ("unfinished-data", "unfinished", f"{swallowed} Only flows count whose data is."),
     }
     bars = {"received average": _next_best(found), "unfinished data": _unfinished(found)}
     made = []
-    for statistic, (suffix, said) in shown.items():
-        theirs = theirs_of("fig17", PUBLISHED[statistic])
+    for statistic, (suffix, published, said) in shown.items():
+        theirs = theirs_of("fig17", published)
         naming = Naming(f"{name}-{suffix}", f"Figure 17{'a' if suffix == 'overall' else 'b'}", title, remarks=(said,))
         made.append(over_loads(naming, found, statistic, theirs, bars.get(statistic, ()) if with_bars else ()))
     return made
