@@ -300,6 +300,28 @@ def test_early_segments_that_are_lost_have_credits_at_once() -> None:
     assert early.completion[0] < plain.completion[0]
 
 
+@pytest.mark.parametrize("segments", [60, 300])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_emulation_ends_when_all_that_an_early_burst_lost_was_sent_again(segments: int, seed: int) -> None:
+    # Another flow has the link, so that most of the burst is lost, its end too: only the probe behind it tells that.
+    network = star([5e-3] * 3)
+    early = FlashPass(early=True)
+    flows = [Flows.of(0, 2, early), Flows.of(1, 2, early, size=segments * PAYLOAD, start=0.5)]
+    simulation = Simulation(network, flows, Setting(seed=seed))
+    now = 0.5
+    results = simulation.flow_results()
+    while results.sent[1] < segments + results.dropped[1] or results.dropped[1] < segments / 2:
+        now += 1e-3
+        assert now < 1.0
+        simulation.run(now)
+        results = simulation.flow_results()
+    emulated = simulation.credit_results().offered[1]
+    assert not np.isfinite(results.finished[1])
+    simulation.run(2.0)
+    assert np.isfinite(simulation.flow_results().finished[1])
+    assert simulation.credit_results().offered[1] == emulated
+
+
 def test_a_sender_that_knows_little_of_its_flow_emulates_for_what_it_knows() -> None:
     network = star([0.01, 0.01])
     whole, part = (
@@ -368,7 +390,7 @@ def test_a_seed_gives_the_same_results_again() -> None:
     assert one == two
 
 
-def test_ports_are_too_small_for_packets_of_no_credit() -> None:
+def test_ports_with_less_room_than_a_data_packet_are_refused() -> None:
     network = single_switch(2, RATE, 1e-3, Fifo(1000))
     with pytest.raises(UnsoundError, match="its limit of 1000 bytes is less than a packet"):
         Simulation(network, [Flows.of(0, 1, FlashPass())])

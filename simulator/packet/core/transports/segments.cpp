@@ -19,6 +19,7 @@ void SentSegments::acknowledged(const Packet &packet) {
     missing_ = std::max(missing_, packet.number);
     lost_.remove_below(missing_);
     arrived_.remove_below(missing_);
+    resent_.remove_below(missing_);
     auto top = missing_;
     if (packet.kind != Kind::credit) {
         for (std::uint8_t block = 0; block < packet.blocks; ++block) {
@@ -26,16 +27,16 @@ void SentSegments::acknowledged(const Packet &packet) {
             top = std::max(top, packet.sacked[block].end);
         }
     }
-    lose(judged_, top);
-    judged_ = std::max(judged_, top);
+    judge(judged_, top);
 }
 
-void SentSegments::lose(std::uint32_t from, std::uint32_t below) {
+void SentSegments::judge(std::uint32_t from, std::uint32_t below) {
     for (auto number = std::max(from, missing_); number < below; ++number) {
         number = arrived_.first_missing(number);
         if (number < below && !resent_.contains(number))
             lost_.add({number, number + 1});
     }
+    judged_ = std::max(judged_, below);
 }
 
 ArrivedSegments::News ArrivedSegments::received(std::uint32_t number) {

@@ -43,7 +43,7 @@ class SentSegments {
     void go_back(std::uint32_t missing) {
         missing_ = std::max(missing_, missing);
         resent_.clear();
-        lose(missing_, next_);
+        judge(missing_, next_);
     }
 
     // A probe leaves: its answer tells of all that was sent before.
@@ -51,11 +51,12 @@ class SentSegments {
         resent_.clear();
         return next_;
     }
-    void probe_answered(std::uint32_t sent_before) { lose(missing_, std::min(sent_before, next_)); }
+    void probe_answered(std::uint32_t sent_before) { judge(missing_, std::min(sent_before, next_)); }
 
   private:
     bool has_arrived(std::uint32_t number) const { return number < missing_ || arrived_.contains(number); }
-    void lose(std::uint32_t from, std::uint32_t below);
+    // Takes for lost what has not arrived of these segments, unless it was sent again.
+    void judge(std::uint32_t from, std::uint32_t below);
 
     std::uint32_t count_;
     std::uint32_t next_ = 0;    // the first that was never sent
