@@ -32,7 +32,7 @@ PODS, RACKS, RACK_HOSTS, AGGREGATIONS, CORES = 8, 4, 6, 2, 8
 """192 hosts in 32 racks, 16 aggregation and 8 core switches."""
 
 OVERSUBSCRIBED = RACK_HOSTS / AGGREGATIONS
-"""How much more the hosts of a rack could send than its links to aggregation switches carry."""
+"""Rate of all hosts of a rack relative to that of its links to aggregation switches."""
 
 LINK_DELAY, HOST_DELAY = 4e-6, 1e-6
 """Seconds of a link, and of a host beside its link: the largest round trip without load is 52 us."""
@@ -204,9 +204,9 @@ def run_waste(
                     Point.of(
                         name,
                         [100 * run["unused"] / max(run["credits"], 1) for run in found[name, rate, start]],
-                        theirs[place],
+                        theirs[name],
                     )
-                    for place, name in enumerate(WORKLOADS)
+                    for name in WORKLOADS
                 ]
                 lines.append(Line(label, tuple(points)))
         exhibit = Exhibit(
@@ -232,8 +232,9 @@ def _order(lines: Sequence[Line]) -> list[Check]:
             if one.value is not None and other.value is not None:
                 checks.append(order(f"{one.x}: {slow.label} less {fast.label}", other.value - one.value, high=0.0))
     for line in lines:
-        values = [point.value or 0.0 for point in line.points]
-        checks.append(order(f"{line.label}: web server less the highest other", values[-1] - max(values[:-1]), low=0.0))
+        values = {point.x: point.value or 0.0 for point in line.points}
+        most = values.pop("web server")
+        checks.append(order(f"{line.label}: web server less the highest other", most - max(values.values()), low=0.0))
     return checks
 
 

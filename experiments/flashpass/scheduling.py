@@ -40,9 +40,6 @@ STEP, END = 2.5e-4, 0.14
 
 PHASES = ("credits from", "to", "sends from", "to ", "arrives from", "to  ")
 
-SIZE_TIMES = 4
-"""The first of these, that a queue at the receiver's link does not change."""
-
 HALF = "the paper has half of its own equation 1"
 
 MILLISECOND, MOST_QUEUED = 1.0, 6.0
@@ -51,7 +48,7 @@ MILLISECOND, MOST_QUEUED = 1.0, 6.0
 
 @dataclass(frozen=True, eq=False)
 class Timeline:
-    """What two flows do over time.
+    """Two flows over time.
 
     Attributes:
         phases: milliseconds of each flow in the order of `PHASES`, shape (2, 6).

@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import Extent, Where, grid_of, written
 from experiments.hermes.networks import SIMULATED
-from experiments.hermes.runs import PATIENCE, Measured, measure
+from experiments.hermes.runs import PATIENCE, Measured, swept_grids
 from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
 from experiments.registry import Outcome
 from experiments.results.exhibit import Exhibit
@@ -41,35 +41,35 @@ def run_drops(extent: Extent, where: Where) -> Outcome:
     """Run Figure 16: web search while a spine drops some of all packets."""
     name = "hermes-fig16"
     grid = grid_of(SIMULATED, "web-search", COMPARED, extent, Drops(DROPPED))
-    (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
-    checks: list[Check] = []
-    for load in grid.loads:
-        for other in COMPARED:
-            if other != "hermes":
-                checks += ratio_bar(found, other, "hermes", load, *OVER_HERMES.get(other, (BETTER, None)))
-    title = f"web search, {SIMULATED.name}, a spine drops {100 * DROPPED:g} % of its packets"
-    exhibits = [
-        over_loads(
-            Naming(f"{name}-{statistic.partition(' ')[0]}", f"Figure 16{letter}", title),
-            found,
-            statistic,
-            theirs_of("fig16", statistic),
-            checks if letter == "a" else (),
-        )
-        for letter, statistic in (("a", "overall average"), ("b", "small average"))
-    ]
-    return written(name, exhibits, extent, where)
+    with swept_grids(name, [grid], where.settings, where.workers, where.output, where.progress) as (found,):
+        checks: list[Check] = []
+        for load in grid.loads:
+            for other in COMPARED:
+                if other != "hermes":
+                    checks += ratio_bar(found, other, "hermes", load, *OVER_HERMES.get(other, (BETTER, None)))
+        title = f"web search, {SIMULATED.name}, a spine drops {100 * DROPPED:g} % of its packets"
+        exhibits = [
+            over_loads(
+                Naming(f"{name}-{statistic.partition(' ')[0]}", f"Figure 16{letter}", title),
+                found,
+                statistic,
+                theirs_of("fig16", statistic),
+                checks if letter == "a" else (),
+            )
+            for letter, statistic in (("a", "overall average"), ("b", "small average"))
+        ]
+        return written(name, exhibits, extent, where)
 
 
 def run_hole(extent: Extent, where: Where) -> Outcome:
     """Run Figure 17 with three readings of the pairs that the black hole swallows; bars are for the first."""
     name = "hermes-fig17"
     grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, hole) for hole in READINGS.values()]
-    measured = measure(name, grids, where.settings, where.workers, where.output, where.progress)
-    exhibits = []
-    for number, (reading, found) in enumerate(zip(READINGS, measured, strict=True)):
-        exhibits += _hole(f"{name}-{'abc'[number]}", reading, found, with_bars=number == 0)
-    return written(name, exhibits, extent, where)
+    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as measured:
+        exhibits = []
+        for number, (reading, found) in enumerate(zip(READINGS, measured, strict=True)):
+            exhibits += _hole(f"{name}-{'abc'[number]}", reading, found, with_bars=number == 0)
+        return written(name, exhibits, extent, where)
 
 
 def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[Exhibit]:
@@ -84,7 +84,7 @@ def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[
         "unfinished": ("unfinished", "unfinished", swallowed),
         "unfinished data": ("unfinished-data", "unfinished", f"{swallowed} Only flows count whose data is."),
     }
-    bars = {"received average": _next_best(found), "unfinished data": _unfinished(found)}
+    bars = {"received average": _next_best(found, "received average"), "unfinished data": _unfinished(found)}
     made = []
     for statistic, (suffix, published, said) in shown.items():
         theirs = theirs_of("fig17", published)
@@ -102,10 +102,10 @@ def _unfinished(found: Measured) -> list[Check]:
     return checks
 
 
-def _next_best(found: Measured) -> list[Check]:
+def _next_best(found: Measured, statistic: str) -> list[Check]:
     checks: list[Check] = []
     others = [name for name in found.grid.schemes if name != "hermes"]
     for load in found.grid.loads:
-        best = min(others, key=lambda other: found.ratio(other, "hermes", load))
-        checks += ratio_bar(found, best, "hermes", load, NEXT_BEST, None)
+        best = min(others, key=lambda other: found.ratio(other, "hermes", load, statistic))
+        checks += ratio_bar(found, best, "hermes", load, NEXT_BEST, None, statistic)
     return checks

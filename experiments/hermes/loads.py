@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
-from experiments.hermes.runs import Grid, Measured, measure
+from experiments.hermes.runs import Grid, Measured, swept_grids
 from experiments.hermes.schemes import NAMES, Scheme
 from experiments.hermes.tables import Naming, near_published, order_as_published, over_loads, ratio_bar, theirs_of
 from experiments.registry import Outcome, Settings
@@ -47,7 +48,7 @@ class Extent:
     Attributes:
         loads: of its runs.
         flows: of each workload in a run.
-        profile: constants of Hermes.
+        profile: `paper`, or the other one (`Scheme.of`).
         seconds: of arrivals in a run, which then decide the number of flows at each load; 0 for the numbers as given.
     """
 
@@ -55,6 +56,10 @@ class Extent:
     flows: Mapping[str, int]
     profile: str = "paper"
     seconds: float = 0.0
+
+    def at(self, load: float) -> Extent:
+        """Return the size of an experiment that has a load of its own."""
+        return replace(self, loads=(load,))
 
     def counts(self, fabric: Fabric, workload: str) -> dict[float, int]:
         """Return the number of flows in a run by its load."""
@@ -75,7 +80,7 @@ class Where:
 
 
 def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
-    """Return the grid of these schemes with the paper's parameters, Hermes with those of the profile."""
+    """Return the grid of these schemes, with the parameters of the profile."""
     schemes = {name: Scheme.of(name, fabric, extent.profile) for name in names}
     return Grid(fabric, workload, schemes, extent.counts(fabric, workload), fault)
 
@@ -88,7 +93,7 @@ def unequal(extent: Extent) -> Fabric:
 def written(
     name: str, exhibits: Sequence[Exhibit], extent: Extent, where: Where, fabric: Fabric | None = None
 ) -> Outcome:
-    """Write exhibits, which name what the authors' public simulation has given if it is not the paper's."""
+    """Write the exhibits; under another profile than the paper's, say what it changes."""
     if extent.profile != "paper":
         sprays = any(line.label == NAMES["presto"] for each in exhibits for line in each.lines)
         said = _said_of(extent.profile, sprays=sprays, slow=fabric is not None and bool(fabric.slow))
@@ -108,10 +113,14 @@ def _said_of(profile: str, *, sprays: bool, slow: bool) -> str:
     return f"{', '.join(said)}."
 
 
-def _measured(name: str, fabric: Fabric, names: tuple[str, ...], extent: Extent, where: Where) -> dict[str, Measured]:
+@contextmanager
+def _swept(
+    name: str, fabric: Fabric, names: tuple[str, ...], extent: Extent, where: Where
+) -> Iterator[dict[str, Measured]]:
+    """Yield the runs of each workload while the block writes the experiment's own files."""
     grids = [grid_of(fabric, workload, names, extent) for workload in extent.flows]
-    found = measure(name, grids, where.settings, where.workers, where.output, where.progress)
-    return dict(zip(extent.flows, found, strict=True))
+    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as found:
+        yield dict(zip(extent.flows, found, strict=True))
 
 
 def run_testbed(extent: Extent, where: Where, *, cut: bool) -> Outcome:
@@ -120,44 +129,47 @@ def run_testbed(extent: Extent, where: Where, *, cut: bool) -> Outcome:
     fabric = CUT_TESTBED if cut else TESTBED
     name = f"hermes-{figure}"
     exhibits = []
-    for workload, found in _measured(name, fabric, ON_TESTBED, extent, where).items():
-        naming = Naming(
-            f"{name}-{workload}",
-            f"Figure {figure[3:]}",
-            f"{workload}, {fabric.name}{', one cable cut' if cut else ''}",
-        )
-        checks = near_published(found, figure, workload, NEAR_UP_TO)
-        exhibits.append(over_loads(naming, found, "overall average", theirs_of(figure, workload), checks))
-    return written(name, exhibits, extent, where)
+    with _swept(name, fabric, ON_TESTBED, extent, where) as measured:
+        for workload, found in measured.items():
+            naming = Naming(
+                f"{name}-{workload}",
+                f"Figure {figure[3:]}",
+                f"{workload}, {fabric.name}{', one cable cut' if cut else ''}",
+            )
+            checks = near_published(found, figure, workload, NEAR_UP_TO)
+            exhibits.append(over_loads(naming, found, "overall average", theirs_of(figure, workload), checks))
+        return written(name, exhibits, extent, where)
 
 
 def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
     """Run Figure 11: small and large flows of web search with a cut cable."""
     name = "hermes-fig11"
-    found = _measured(name, CUT_TESTBED, ON_TESTBED, extent, where)["web-search"]
-    title = f"web search, {CUT_TESTBED.name}, one cable cut"
-    small = over_loads(
-        Naming(f"{name}-small", "Figure 11a", title), found, "small average", theirs_of("fig11", "small average")
-    )
-    large = over_loads(
-        Naming(f"{name}-large", "Figure 11b", title, "hermes"),
-        found,
-        "large average",
-        theirs_of("fig11", "large average"),
-        order_as_published(found, "fig11", "large average", (0.5,), "large average"),
-    )
-    return written(name, [small, large], extent, where)
+    with _swept(name, CUT_TESTBED, ON_TESTBED, extent, where) as measured:
+        found = measured["web-search"]
+        title = f"web search, {CUT_TESTBED.name}, one cable cut"
+        small = over_loads(
+            Naming(f"{name}-small", "Figure 11a", title), found, "small average", theirs_of("fig11", "small average")
+        )
+        large = over_loads(
+            Naming(f"{name}-large", "Figure 11b", title, "hermes"),
+            found,
+            "large average",
+            theirs_of("fig11", "large average"),
+            order_as_published(found, "fig11", "large average", (0.5,), "large average"),
+        )
+        return written(name, [small, large], extent, where)
 
 
 def run_symmetric(extent: Extent, where: Where) -> Outcome:
     """Run Figure 12."""
     name = "hermes-fig12"
     exhibits = []
-    for workload, found in _measured(name, SIMULATED, SYMMETRIC, extent, where).items():
-        checks = _symmetric_bars(workload, found)
-        naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}", bars=True)
-        exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks))
-    return written(name, exhibits, extent, where)
+    with _swept(name, SIMULATED, SYMMETRIC, extent, where) as measured:
+        for workload, found in measured.items():
+            checks = _symmetric_bars(workload, found)
+            naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}", bars=True)
+            exhibits.append(over_loads(naming, found, "overall average", theirs_of("fig12", workload), checks))
+        return written(name, exhibits, extent, where)
 
 
 def _symmetric_bars(workload: str, found: Measured) -> list[Check]:
@@ -177,23 +189,24 @@ def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
     figure = "fig13" if workload == "web-search" else "fig14"
     name = f"hermes-{figure}"
     fabric = unequal(extent)
-    found = _measured(name, fabric, ASYMMETRIC, extent, where)[workload]
-    part = f"{len(fabric.slow)} of 64" if fabric.slow else "a fifth of the"
-    title = f"{workload}, {fabric.name}, {part} links between switches at 2 Gbit/s"
-    checks = order_as_published(found, figure, "overall average", ORDERED_AT)
-    for load in found.grid.loads:
-        if workload == "web-search" and load in SPRAYING_BREAKS:
-            checks += ratio_bar(found, "presto", "hermes", load, *SPRAYING_BREAKS[load])
-        if workload == "data-mining" and load >= 0.5:
-            others = (name for name in ASYMMETRIC if name != "hermes")
-            best = min(others, key=lambda other: found.ratio(other, "hermes", load))
-            checks += ratio_bar(found, best, "hermes", load, 1.0, None)
-    exhibits: list[Exhibit] = []
-    statistics = ["overall average", "small average", "large average"]
-    statistics.append("small 99th" if workload == "web-search" else "overall 99th")
-    for letter, statistic in zip("abcd", statistics, strict=True):
-        naming = Naming(f"{name}-{statistic.replace(' ', '-')}", f"Figure {figure[3:]}{letter}", title, "hermes")
-        bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
-        exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
-    exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
-    return written(name, exhibits, extent, where, fabric)
+    with _swept(name, fabric, ASYMMETRIC, extent, where) as measured:
+        found = measured[workload]
+        part = f"{len(fabric.slow)} of 64" if fabric.slow else "a fifth of the"
+        title = f"{workload}, {fabric.name}, {part} links between switches at 2 Gbit/s"
+        checks = order_as_published(found, figure, "overall average", ORDERED_AT)
+        for load in found.grid.loads:
+            if workload == "web-search" and load in SPRAYING_BREAKS:
+                checks += ratio_bar(found, "presto", "hermes", load, *SPRAYING_BREAKS[load])
+            if workload == "data-mining" and load >= 0.5:
+                others = (name for name in ASYMMETRIC if name != "hermes")
+                best = min(others, key=lambda other: found.ratio(other, "hermes", load))
+                checks += ratio_bar(found, best, "hermes", load, 1.0, None)
+        exhibits: list[Exhibit] = []
+        statistics = ["overall average", "small average", "large average"]
+        statistics.append("small 99th" if workload == "web-search" else "overall 99th")
+        for letter, statistic in zip("abcd", statistics, strict=True):
+            naming = Naming(f"{name}-{statistic.replace(' ', '-')}", f"Figure {figure[3:]}{letter}", title, "hermes")
+            bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
+            exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
+        exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
+        return written(name, exhibits, extent, where, fabric)

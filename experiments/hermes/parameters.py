@@ -8,7 +8,7 @@ from dataclasses import replace
 from experiments.hermes.loads import Extent, Where, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
 from experiments.hermes.published import published
-from experiments.hermes.runs import Grid, Measured, measure
+from experiments.hermes.runs import Grid, Measured, swept_grids
 from experiments.hermes.schemes import ONE_WAY, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
 from experiments.hermes.tables import Naming, over_loads, remarks_of
 from experiments.registry import Outcome
@@ -36,33 +36,33 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
     name = "hermes-fig15"
     data = published()["fig15"]
     schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
-    grid = Grid(UNEQUAL, "web-search", schemes, {GAP_LOAD: extent.flows["web-search"]})
-    (found,) = measure(name, [grid], where.settings, where.workers, where.output, where.progress)
-    usual = f"{USUAL_GAP} us"
-    lines = [
-        Line(
-            statistic.partition(" ")[0],
-            tuple(
-                Point.of(scheme, found.ratios(scheme, usual, GAP_LOAD, statistic), data[statistic][place])
-                for place, scheme in enumerate(schemes)
-            ),
+    grid = Grid(UNEQUAL, "web-search", schemes, extent.at(GAP_LOAD).counts(UNEQUAL, "web-search"))
+    with swept_grids(name, [grid], where.settings, where.workers, where.output, where.progress) as (found,):
+        usual = f"{USUAL_GAP} us"
+        lines = [
+            Line(
+                statistic.partition(" ")[0],
+                tuple(
+                    Point.of(scheme, found.ratios(scheme, usual, GAP_LOAD, statistic), data[statistic][place])
+                    for place, scheme in enumerate(schemes)
+                ),
+            )
+            for statistic in ("overall average", "large average", "small average")
+        ]
+        check = Check("50 us / 150 us, overall", found.ratio("50 us", usual, GAP_LOAD), *SHORT_GAP_WORSE)
+        exhibit = Exhibit(
+            name=name,
+            title=f"CONGA with three flowlet gaps, web-search at load {GAP_LOAD:g}, slow links, {grid.size}",
+            reproduces="Hermes Figure 15",
+            backend="packet",
+            axis="flowlet gap",
+            quantity=f"average completion time, {usual} = 1",
+            lines=tuple(lines),
+            published=published()["source"],
+            checks=(check,),
+            remarks=("Receivers have a resequencing buffer.", *remarks_of(found)),
         )
-        for statistic in ("overall average", "large average", "small average")
-    ]
-    check = Check("50 us / 150 us, overall", found.ratio("50 us", usual, GAP_LOAD), *SHORT_GAP_WORSE)
-    exhibit = Exhibit(
-        name=name,
-        title=f"CONGA with three flowlet gaps, web-search at load {GAP_LOAD:g}, slow links, {grid.size}",
-        reproduces="Hermes Figure 15",
-        backend="packet",
-        axis="flowlet gap",
-        quantity=f"average completion time, {usual} = 1",
-        lines=tuple(lines),
-        published=published()["source"],
-        checks=(check,),
-        remarks=("Receivers have a resequencing buffer.", *remarks_of(found)),
-    )
-    return write_exhibits(name, [exhibit], where.settings, where.output)
+        return write_exhibits(name, [exhibit], where.settings, where.output)
 
 
 def run_parts(extent: Extent, where: Where) -> Outcome:
@@ -83,30 +83,30 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
         Grid(SIMULATED, "data-mining", schemes, extent.counts(SIMULATED, "data-mining"))
         for schemes in (mining, probing)
     ]
-    parts, probes = measure(name, grids, where.settings, where.workers, where.output, where.progress)
-    saved = [
-        *_saved("rerouting", parts, "without rerouting", "hermes", REROUTING, "overall average"),
-        *_saved("probing", parts, "without both", "without rerouting", PROBING, "overall average"),
-    ]
-    data = published()["fig18"]
-    title = f"parts of Hermes, data-mining, {SIMULATED.name}"
-    exhibits = [
-        over_loads(
-            Naming(f"{name}-overall", "Figure 18a", title, bars=True),
-            parts,
-            "overall average",
-            (data["loads"], data["overall average"]),
-            saved,
-        ),
-        over_loads(
-            Naming(f"{name}-small", "Figure 18b", title, bars=True),
-            probes,
-            "small average",
-            (data["loads"], data["small average"]),
-            _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
-        ),
-    ]
-    return written(name, exhibits, extent, where)
+    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as (parts, probes):
+        saved = [
+            *_saved("rerouting", parts, "without rerouting", "hermes", REROUTING, "overall average"),
+            *_saved("probing", parts, "without both", "without rerouting", PROBING, "overall average"),
+        ]
+        data = published()["fig18"]
+        title = f"parts of Hermes, data-mining, {SIMULATED.name}"
+        exhibits = [
+            over_loads(
+                Naming(f"{name}-overall", "Figure 18a", title, bars=True),
+                parts,
+                "overall average",
+                (data["loads"], data["overall average"]),
+                saved,
+            ),
+            over_loads(
+                Naming(f"{name}-small", "Figure 18b", title, bars=True),
+                probes,
+                "small average",
+                (data["loads"], data["small average"]),
+                _saved("probing every 500 us", probes, "no probing", "500 us", PROBING, "small average"),
+            ),
+        ]
+        return written(name, exhibits, extent, where)
 
 
 def _saved(
@@ -136,16 +136,12 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
             for us in swept["rtt gain"]
         },
     }
-    grids = [Grid(SIMULATED, workload, made, {PARAMETER_LOAD: flows}) for workload, flows in extent.flows.items()]
-    measured = dict(
-        zip(
-            extent.flows,
-            measure(name, grids, where.settings, where.workers, where.output, where.progress),
-            strict=True,
-        )
-    )
-    exhibits = [_threshold(name, key, swept[key], measured, data[key]) for key in DEFAULTS]
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    extent = extent.at(PARAMETER_LOAD)
+    grids = [Grid(SIMULATED, workload, made, extent.counts(SIMULATED, workload)) for workload in extent.flows]
+    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as found:
+        measured = dict(zip(extent.flows, found, strict=True))
+        exhibits = [_threshold(name, key, swept[key], measured, data[key]) for key in DEFAULTS]
+        return write_exhibits(name, exhibits, where.settings, where.output)
 
 
 def _threshold(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -168,12 +169,13 @@ class Measured:
         return sum(run[what] for of_key in self.runs.values() for run in of_key)
 
 
-def measure(
+@contextmanager
+def swept_grids(
     name: str, grids: Sequence[Grid], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> list[Measured]:
-    """Return the runs of all grids, as one sweep; finished ones are kept in `output` until all are done.
+) -> Iterator[list[Measured]]:
+    """Yield the runs of all grids, as one sweep, while the block writes the experiment's own files.
 
-    A case that several grids share runs once.
+    Finished runs are kept in `output` until it has. A case that several grids share runs once.
     """
     seeds = settings.seeds
     keyed = [grid.cases(seeds) for grid in grids]
@@ -192,7 +194,7 @@ def measure(
     with swept(sweep, workers, output, progress) as found:
         by_case = {repr(cases[place]): run for place, run in zip(order, found, strict=True)}
         left = iter([by_case[repr(case)] for case in wanted])
-        return [
+        yield [
             Measured(grid, {key: [next(left) for _ in of_key] for key, of_key in of_grid.items()})
             for grid, of_grid in zip(grids, keyed, strict=True)
         ]

@@ -24,6 +24,9 @@ TIMEOUT = 0.01
 FLOWLET, TESTBED_FLOWLET = 150e-6, 800e-6
 """Seconds of a pause between flowlets, in the simulation and on the testbed."""
 
+TESTBED_CLOVE_PAUSE = 50e-6
+"""Seconds between two reductions of a weight of CLOVE-ECN on the testbed: half a round trip."""
+
 RESEQUENCING, PUBLIC_RESEQUENCING = 500e-6, 100e-6
 """Seconds that receivers with a resequencing buffer hold back segments behind a gap, and those of the public code."""
 
@@ -82,7 +85,8 @@ class Scheme:
         elif name == "conga":
             balancer = _conga(gap)
         elif name == "clove-ecn":
-            balancer = replace(balancer, choice=CloveEcn(gap))
+            pause = TESTBED_CLOVE_PAUSE if slow else CloveEcn.pause
+            balancer = replace(balancer, choice=CloveEcn(gap, pause=pause))
         elif name == "hermes":
             balancer = replace(balancer, choice=hermes_of(fabric, profile))
         if profile == "buffer":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 
 from experiments.hermes.published import published
 from experiments.hermes.runs import Measured
@@ -75,7 +75,7 @@ def over_loads(
         reproduces=f"Hermes {naming.figure}",
         backend="packet",
         axis="load",
-        quantity=quantity if base is None else f"{quantity[: -len(statistic)]}{statistic}, {label_of(base)} = 1",
+        quantity=quantity if base is None else f"{quantity}, {label_of(base)} = 1",
         lines=tuple(lines),
         published=published()["source"] if theirs else None,
         checks=tuple(check for check in checks if not math.isnan(check.measured)),
@@ -138,31 +138,36 @@ def near_published(measured: Measured, figure: str, key: str, most_load: float, 
 def order_as_published(
     measured: Measured, figure: str, key: str, loads: Sequence[float], statistic: str = "overall average"
 ) -> list[Check]:
-    """Return the bars that schemes are in the published order; one off the published scale is the last."""
+    """Return the bars that schemes are in the published order; those off the published scale are the last.
+
+    Schemes with equal published values are not compared with each other.
+    """
     theirs = theirs_of(figure, key)
     checks = []
     for load in loads:
         if load not in measured.grid.loads:
             continue
-        there = {name: 1.0 if name == "hermes" else _published(theirs, name, load) for name in measured.grid.schemes}
-        ordered = sorted(there, key=lambda name: math.inf if there[name] is None else there[name] or 0.0)
-        for better, worse in pairwise(ordered):
-            checks.append(
-                Check(
-                    f"{label_of(worse)} / {label_of(better)} at {load:g}",
-                    measured.ratio(worse, better, load, statistic),
-                    1.0,
-                    None,
-                )
-            )
+        by_value: dict[float, list[str]] = {}
+        for name in measured.grid.schemes:
+            value = 1.0 if name == "hermes" else _published(theirs, name, load)
+            by_value.setdefault(math.inf if value is None else value, []).append(name)
+        for better_ones, worse_ones in pairwise(by_value[value] for value in sorted(by_value)):
+            for better, worse in product(better_ones, worse_ones):
+                checks += ratio_bar(measured, worse, better, load, 1.0, None, statistic)
     return checks
 
 
 def ratio_bar(
-    measured: Measured, scheme: str, base: str, load: float, low: float | None, high: float | None
+    measured: Measured,
+    scheme: str,
+    base: str,
+    load: float,
+    low: float | None,
+    high: float | None,
+    statistic: str = "overall average",
 ) -> list[Check]:
-    """Return the bar for the ratio of two schemes' overall averages at a load; nothing if it was not measured."""
+    """Return the bar for the ratio of a statistic of two schemes at a load; nothing if it was not measured."""
     if (scheme, load) not in measured.runs or (base, load) not in measured.runs:
         return []
     name = f"{label_of(scheme)} / {label_of(base)} at {load:g}"
-    return [Check(name, measured.ratio(scheme, base, load), low, high)]
+    return [Check(name, measured.ratio(scheme, base, load, statistic), low, high)]

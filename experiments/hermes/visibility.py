@@ -5,7 +5,7 @@ from __future__ import annotations
 from experiments.hermes.loads import Extent, Where, grid_of, written
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
-from experiments.hermes.runs import measure
+from experiments.hermes.runs import swept_grids
 from experiments.hermes.tables import label_of
 from experiments.registry import Outcome
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -25,38 +25,38 @@ def run_visibility(extent: Extent, where: Where) -> Outcome:
     """Run both workloads and derive the mean number of flows between pairs from completion times."""
     name = "hermes-table2"
     grids = [grid_of(SIMULATED, workload, COMPARED, extent) for workload in extent.flows]
-    measured = measure(name, grids, where.settings, where.workers, where.output, where.progress)
-    theirs = published()["table2"]
-    lines, checks = [], []
-    for scheme in COMPARED:
-        for pair, count in PAIRS.items():
-            points = []
-            for workload, found in zip(extent.flows, measured, strict=True):
-                for load in extent.loads:
-                    column = f"{workload}, {load:g}"
-                    value = theirs[pair][theirs["cases"].index(column)] if column in theirs["cases"] else None
-                    flows = [each for each in found.values(scheme, load, "in progress") if each is not None]
-                    points.append(Point.of(column, [each / count for each in flows], value))
-                    if value is not None and scheme == "hermes":
-                        ratio = sum(flows) / len(flows) / count / value
-                        checks.append(Check(f"{pair}, {column} / published", ratio, 1 - WITHIN, 1 + WITHIN))
-            lines.append(Line(f"{label_of(scheme)}, {pair}", tuple(points)))
-    exhibit = Exhibit(
-        name=name,
-        title=f"concurrent flows between two leaves and between two hosts, {SIMULATED.name}",
-        reproduces="Hermes Table 2",
-        backend="packet",
-        axis="workload, load",
-        quantity="flows at a time, mean over pairs",
-        lines=tuple(lines),
-        published=published()["source"],
-        checks=tuple(checks),
-        remarks=(
-            "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
-            "The paper does not define its count.",
-            "By Little's law: the rate of arrival times the completion times of the middle half of the flows.",
-            *(f"{each.grid.size} of {each.grid.workload} in each run." for each in measured),
-        ),
-        logarithmic=True,
-    )
-    return written(name, [exhibit], extent, where)
+    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as measured:
+        theirs = published()["table2"]
+        lines, checks = [], []
+        for scheme in COMPARED:
+            for pair, count in PAIRS.items():
+                points = []
+                for workload, found in zip(extent.flows, measured, strict=True):
+                    for load in extent.loads:
+                        column = f"{workload}, {load:g}"
+                        value = theirs[pair][theirs["cases"].index(column)] if column in theirs["cases"] else None
+                        flows = [each for each in found.values(scheme, load, "in progress") if each is not None]
+                        points.append(Point.of(column, [each / count for each in flows], value))
+                        if value is not None and scheme == "hermes":
+                            ratio = sum(flows) / len(flows) / count / value
+                            checks.append(Check(f"{pair}, {column} / published", ratio, 1 - WITHIN, 1 + WITHIN))
+                lines.append(Line(f"{label_of(scheme)}, {pair}", tuple(points)))
+        exhibit = Exhibit(
+            name=name,
+            title=f"concurrent flows between two leaves and between two hosts, {SIMULATED.name}",
+            reproduces="Hermes Table 2",
+            backend="packet",
+            axis="workload, load",
+            quantity="flows at a time, mean over pairs",
+            lines=tuple(lines),
+            published=published()["source"],
+            checks=tuple(checks),
+            remarks=(
+                "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
+                "The paper does not define its count.",
+                "By Little's law: the rate of arrival times the completion times of the middle half of the flows.",
+                *(f"{each.grid.size} of {each.grid.workload} in each run." for each in measured),
+            ),
+            logarithmic=True,
+        )
+        return written(name, [exhibit], extent, where)

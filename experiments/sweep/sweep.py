@@ -24,8 +24,7 @@ class Sweep(Generic[Context, Ready, Case]):
     """The same work on many cases.
 
     A result may depend only on the context and its case, not on other cases that a process has worked on. Then it is
-    the
-    same for any number of workers, and whether or not the sweep was interrupted.
+    the same for any number of workers, and whether or not the sweep was interrupted.
 
     Attributes:
         name: users' name for it, also the name of its checkpoint.
@@ -64,8 +63,7 @@ def swept(
     """Yield the results of all cases in order, while the block writes the sweep's own files.
 
     Finished cases are kept in a checkpoint in `output`: a sweep run again with the same folder continues from there.
-    The
-    checkpoint is removed when the block ends without an error. Without a folder nothing is kept.
+    The checkpoint is removed when the block ends without an error. Without a folder nothing is kept.
 
     Raises:
         InputError: the checkpoint belongs to another sweep or cannot be written, or the cluster cannot be reached.

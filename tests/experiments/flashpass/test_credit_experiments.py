@@ -5,35 +5,44 @@ from __future__ import annotations
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from experiments.flashpass import static
+from experiments.flashpass import dynamic, static
 from experiments.flashpass.convergence import UNIFORM, converged_after, shares
-from experiments.flashpass.dynamic import run_waste
+from experiments.flashpass.dynamic import STATISTICS, run_waste
 from experiments.flashpass.parking_lot import NAIVE, run_parking_lot, utilisation
 from experiments.flashpass.published import published
-from experiments.flashpass.scheduling import SIZE_TIMES, simulate
+from experiments.flashpass.scheduling import PHASES, simulate
 from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, Scheme
 from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
-from experiments.registry import Settings
+from experiments.registry import Outcome, Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Ports
+from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Finishing, FlashPass, Ports
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 
 
+def exhibits_of(outcome: Outcome) -> list[Any]:
+    """The exhibits that an experiment has written, as JSON data."""
+    found = outcome.summary["exhibits"]
+    assert isinstance(found, list)
+    return found
+
+
 def test_times_of_two_flows_are_those_of_the_tables_to_the_millisecond() -> None:
-    for name in ("expresspass", "flashpass"):
+    compared = {"expresspass": len(PHASES) - 1, "flashpass": len(PHASES)}  # the last data of ExpressPass waits
+    for name, times in compared.items():
         found = simulate(name, 1)
         for flow, row in enumerate(found.phases.tolist()):
             theirs = published()["scheduling"][name][f"flow {flow + 1}"]
-            assert row[:SIZE_TIMES] == pytest.approx(theirs[:SIZE_TIMES], abs=1.0)
+            assert row[:times] == pytest.approx(theirs[:times], abs=1.0)
 
 
 @pytest.mark.parametrize("links", [1, 2, 3, 6])
@@ -44,7 +53,7 @@ def test_a_long_flow_of_naive_credits_leaves_links_empty_as_shares_of_each_link_
 
 
 def test_the_parking_lot_has_our_numbers_and_published_ones(tmp_path: Path) -> None:
-    exhibit = run_parking_lot(1, SETTINGS, OutputFolder(tmp_path)).summary["exhibits"][0]  # type: ignore[index]
+    (exhibit,) = exhibits_of(run_parking_lot(1, SETTINGS, OutputFolder(tmp_path)))
     lines = {line["label"]: line["points"] for line in exhibit["lines"]}
     assert [point["published"] for point in lines["public code"]] == [None, 0.98, None, None, None, 0.978]
     assert lines["naive"][-1]["value"] < 0.7 < lines["public code"][-1]["value"]
@@ -94,9 +103,76 @@ def test_an_experiment_has_published_numbers_beside_ours(tmp_path: Path, monkeyp
 
 def test_credits_of_expresspass_are_wasted_for_a_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.flashpass.dynamic.MEGABYTES", (1,))
-    outcome = run_waste(4, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
-    exhibit = outcome.summary["exhibits"][0]  # type: ignore[index]  # JSON data
+    (exhibit,) = exhibits_of(run_waste(4, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())))
     assert exhibit["lines"][0]["points"][0]["value"] > 1
+
+
+def of_case(small: float, tail: float, large: float, overall: float, **of_packets: int) -> dict[str, Any]:
+    """The outcome of a run over the WAN: completion times in ms, and numbers of packets."""
+    times = dict(zip(STATISTICS, (small, tail, large, overall), strict=True))
+    packets = {"sent": 1000, "offered": 1200, "credits": 1100, "unused": 100, "unfinished": 0}
+    return {**times, **packets, **of_packets}
+
+
+def test_ratios_of_the_dynamic_experiment_are_those_of_means_over_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    places = {repr(Scheme.of(name)): place for place, name in enumerate(LABELS)}
+
+    def outcome(_: None, case: WanCase) -> dict[str, Any]:
+        overall = 1000.0 - 100 * places[repr(case.scheme)] + case.seed
+        return of_case(100.0, 10 * overall, 2000.0, overall)
+
+    monkeypatch.setattr(dynamic, "outcome", outcome)
+    two_seeds = replace(SETTINGS, repetitions=2)
+    found = dynamic.run_load(
+        "flashpass-fig11", 0.4, 400, two_seeds, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())
+    )
+    (exhibit,) = exhibits_of(found)
+    lines = {line["label"]: {point["x"]: point for point in line["points"]} for line in exhibit["lines"]}
+    of_cubic, of_flashpass = (1001.5 - 100 * list(LABELS).index(name) for name in ("cubic", "flashpass*"))
+    assert lines["Cubic"]["all average"]["value"] == of_cubic
+    assert lines["FlashPass*"]["small 99th"]["value"] == 10 * of_flashpass
+    assert lines["FlashPass*"]["all average"]["published"] == 2012
+    bars = {bar["name"]: bar for bar in exhibit["checks"]}
+    assert bars["all flows: FlashPass* / Cubic"]["measured"] == pytest.approx(of_flashpass / of_cubic)
+    assert bars["order: all flows: FlashPass* / FlashPass"]["passed"]
+
+
+@pytest.mark.parametrize(("third", "passed"), [(0.93, [True]), (0.97, [False])])
+def test_the_order_of_target_losses_is_that_of_all_pairs(
+    third: float, passed: list[bool], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    times = dict(zip(dynamic.TARGETS, (1.0, 0.96, third, 0.95), strict=True))
+
+    def outcome(_: None, case: WanCase) -> dict[str, Any]:
+        transport = case.scheme.transport
+        assert isinstance(transport, FlashPass)
+        return of_case(1.0, 1.0, 1.0, times[transport.least_loss, transport.most_loss])
+
+    monkeypatch.setattr(dynamic, "outcome", outcome)
+    fct, loss = exhibits_of(
+        dynamic.run_targets(400, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    )
+    assert [point["value"] for point in fct["lines"][0]["points"]] == list(times.values())
+    assert [bar["passed"] for bar in fct["checks"] if bar["name"].endswith("as published")] == passed
+    assert loss["lines"][0]["points"][0]["value"] == pytest.approx(100 / 12)
+
+
+def test_selective_dropping_is_held_against_runs_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def outcome(_: None, case: WanCase) -> dict[str, Any]:
+        transport = case.scheme.transport
+        assert isinstance(transport, FlashPass)
+        is_on = transport.finishing is Finishing.SELECTIVE
+        return of_case(1.0, 1.0, 1.0, 0.8 if is_on else 1.0, unused=50 if is_on else 300)
+
+    monkeypatch.setattr(dynamic, "outcome", outcome)
+    fct, saved = exhibits_of(
+        dynamic.run_finishing(400, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    )
+    assert {point["value"] for point in fct["lines"][0]["points"]} == {0.8}
+    assert [bar["passed"] for bar in fct["checks"]] == [True, False, False, False]
+    assert {point["value"] for point in saved["lines"][0]["points"]} == {25.0}
 
 
 @pytest.mark.parametrize("rate", [10_000.0, 100_000.0])

@@ -82,7 +82,10 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
     queues = run_queues(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     assert "38.5" in queues.text
     waste = run_waste(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
-    assert "19" in waste.text
+    exhibit = waste.summary["exhibits"][0]  # type: ignore[index]  # JSON data
+    points = {line["label"]: line["points"] for line in exhibit["lines"]}["10 Gbit/s, 1/16"]
+    assert {point["x"]: point["published"] for point in points} == {"web server": 19, "cache follower": 9}
+    assert all(point["value"] > 0 for point in points)
 
 
 def test_all_flows_of_a_shuffle_end_soon_after_what_a_link_needs_for_its_data() -> None:

@@ -17,9 +17,9 @@ from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import Where
 from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
 from experiments.hermes.published import published
-from experiments.hermes.runs import PATIENCE, Case, Grid, measure, outcome
+from experiments.hermes.runs import PATIENCE, Case, Grid, outcome, swept_grids
 from experiments.hermes.schemes import Scheme
-from experiments.hermes.tables import order_as_published
+from experiments.hermes.tables import order_as_published, theirs_of
 from experiments.registry import Settings, find_experiment
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
@@ -61,7 +61,7 @@ def test_all_flows_end_and_large_ones_take_longer() -> None:
     assert found["small average"] < found["overall average"] < found["large average"]
 
 
-def test_the_profile_of_the_public_code_changes_hermes_alone_and_is_told(
+def test_the_profile_of_the_public_code_changes_hermes_and_not_conga_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert Scheme.of("hermes", SMALL, "ns3").balancer.choice == HERMES_NS3
@@ -99,7 +99,7 @@ def test_the_profile_of_the_public_code_has_its_slow_links_and_weights(
             assert ("the network its slow links" in " ".join(exhibit["remarks"])) == told
 
 
-def test_the_profile_of_the_public_code_also_has_parts_left_out(
+def test_parts_are_left_out_of_hermes_with_the_constants_of_the_profile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shrink(monkeypatch)
@@ -142,8 +142,8 @@ def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path
     grid = Grid(SMALL, "web-search", schemes, dict.fromkeys((0.3, 0.6), 20))
     where = where_in(tmp_path)
     settings = replace(SETTINGS, repetitions=2)
-    (found,) = measure("grid", [grid], settings, Workers(2), where.output, where.progress)
-    assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
+    with swept_grids("grid", [grid], settings, Workers(2), where.output, where.progress) as (found,):
+        assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
     single = outcome(None, Case(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
     assert found.runs["letflow", 0.6][1] == single
     assert found.ratio("letflow", "letflow", 0.3) == 1.0
@@ -162,8 +162,8 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
         Grid(SMALL, "web-search", schemes, {0.5: 10}) for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
     ]
     where = where_in(tmp_path)
-    one, other = measure("shared", grids, SETTINGS, Workers(1), where.output, where.progress)
-    assert len(ran) == 2
+    with swept_grids("shared", grids, SETTINGS, Workers(1), where.output, where.progress) as (one, other):
+        assert len(ran) == 2
     assert other.runs["plain", 0.5] == one.runs["ecmp", 0.5] != one.runs["other", 0.5]
 
 
@@ -171,9 +171,34 @@ def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) 
     schemes = {name: Scheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
     grid = Grid(SMALL, "web-search", schemes, {0.7: 10})
     where = where_in(tmp_path)
-    (found,) = measure("order", [grid], SETTINGS, Workers(1), where.output, where.progress)
-    names = [check.name for check in order_as_published(found, "fig13", "overall average", (0.5, 0.7))]
+    with swept_grids("order", [grid], SETTINGS, Workers(1), where.output, where.progress) as (found,):
+        names = [check.name for check in order_as_published(found, "fig13", "overall average", (0.5, 0.7))]
     assert names == ["Hermes / CONGA at 0.7", "Presto* / Hermes at 0.7"]
+
+
+def test_schemes_that_are_equal_as_published_have_no_order(tmp_path: Path) -> None:
+    overall = theirs_of("fig14", "overall average")[1]
+    assert overall["conga"][2] == overall["presto"][2] != overall["letflow"][2]
+    schemes = {name: Scheme.of("ecmp", SMALL) for name in ("presto", "conga", "letflow")}
+    grid = Grid(SMALL, "data-mining", schemes, {0.5: 10})
+    where = where_in(tmp_path)
+    with swept_grids("equal", [grid], SETTINGS, Workers(1), where.output, where.progress) as (found,):
+        names = [check.name for check in order_as_published(found, "fig14", "overall average", (0.5,))]
+    assert names == ["LetFlow / Presto* at 0.5", "LetFlow / CONGA at 0.5"]
+
+
+def test_finished_runs_are_kept_until_the_results_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shrink(monkeypatch)
+
+    def full_disk(*_: object) -> None:
+        raise OSError("no space left")
+
+    with monkeypatch.context() as failing:
+        failing.setattr("experiments.hermes.loads.write_exhibits", full_disk)
+        with pytest.raises(OSError, match="no space left"):
+            run("hermes-fig16", tmp_path)
+    monkeypatch.setattr(runs, "outcome", None)  # nothing is left to run
+    assert run("hermes-fig16", tmp_path)
 
 
 def test_published_numbers_have_one_for_each_load() -> None:
@@ -241,7 +266,7 @@ def test_figures_of_asymmetry_are_relative_to_hermes(
 
 @pytest.mark.parametrize(
     "name",
-    [*(f"hermes-fig{figure}" for figure in (12, 15, 16, 18, 19)), "hermes-plain-tcp", "hermes-table2"],
+    [*(f"hermes-fig{figure}" for figure in (12, 15, 16, 17, 18, 19)), "hermes-plain-tcp", "hermes-table2"],
 )
 def test_other_experiments_have_our_numbers_and_published_ones(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -249,8 +274,28 @@ def test_other_experiments_have_our_numbers_and_published_ones(
     shrink(monkeypatch)
     for exhibit in run(name, tmp_path).values():
         assert exhibit["published"]
-        assert exhibit["checks"] or exhibit["name"] == "hermes-fig16-small"
+        bars_elsewhere = name == "hermes-fig17" or exhibit["name"] == "hermes-fig16-small"
+        assert exhibit["checks"] or bars_elsewhere
+        assert any(point["value"] is not None for line in exhibit["lines"] for point in line["points"])
         assert (tmp_path / f"{exhibit['name']}.svg").is_file()
+
+
+def test_bars_of_the_black_hole_are_for_all_hosts_of_a_rack_and_for_received_flows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shrink(monkeypatch)
+    exhibits = run("hermes-fig17", tmp_path)
+    with_bars = [
+        name
+        for name, exhibit in exhibits.items()
+        if any(not bar["name"].startswith("size: ") for bar in exhibit["checks"])
+    ]
+    assert with_bars == ["hermes-fig17-a-overall", "hermes-fig17-a-unfinished-data"]
+    overall = exhibits["hermes-fig17-a-overall"]
+    means = {line["label"]: line["points"][0]["value"] for line in overall["lines"]}
+    (bar,) = (bar for bar in overall["checks"] if bar["name"].endswith("/ Hermes at 0.7"))
+    others = [value for label, value in means.items() if label != "Hermes"]
+    assert bar["measured"] == pytest.approx(min(others) / means["Hermes"])
 
 
 def test_no_flow_of_hermes_is_left_in_a_black_hole_that_keeps_flows_of_ecmp() -> None:

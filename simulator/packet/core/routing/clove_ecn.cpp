@@ -64,7 +64,7 @@ void CloveEcn::begin(Flowlet &flowlet, const Packet &packet, const Choices &choi
             break;
     }
     const auto route = choices.routes[place];
-    counters_.moves += flowlet.begun && route != flowlet.route;
+    counters_.moves += !packet.backward && flowlet.begun && route != flowlet.route;
     const auto path = racks_.of(route).path;
     flowlet = {true, packet.sent, place, choices.set, choices.version, route, path, flowlet.weights};
 }

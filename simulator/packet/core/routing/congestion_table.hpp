@@ -1,5 +1,5 @@
-// What one leaf switch knows of the paths to and from another one (Alizadeh et al., CONGA, SIGCOMM 2014, section 3.3).
-// Paths are named by tags: the uplinks of the leaf at which they begin.
+// The congestion that one leaf switch knows of, on paths to and from another one (Alizadeh et al., CONGA, SIGCOMM 2014,
+// section 3.3). Paths are named by tags: the uplinks of the leaf at which they begin.
 #pragma once
 
 #include "units.hpp"

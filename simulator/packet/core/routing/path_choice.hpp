@@ -29,7 +29,7 @@ struct Choices {
 
 // Numbers that a path choice has counted, for readers of results.
 struct PathCounters {
-    std::uint64_t moves = 0;  // of flows to another path, while the one before was alive
+    std::uint64_t moves = 0;  // of flows to another path
     std::uint64_t failed = 0; // paths found failed, for all hosts or for two
 };
 

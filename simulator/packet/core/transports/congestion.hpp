@@ -44,7 +44,7 @@ struct Feedback {
     Random &random;
 };
 
-// What a control does unless it says otherwise: nothing, and its segments are not paced.
+// A control that does nothing and does not pace segments: each says where it differs.
 struct Control {
     static constexpr bool wants_rate = false;     // DeliveryRate is kept for it
     static constexpr bool wants_feedback = false; // `acknowledged` is called

@@ -1,4 +1,4 @@
-// What transports by credits have in common: data that leaves when a credit says so, its recovery, and the early start.
+// The common part of transports by credits: data that leaves when a credit says so, its recovery, and the early start.
 //
 // Recovery: the receiver answers data that arrives behind a gap, data that was sent without a credit (Aeolus, section
 // 3.3), and probes. A probe follows the last data, and comes again when the receiver has been silent for long; since it

@@ -28,7 +28,6 @@ void DeliveryRate::delivered(std::uint32_t number, Time now) {
     if (!any_ || record.delivered >= prior_delivered_) {
         any_ = true;
         prior_delivered_ = record.delivered;
-        prior_time_ = record.delivered_time;
         of_app_limited_ = record.app_limited;
         send_elapsed_ = record.sent - record.first_sent;
         ack_elapsed_ = now - record.delivered_time;

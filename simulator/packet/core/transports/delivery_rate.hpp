@@ -59,7 +59,6 @@ class DeliveryRate {
     // The rate sample in the making (rs).
     bool any_ = false;
     std::uint64_t prior_delivered_ = 0;
-    Time prior_time_ = 0;
     Time send_elapsed_ = 0;
     Time ack_elapsed_ = 0;
     bool of_app_limited_ = false;

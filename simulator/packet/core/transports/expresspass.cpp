@@ -41,8 +41,8 @@ void CreditRate::as_printed(double loss) {
     }
 }
 
-// What the public code does: the target rises as the rate falls, the weight by steps, and a loss sets the rate to what
-// has come through.
+// The rules of the public code: the target rises as the rate falls, the weight rises by steps, and a loss sets the rate
+// to that of the credits that came through.
 void CreditRate::as_coded(double loss, Time since, double full) {
     constexpr double step = 0.05;
     const auto target = (1 - rate_) * rules_->target_loss;
@@ -78,13 +78,13 @@ void ExpressPass::take_credits(Host &host, const Packet &packet) {
     ++counted_;
 }
 
-bool ExpressPass::has_enough(Host &) { return rules_.early_stop && last_count_ >= demand(); }
+bool ExpressPass::has_enough() const { return rules_.early_stop && last_count_ >= demand(); }
 
 void ExpressPass::send_due(Host &host) {
     const bool needs = demand() > 0;
-    if (needs && !is_asking_ && !has_enough(host))
+    if (needs && !is_asking_ && !has_enough())
         return ask(host);
-    if (!is_asking_ || (needs && !has_enough(host)))
+    if (!is_asking_ || (needs && !has_enough()))
         return;
     is_asking_ = false;
     host.send(small(host, Way::forward, Kind::stop, of_control, rules_.control).id);

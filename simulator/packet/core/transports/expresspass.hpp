@@ -79,7 +79,6 @@ class CreditRate {
     void adapt(Time now, Time round_trip, double full);
 
     double rate() const { return rate_; }
-    double weight() const { return weight_; }
 
   private:
     void as_printed(double loss);
@@ -114,7 +113,7 @@ class ExpressPass final : public Credited {
 
   private:
     void ask(Host &host);
-    bool has_enough(Host &host);
+    bool has_enough() const;
 
     const ExpressPassRules &rules_;
 

@@ -20,9 +20,9 @@
 
 namespace kuijia::packet {
 
-// What happens when all that is left to send would have credits if no more than `most_loss` of the emulation packets
-// on their way were dropped: further ones are marked, so that queues drop them first (the paper, section 3.3); further
-// ones are like others; none are sent until some of those are lost.
+// The end of a flow's emulation: all that is left to send would have credits if no more than `most_loss` of the
+// emulation packets on their way were dropped. Then further ones are marked, so that queues drop them first (the paper,
+// section 3.3), or are like others, or are not sent until some of those are lost.
 enum class Finishing : std::uint8_t { selective, aggressive, passive };
 
 template <> struct Names<Finishing> {

@@ -36,8 +36,6 @@ class TcpReceiver {
 
     bool finished() const { return missing_ == segments_; }
     std::uint32_t in_order() const { return missing_; }
-    // Returns the number of distinct segments that have arrived, in order or not.
-    std::uint32_t arrived() const { return missing_ + beyond_.count(); }
 
   private:
     // Of a segment: when it was sent, and on which path.

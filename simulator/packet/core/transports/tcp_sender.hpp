@@ -45,7 +45,6 @@ class TcpSender {
     Time paced_until() const { return paced_until_; }
 
     bool finished() const { return first_missing_ == segments_; }
-    std::uint32_t acknowledged_segments() const { return first_missing_; }
     std::uint32_t outstanding() const { return next_ - first_missing_; }
     double window() const { return window_.size; }
     Time round_trip() const { return smoothed_; }

@@ -15,9 +15,9 @@
 
 namespace kuijia::packet {
 
-// What can be read of a transport while it lives; afterwards all but `outstanding`, `window` and `round_trip`.
+// Numbers that a transport shows while it lives; afterwards all but `outstanding`, `window` and `round_trip`.
 struct TransportCounters {
-    std::uint64_t goodput = 0; // bytes that arrived for the first time, in order, without headers; not of datagrams
+    std::uint64_t goodput = 0; // bytes that arrived for the first time, without headers; of TCP those in order
     std::uint32_t retransmitted = 0;
     std::uint32_t timeouts = 0;
     std::uint32_t recoveries = 0;
