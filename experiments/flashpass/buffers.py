@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER
@@ -11,7 +11,7 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -78,18 +78,14 @@ def run_buffers(
     seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
     """Compute Table I from sizes and rates, and measure one flow with the buffers of Table II's formulas."""
-    seeds = settings.seeds
-    keys = [(name, part, seed) for name in BACKOFFS for part in PARTS for seed in seeds]
-    cases = [Case(name, part * needed(BACKOFFS[name][1]), seconds, seed) for name, part, seed in keys]
-    told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep("flashpass-buffers", told, None, prepare=no_preparation, work=utilisation, cases=cases)
-    with swept(sweep, workers, output, progress) as found:
-        by_key = dict(zip(keys, found, strict=True))
-    lines = [
-        Line(name, tuple(Point.of(part, [by_key[name, part, seed] for seed in seeds]) for part in PARTS))
-        for name in BACKOFFS
-    ]
-    return write_exhibits("flashpass-buffers", [_chips(), _transports(lines)], settings, output)
+    keyed = {
+        (name, part): [Case(name, part * needed(backoff), seconds, seed) for seed in settings.seeds]
+        for name, (_, backoff) in BACKOFFS.items()
+        for part in PARTS
+    }
+    with swept_by_key("flashpass-buffers", keyed, utilisation, workers, output, progress) as found:
+        lines = [Line(name, tuple(Point.of(part, found[name, part]) for part in PARTS)) for name in BACKOFFS]
+        return write_exhibits("flashpass-buffers", [_chips(), _transports(lines)], settings, output)
 
 
 def _chips() -> Exhibit:

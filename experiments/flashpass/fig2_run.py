@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -16,7 +16,7 @@ from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
@@ -197,19 +197,14 @@ def published() -> dict[str, Any]:
 
 def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
     """Run every transport with every buffer; write tables and the picture."""
-    seeds = settings.seeds
-    cases = [
-        Case(transport.value, buffer, grid.seconds, seed, grid.choices)
+    keyed = {
+        (transport.value, buffer): [
+            Case(transport.value, buffer, grid.seconds, seed, grid.choices) for seed in settings.seeds
+        ]
         for transport in TRANSPORTS
         for buffer in grid.buffers
-        for seed in seeds
-    ]
-    told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep("flashpass-fig2", told, None, prepare=no_preparation, work=measured, cases=cases)
-    with swept(sweep, workers, output, progress) as found:
-        runs: dict[tuple[str, float], list[list[float]]] = {}
-        for case, result in zip(cases, found, strict=True):
-            runs.setdefault((case.transport, case.buffer), []).append(result)
+    }
+    with swept_by_key("flashpass-fig2", keyed, measured, workers, output, progress) as runs:
         exhibits = _exhibits(grid, runs)
         write_picture(output, "flashpass-fig2.svg", lambda: fig2_figure(*exhibits))
         return write_exhibits("flashpass-fig2", exhibits, settings, output)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import LABELS, PACED, Scheme, published_name
@@ -12,7 +12,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -92,24 +92,22 @@ def run_static(
     seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
     """Run Cubic, plain and paced, ExpressPass and FlashPass in all cases; repetitions have other delays and starts."""
-    seeds = settings.seeds
-    keys = [(scheme, which, seed) for scheme in SCHEMES for which in CASES for seed in seeds]
-    cases = [Case(scheme, which, seconds, seed) for scheme, which, seed in keys]
-    told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep("flashpass-fig10", told, None, prepare=no_preparation, work=measured, cases=cases)
-    with swept(sweep, workers, output, progress) as found:
-        runs = dict(zip(keys, found, strict=True))
+    keyed = {
+        (scheme, which): [Case(scheme, which, seconds, seed) for seed in settings.seeds]
+        for scheme in SCHEMES
+        for which in CASES
+    }
+    with swept_by_key("flashpass-fig10", keyed, measured, workers, output, progress) as runs:
         exhibits = [
-            _exhibit(runs, seeds, 0, "throughput", "throughput of data on the wire (Gbit/s)", seconds),
-            _exhibit(runs, seeds, 1, "loss", "loss of data packets (%)", seconds),
-            _exhibit(runs, seeds, 2, "queue", "longest queue before the receiver's link (KB)", seconds),
+            _exhibit(runs, 0, "throughput", "throughput of data on the wire (Gbit/s)", seconds),
+            _exhibit(runs, 1, "loss", "loss of data packets (%)", seconds),
+            _exhibit(runs, 2, "queue", "longest queue before the receiver's link (KB)", seconds),
         ]
         return write_exhibits("flashpass-fig10", exhibits, settings, output)
 
 
 def _exhibit(
-    runs: Mapping[tuple[str, str, int], list[float]],
-    seeds: Sequence[int],
+    runs: Mapping[tuple[str, str], list[list[float]]],
     place: int,
     name: str,
     quantity: str,
@@ -122,7 +120,7 @@ def _exhibit(
         points = [
             Point.of(
                 f"({which})",
-                [runs[scheme, which, seed][place] for seed in seeds],
+                [run[place] for run in runs[scheme, which]],
                 of_theirs[number] if of_theirs else None,
             )
             for number, which in enumerate(CASES)

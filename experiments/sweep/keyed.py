@@ -19,11 +19,11 @@ Case = TypeVar("Case")
 def swept_by_key(
     name: str,
     keyed: Mapping[Key, Sequence[Case]],
-    work: Callable[[None, Case], dict[str, Any]],
+    work: Callable[[None, Case], Any],
     workers: Workers,
     output: OutputFolder,
     progress: Progress,
-) -> Iterator[dict[Key, list[Mapping[str, Any]]]]:
+) -> Iterator[dict[Key, list[Any]]]:
     """Yield what `work` makes of each case, by key and in order, while the block writes the sweep's own files."""
     cases = [case for of_key in keyed.values() for case in of_key]
     sweep = Sweep(
