@@ -23,6 +23,13 @@ def positive_number(text: str) -> float:
     return value
 
 
+def path_name(text: str) -> Path:
+    """Return the path of a file or folder; the empty text would be the working directory."""
+    if not text:
+        raise argparse.ArgumentTypeError("an empty name, expected that of a file or folder")
+    return Path(text)
+
+
 def positive_rate(text: str) -> float:
     """Return the Mbit/s of a rate greater than zero: a number, or one with a unit such as 10G."""
     value = parse_rate(text)

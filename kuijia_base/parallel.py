@@ -90,6 +90,9 @@ def no_interrupts() -> Iterator[None]:
     if sys.platform == "win32":  # where workers get no Ctrl-C of their own to hold back
         yield
         return
+    from multiprocessing import resource_tracker  # noqa: PLC0415  # Windows lacks what it imports
+
+    resource_tracker.ensure_running()  # which lets Ctrl-C through again if the first process starts it
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import ceil, floor
 
 from experiments.packet_study.transports import ports_of
-from kuijia_base.errors import InputError, quoted
+from kuijia_base.errors import InputError, UnsoundError, quoted
 from simulator.packet.credited import Credited, FlashPass
 from simulator.packet.network import Link, Network
 from simulator.packet.transports import Transport
@@ -59,7 +59,7 @@ def _fault(link: Link) -> tuple[str, str] | None:
     if _is_slow(link.rate):
         return f"has a rate of {link.rate:g} Mbit/s", f"at least {SLOWEST:g} Mbit/s"
     if link.rate > FASTEST:
-        return f"has a rate of {link.rate:g} Mbit/s", f"at most {FASTEST:.0f} Mbit/s"
+        return f"has a rate of {link.rate:.15g} Mbit/s", f"at most {FASTEST:.0f} Mbit/s"
     if link.delay > LONGEST:
         return f"has a delay of {link.delay:.9g} s", f"at most {LONGEST:.0f} s"
     return None
@@ -78,12 +78,42 @@ def _fault_with(link: Link, name: str, transport: Transport | Credited, until: f
             return f"has a delay of {link.delay:.9g} s", f"at most {floor(LONGEST / 2)} s with {name}"
         wait = max(wait, transport.wait or 0.0)
     wait = min(wait, until)
-    packets = link.rate * 1e6 * transport.share * wait / (8 * transport.control)
+    packets = _in_flight(link.rate, wait, transport)
     if packets > MOST_IN_FLIGHT:
         what = "emulation packets" if isinstance(transport, FlashPass) else "credits"
         product = f"{link.rate:g} Mbit/s x {transport.share:.4g} x {wait:g} s / {transport.control} bytes"
         return f"has {packets:.3g} {what} of {name} in flight, {product}", f"at most {MOST_IN_FLIGHT}"
     return None
+
+
+def may_wait_too_long(network: Network, transport: FlashPass, until: float) -> bool:
+    """Return True if no sum of delays shows that few emulation packets are in flight in the default waiting time."""
+    longest = 2 * sum(link.delay for link in network.links)
+    return _in_flight(_fastest(network), min(longest, until), transport) > MOST_IN_FLIGHT
+
+
+def require_default_wait(network: Network, transport: FlashPass, round_trip: float, until: float) -> None:
+    """Require that few emulation packets are in flight while FlashPass waits for the largest round trip, in seconds.
+
+    Raises:
+        UnsoundError: a host could send too many.
+    """
+    wait = min(round_trip, until)
+    packets = _in_flight(_fastest(network), wait, transport)
+    if packets > MOST_IN_FLIGHT:
+        product = f"{_fastest(network):g} Mbit/s x {transport.share:.4g} x {wait:g} s / {transport.control} bytes"
+        problem = f"in the largest round trip a host sends {packets:.3g} emulation packets, {product}"
+        raise UnsoundError(("flashpass", "wait"), problem, f"at most {MOST_IN_FLIGHT}")
+
+
+def _fastest(network: Network) -> float:
+    """Return the rate of the fastest link from a host, in Mbit/s."""
+    hosts = set(network.hosts)
+    return max(link.rate for link in network.links if link.source in hosts)
+
+
+def _in_flight(rate: float, wait: float, transport: Credited) -> float:
+    return rate * 1e6 * transport.share * wait / (8 * transport.control)
 
 
 def _is_slow(rate: float) -> bool:

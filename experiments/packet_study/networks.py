@@ -28,7 +28,8 @@ class Links:
     """Parameters of a network's links; None for the default.
 
     Attributes:
-        rate: Mbit/s of hosts' links. Default: 10,000; in a topology, the total of all links that leave the host's node.
+        rate: Mbit/s of hosts' links. Default: 10,000; in a topology, the total of all links that leave the host's node
+            for what the host sends, and of all that enter it for what it receives.
         fabric_rate: Mbit/s of links between switches. Default: as hosts'; a topology defines its own.
         delay: seconds of each link. Default: 1e-6; a topology defines its own, and its hosts' links have none.
     """
@@ -76,6 +77,9 @@ def generated(name: str, links: Links) -> Network:
     return fat_tree(ports, rate, delay, Fifo())
 
 
+HOST_PREFIX = "h-"
+"""Of the name of the host at a node of a topology."""
+
 MOST_NODES = 2000
 """Of a topology file: each has a host, and routes lead to all of them."""
 
@@ -84,20 +88,26 @@ def of_topology(topology: Topology, source: str, links: Links) -> Network:
     """Return a switch and a host for each node; hosts are numbered like nodes.
 
     Raises:
-        InputError: some nodes are not connected in both directions, or there are more than `MOST_NODES`.
+        InputError: some nodes are not connected in both directions, there are more than `MOST_NODES`, or one has the
+            name of another's host.
     """
     if len(topology.nodes) > MOST_NODES:
         raise InputError(source, "", f"{topology.name} has {len(topology.nodes)} nodes", f"at most {MOST_NODES}")
     _require_connected(topology, source)
+    taken = {HOST_PREFIX + node for node in topology.nodes}
+    if (twice := next((node for node in topology.nodes if node in taken), None)) is not None:
+        problem = f"node {quoted(twice)} has the name of the host at {quoted(twice.removeprefix(HOST_PREFIX))}"
+        raise InputError(source, "", problem, "another name")
     network = Network()
     host = {node: network.add_host() for node in topology.nodes}
     switch = {node: network.add_switch() for node in topology.nodes}
-    leaving = dict.fromkeys(topology.nodes, 0.0)
+    leaving, entering = dict.fromkeys(topology.nodes, 0.0), dict.fromkeys(topology.nodes, 0.0)
     for link in topology.links:
         leaving[link.source] += link.capacity
+        entering[link.target] += link.capacity
     for node in topology.nodes:
-        for ends in ((host[node], switch[node]), (switch[node], host[node])):
-            network.connect(ends, links.rate or leaving[node], links.delay or 0.0)
+        network.connect((host[node], switch[node]), links.rate or leaving[node], links.delay or 0.0)
+        network.connect((switch[node], host[node]), links.rate or entering[node], links.delay or 0.0)
     for link in topology.links:
         network.connect((switch[link.source], switch[link.target]), link.capacity, link.delay)
     return network
@@ -106,7 +116,7 @@ def of_topology(topology: Topology, source: str, links: Links) -> Network:
 def node_names(network: Network, topology: Topology | None) -> list[str]:
     """Return the names of all nodes: `h0`, `s0` and so on; in a topology each node's name, its host being `h-NODE`."""
     if topology is not None:
-        return [*(f"h-{node}" for node in topology.nodes), *topology.nodes]
+        return [*(HOST_PREFIX + node for node in topology.nodes), *topology.nodes]
     hosts = len(network.hosts)
     return [*(f"h{host}" for host in range(hosts)), *(f"s{switch}" for switch in range(network.nodes - hosts))]
 

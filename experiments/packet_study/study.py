@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
 from typing import Any
 
+from experiments.packet_study.limits import may_wait_too_long, require_default_wait
 from experiments.packet_study.networks import equipped
 from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, queueing
 from experiments.packet_study.tables import flows_csv, links_csv
@@ -183,10 +184,8 @@ def _simulation(study: Study, run: Run) -> Simulation:
         network = with_ports(study.network, transport, study.buffer)
     else:
         network = equipped(study.network, lambda inputs: queueing(run.queue, study.buffer, study.mark, inputs))
-    if isinstance(transport, FlashPass) and transport.wait is not None:
-        from simulator.packet.pair_round_trips import require_wait  # noqa: PLC0415  # slow to import: SciPy
-
-        require_wait(network, study.traffic.pairs(network, run.load, run.seed), transport.wait)
+    if isinstance(transport, FlashPass):
+        _require_wait(study, run, network, transport)
     flows = study.traffic.drawn(network, transport, run.load, run.seed)
     balancer = LOAD_BALANCERS[study.load_balancer]
     if study.flowlet_gap is not None:
@@ -200,6 +199,19 @@ def _simulation(study: Study, run: Run) -> Simulation:
         threads=study.threads,
     )
     return Simulation(network, [flows], setting)
+
+
+def _require_wait(study: Study, run: Run, network: Network, transport: FlashPass) -> None:
+    """Require a waiting time that is long enough, and not too long, before flows are made; raises UnsoundError."""
+    if transport.wait is None and not may_wait_too_long(network, transport, study.until):
+        return
+    from simulator.packet.pair_round_trips import require_wait, round_trips  # noqa: PLC0415  # slow to import: SciPy
+
+    pairs = study.traffic.pairs(network, run.load, run.seed)
+    if transport.wait is not None:
+        require_wait(network, pairs, transport.wait)
+    elif (found := round_trips(network, pairs)) is not None:
+        require_default_wait(network, transport, found[0], study.until)
 
 
 def result_of(study: Study, run: Run, simulation: Simulation, *, stopped: bool = False) -> dict[str, Any]:

@@ -25,14 +25,14 @@ from kuijia.api.packet_study import (
     without_details,
 )
 from kuijia.api.progress import progress_line
-from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known
+from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known, yes_or_no
 from kuijia.api.table import Column, Table, Text, html_page, number, words
 from kuijia.api.topology import FileName, TopologyLike, load_topology
+from kuijia_base import quantities
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
-from kuijia_base.quantities import rate as in_words
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from te_solver.formats.notes import counted
 
@@ -40,6 +40,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+
+
+def in_words(mbits: float | None) -> str:
+    """Return a rate with its unit; nothing is a dash."""
+    return "-" if mbits is None else quantities.rate(mbits)
+
+
 OneOrMore: TypeAlias = T | Sequence[T]
 
 _RUN = (words("queue"), words("transport"), Column("load", number), Column("seed"))
@@ -247,23 +254,23 @@ def packet(  # noqa: PLR0913  # options are keywords
         flowlet_gap=parsed_or_none("flowlet_gap", flowlet_gap, values.seconds),
         min_timeout=parsed_or_none("min_timeout", min_timeout, values.timeout),
         first_timeout=parsed_or_none("first_timeout", first_timeout, values.timeout),
-        handshake=handshake,
+        handshake=yes_or_no("handshake", handshake),
         initial_window=parsed("initial_window", initial_window, whole_number(1, 10**6, of=" segments")),
         packet=parsed("packet_size", packet_size, whole_number(HEADER + 1, 65_535, of=" bytes")),
         sizes=str(sizes),
         load=parsed("load", load, values.loads),
-        at_once=at_once,
+        at_once=yes_or_no("at_once", at_once),
         load_of=load_of,
         flows=parsed_or_none("flows", flows, whole_number(1, 10**7, of=" flows")),
-        arrivals=arrivals,
-        pattern=pattern,
+        arrivals=parsed_or_none("arrivals", arrivals, str),
+        pattern=parsed("pattern", pattern, str),
         seed=parsed("seed", seed, whole_number(0)),
         seeds=parsed("seeds", seeds, whole_number(1, 10_000)),
         until=parsed_or_none("until", until, values.seconds),
-        classes=parsed("classes", tuple(classes), values.bounds),
+        classes=parsed("classes", classes, values.bounds),
         threads=parsed("threads", threads, whole_number(1, 64)),
-        own_streams=own_streams,
-        details=details,
+        own_streams=yes_or_no("own_streams", own_streams),
+        details=yes_or_no("details", details),
     ).completed()
     require_known("load_of", how.load_of or "", REFERENCES)
     processes = parsed_or_none("workers", workers, whole_number(1)) or processors()

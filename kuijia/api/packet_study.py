@@ -104,7 +104,9 @@ class Flows:
 
 
 def require_network(name: str, *, is_there: bool) -> None:
-    """Raise InputError for the name of a generated network that does not exist."""
+    """Raise InputError for an empty name, or that of a generated network that does not exist."""
+    if not name:
+        raise InputError("network", "", "an empty name", f"{', '.join(FORMS)}, or a topology file")
     if ":" in name and not name.startswith(PREFIX) and not is_there:
         raise InputError("network", name, "unknown", f"{', '.join(FORMS)}, or a topology file")
 

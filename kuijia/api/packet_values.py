@@ -158,6 +158,8 @@ def sizes(text: str) -> FlowSizes:
         if size is None or not 1 <= size <= _LARGEST_FLOW:
             raise InputError("option", "--sizes", f"{quoted(text)} bytes", f"1 to {_LARGEST_FLOW}")
         return FlowSizes.of_one(size)
+    if not text:
+        raise InputError("option", "--sizes", "an empty name", "bytes, a published distribution, or a file of sizes")
     return find_flow_sizes(text)
 
 

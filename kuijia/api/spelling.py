@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 
-from kuijia_base.errors import InputError, UnsoundError
+import numpy as np
+
+from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.suggestion import unknown
 
 T = TypeVar("T")
@@ -103,9 +105,16 @@ def parsed_or_none(option: str, value: object | None, parse: Callable[[str], T])
     return None if value is None else parsed(option, value, parse)
 
 
-def require_known(option: str, value: str, known: Collection[str]) -> None:
+def yes_or_no(option: str, value: object) -> bool:
+    """Return the value of an option that is on or off; raises OptionError for any other."""
+    if isinstance(value, bool | np.bool_):
+        return bool(value)
+    raise bad_option(option, quoted(str(value)), "True or False")
+
+
+def require_known(option: str, value: object, known: Collection[str]) -> None:
     """Raise OptionError unless the value is one of those that an option has."""
-    if value not in known:
+    if not isinstance(value, str) or value not in known:
         raise bad_option(option, unknown(str(value), known), f"one of {', '.join(known)}")
 
 
@@ -125,6 +134,6 @@ def _parts(phrase: Phrase) -> tuple[Words, ...]:
 
 def _as_word(value: object) -> str:
     """Return a value as a user types it: entries of a list are separated by commas."""
-    if isinstance(value, list | tuple):
+    if isinstance(value, Iterable) and not isinstance(value, str):
         return ",".join(map(str, value))
     return str(value)

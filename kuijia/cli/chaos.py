@@ -20,6 +20,7 @@ from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import (
     PICTURE_SUFFIXES,
     different_ones,
+    path_name,
     picture_path,
     positive_number,
     positive_rate,
@@ -111,7 +112,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="RUNS",
         help="after a finding, look for the shortest sequence of faults that shows one, in at most this many more runs",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write the report to this file, as JSON")
+    parser.add_argument("-o", "--output", type=path_name, metavar="FILE", help="write the report to this file, as JSON")
     suffixes = ", ".join(PICTURE_SUFFIXES)
     parser.add_argument("--plot", type=picture_path, metavar="FILE", help=f"draw the run into this file: {suffixes}")
 

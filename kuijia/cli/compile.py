@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from pathlib import Path
 
 from experiments.results.text_table import TextTable
 from kuijia.api.table_building import write_tables
@@ -12,6 +11,7 @@ from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.tables.field_counts import BITS_PER_FIELD
 from kuijia_app.tables.table_sizes import TableSize
+from kuijia_base.option_values import path_name
 from kuijia_base.quantities import share
 
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=Path,
+        type=path_name,
         metavar="DIR",
         help="folder for SWITCH.groups and SWITCH.flows (default: only count)",
     )

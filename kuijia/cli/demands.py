@@ -6,7 +6,6 @@ import argparse
 import json
 import sys
 from dataclasses import fields
-from pathlib import Path
 
 from kuijia.api.demand_models import (
     DEFAULT_UTILISATION,
@@ -20,7 +19,7 @@ from kuijia.api.demand_models import (
 )
 from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import add_topology, read_topology
-from kuijia_base.option_values import positive_number, positive_rate
+from kuijia_base.option_values import path_name, positive_number, positive_rate
 from kuijia_base.progress import Progress as ProgressLine
 from kuijia_base.quantities import rate, share
 from kuijia_base.reading import uncollected
@@ -73,7 +72,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help="utilisation of the busiest link when all demands take their shortest path (default: %(default)g)",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="FILE", help="write CSV to this file (default: print it)")
+    parser.add_argument(
+        "-o", "--output", type=path_name, metavar="FILE", help="write CSV to this file (default: print it)"
+    )
 
 
 def run(args: argparse.Namespace) -> int:

@@ -13,6 +13,7 @@ from experiments.results.text_table import TextTable
 from kuijia.cli.printing import show
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
+from kuijia_base.option_values import path_name
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
@@ -30,7 +31,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="folder that `kuijia run -o` wrote, or a folder of several such folders",
     )
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)"
+        "-o",
+        "--output",
+        type=path_name,
+        metavar="DIR",
+        help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)",
     )
     parser.add_argument(
         "--items",

@@ -15,7 +15,7 @@ from kuijia.api.spelling import typed, typed_options
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
-from kuijia_base.option_values import PICTURE_SUFFIXES, picture_path, whole_number
+from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path, whole_number
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
@@ -77,7 +77,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"(default: 1, which is one program; with more than {PAIRS_OF_ONE_PROGRAM:,} demands one for each "
         f"{PAIRS_OF_A_PART:,})",
     )
-    parser.add_argument("-o", "--output", type=Path, metavar="PLAN", help="write the plan to this file (JSON)")
+    parser.add_argument("-o", "--output", type=path_name, metavar="PLAN", help="write the plan to this file (JSON)")
     parser.add_argument(
         "--plot",
         type=picture_path,

@@ -12,6 +12,7 @@ from kuijia.api.topology_text import topology_lines
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia_base.errors import InputError, UnsoundError, one_line
+from kuijia_base.option_values import path_name
 from kuijia_base.text import write_text
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
 
@@ -31,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     describe.set_defaults(act=_describe)
     convert = actions.add_parser("convert", help="write the network as YAML")
     add_topology(convert)
-    convert.add_argument("-o", "--output", type=Path, metavar="FILE", help="write to this file (default: print)")
+    convert.add_argument("-o", "--output", type=path_name, metavar="FILE", help="write to this file (default: print)")
     convert.set_defaults(act=_convert)
     for action in actions.choices.values():
         add_common_options(action, below_another=True)

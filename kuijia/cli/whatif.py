@@ -39,7 +39,7 @@ from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
-from kuijia_base.option_values import whole_number
+from kuijia_base.option_values import path_name, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
@@ -135,7 +135,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     whatif_packets.configure(parser)
     add_workers(parser)
     parser.add_argument(
-        "-o", "--output", type=Path, metavar="DIR", help="folder for the report, its pictures and all numbers"
+        "-o", "--output", type=path_name, metavar="DIR", help="folder for the report, its pictures and all numbers"
     )
 
 

@@ -30,7 +30,7 @@ from kuijia_app.tables.wiring_file import (
     wiring_to_json,
 )
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path, one_line, quoted
-from kuijia_base.option_values import whole_number
+from kuijia_base.option_values import path_name, whole_number
 from kuijia_base.text import require_writable, write_text
 from te_solver.topology import Topology
 
@@ -83,7 +83,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     from_ovs.set_defaults(act=_from_ovs)
     for action in (example, discover, from_ovs):
         action.add_argument(
-            "-o", "--output", type=Path, metavar="FILE", help="wiring file, JSON if its name ends in .json"
+            "-o", "--output", type=path_name, metavar="FILE", help="wiring file, JSON if its name ends in .json"
         )
         add_common_options(action, below_another=True)
 

@@ -19,11 +19,12 @@ Whole = NDArray[np.int64]
 
 
 def ideal_completion(network: Network, groups: Sequence[Flows], seed: int) -> Vector:
-    """Return each flow's lower bound of the seconds from start to the last byte's arrival, all groups, shape (F,).
+    """Return each flow's seconds from start to the last byte's arrival on its own path, all groups, shape (F,).
 
-    All segments leave the source back to back and wait for nothing but the segment before them; packets are stored and
-    forwarded, headers included, and a handshake comes first where the transport has one. NaN for endless flows, and for
-    transports other than TCP, whose pace is given.
+    A lower bound where the flow keeps this path; one whose segments take several paths may be faster. All segments
+    leave the source back to back and wait for nothing but the segment before them; packets are stored and forwarded,
+    headers included, and a handshake comes first where the transport has one. NaN for endless flows, and for transports
+    other than TCP, whose pace is given.
 
     Args:
         network: the network of the flows.

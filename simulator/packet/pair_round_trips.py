@@ -30,17 +30,26 @@ def require_wait(network: Network, pairs: Pairs, wait: float) -> None:
     Raises:
         UnsoundError: the wait is less than the largest round trip.
     """
+    found = round_trips(network, pairs)
+    if found is not None and np.isfinite(found[0]) and wait < whole(found[0] * (1 - 1e-12)):
+        raise too_short(wait, found[1])
+
+
+def round_trips(network: Network, pairs: Pairs) -> tuple[float, float] | None:
+    """Return the seconds of the largest round trip of these pairs if all take their fastest or slowest shortest paths.
+
+    None in a network with hosts that have several links, or without switches.
+    """
     access = _Access.of(network)
     if access is None or not len(pairs):
-        return
+        return None
     source, target = _distinct(pairs, len(network.hosts))
     ends, place = np.unique(access.switch, return_inverse=True)
     shortest, longest = _between(network, ends)
     ways = ((place[source], place[target]), (place[target], place[source]))
     at_hosts = access.seconds[source] + access.seconds[target]
     least, most = (float((at_hosts + sum(table[way] for way in ways)).max()) for table in (shortest, longest))
-    if np.isfinite(least) and wait < whole(least * (1 - 1e-12)):
-        raise too_short(wait, most)
+    return least, most
 
 
 @dataclass(frozen=True, eq=False)

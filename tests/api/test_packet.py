@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import kuijia
@@ -72,6 +73,11 @@ def test_results_are_saved_with_their_details(tmp_path: Path) -> None:
         ("fig1", {"fabric_rate": 5}, "option:fabric_rate: given for fig1, expected leaf-spine or dumbbell"),
         ("torus:4", {}, "network:torus:4: unknown, expected leaf-spine:"),
         ("single-switch:4", {"seed": 2**63 - 1, "seeds": 2}, "option:seed: the last seed is "),
+        ("single-switch:4", {"pattern": None}, "option:pattern: 'None' is unknown, expected one of random,"),
+        ("single-switch:4", {"arrivals": 5}, "option:arrivals: '5' is unknown, expected one of poisson,"),
+        ("single-switch:4", {"load_balancer": []}, "option:load_balancer: '[]' is unknown, expected one of fixed,"),
+        ("single-switch:4", {"classes": None}, "option:classes: 'None', expected sizes in bytes, separated by commas"),
+        ("single-switch:4", {"handshake": "no"}, "option:handshake: 'no', expected True or False"),
         ("single-switch:4", {"load_of": "moon"}, "option:load_of: 'moon' is unknown, expected one of hosts, network"),
     ],
 )
@@ -79,3 +85,16 @@ def test_bad_options_are_refused_in_one_line(network: str, options: dict[str, An
     with pytest.raises(kuijia.InputError) as raised:
         kuijia.packet(network, **options)
     assert str(raised.value).startswith(message)
+
+
+def test_a_class_without_a_finished_flow_has_dashes() -> None:
+    found = kuijia.packet("dumbbell:2", flows=10, until=1e-6)
+    cells = found.table().text().splitlines()[1].split()
+    assert cells[-2:] == ["-", "-"]
+    assert "<td" in found._repr_html_()
+
+
+def test_bounds_of_classes_may_be_a_single_size_or_any_iterable() -> None:
+    for classes in (5000, "5000", (each for each in (5000,)), np.array([5000])):
+        found = kuijia.packet("dumbbell:2", flows=10, classes=classes)  # type: ignore[arg-type]
+        assert found.options["classes"] == [5000]

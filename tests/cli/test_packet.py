@@ -290,6 +290,18 @@ def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[s
         (("single-switch:4", "--seed", f"{2**63}"), f"option:--seed: the last seed is {2**63}, expected {2**63 - 1}"),
         (("fast.yaml",), "fast.yaml: link 'a' to 'b' has a rate of 1e+200 Mbit/s, expected at most 1000000 Mbit/s"),
         (("single-switch:4", "--details"), "option:--details: given without a folder"),
+        (("",), "network: an empty name, expected leaf-spine:LEAVES,SPINES,HOSTS"),
+        (("single-switch:4", "--sizes", ""), "option:--sizes: an empty name, expected bytes"),
+        (("single-switch:4", "-o", ""), "kuijia packet: argument -o/--output: an empty name, expected that of a file"),
+        (
+            ("single-switch:3164", "--pattern", "all-to-all"),
+            "option:--pattern: all-to-all: there are 10,007,732 pairs of 3,164 hosts, expected at most 10,000,000",
+        ),
+        (("clash.yaml",), "clash.yaml: node 'h-a' has the name of the host at 'a', expected another name"),
+        (
+            ("far.yaml", "--transport", "flashpass", "--pattern", "stride:1"),
+            "packet:flashpass.wait: in the largest round trip a host sends ",
+        ),
     ],
 )
 def test_bad_input_ends_with_one_line(
@@ -297,6 +309,9 @@ def test_bad_input_ends_with_one_line(
 ) -> None:
     (folder / "bad.cdf").write_text("100 0.5\n200 0.4\n300 1\n")
     (folder / "fast.yaml").write_text("nodes: [a, b]\nlinks:\n- {a: a, b: b, capacity: 1.0e+200}\n")
+    (folder / "clash.yaml").write_text("nodes: [a, h-a]\nlinks:\n- {a: a, b: h-a, capacity: 100}\n")
+    far = "- {a: a, b: b, capacity: 100000}\n- {a: b, b: c, capacity: 1, delay: 3}\n"
+    (folder / "far.yaml").write_text(f"nodes: [a, b, c]\nlinks:\n{far}")
     (folder / "apart.yaml").write_text("nodes: [a, b, c]\nlinks:\n- {a: a, b: b, capacity: 100}\n")
     try:
         status = packet(*arguments)

@@ -46,6 +46,22 @@ def test_one_process_is_this_one_and_more_are_others() -> None:
     assert os.getpid() not in set(in_processes(_process, None, range(3), 2))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="workers get no Ctrl-C of their own")
+def test_ctrl_c_is_still_blocked_after_the_first_process_has_started() -> None:
+    """Python's resource tracker, which the first one starts, would let it through to workers that still import."""
+    program = """
+import signal
+from multiprocessing import resource_tracker
+from kuijia_base.parallel import no_interrupts
+with no_interrupts():
+    resource_tracker.ensure_running()
+    print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+print(signal.SIGINT in signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "False"]
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_an_error_is_raised_where_its_result_would_come(processes: int) -> None:
     results = in_processes(_refuse, None, range(5), processes)

@@ -15,6 +15,10 @@ Pairs = NDArray[np.int64]
 """Source and target of each flow, shape (F, 2)."""
 
 
+MOST_PAIRS = 10**7
+"""Of a pattern; each takes 16 bytes, and its flow some 2 KB."""
+
+
 class Pattern(ABC):
     """A traffic pattern; it yields the pairs of successive arrivals, or those of one moment."""
 
@@ -127,6 +131,9 @@ class AllToAll(_Fixed):
 
     def require_hosts(self, hosts: int) -> None:
         _require_two(hosts)
+        if hosts * (hosts - 1) > MOST_PAIRS:
+            problem = f"there are {hosts * (hosts - 1):,} pairs of {hosts:,} hosts"
+            raise UnsoundError((), problem, f"at most {MOST_PAIRS:,}")
 
     def at_once(self, hosts: int, draws: Draws) -> Pairs:  # noqa: ARG002
         source, target = np.divmod(np.arange(hosts * hosts), hosts)

@@ -64,6 +64,15 @@ def test_a_topology_has_a_host_at_each_node() -> None:
     assert of_topology(topology, "ring.yaml", Links(rate=7)).links[0].rate == 7
 
 
+def test_a_host_receives_as_much_as_enters_its_node() -> None:
+    topology = Topology("one-way", ("a", "b"), (Link("a", "b", 100), Link("b", "a", 10)))
+    network = of_topology(topology, "net.yaml", Links())
+    rates = {(link.source, link.target): link.rate for link in network.links}
+    (a, b), (at_a, at_b) = network.hosts, (2, 3)
+    assert (rates[a, at_a], rates[at_a, a]) == (100, 10)
+    assert (rates[b, at_b], rates[at_b, b]) == (10, 100)
+
+
 @pytest.mark.parametrize(
     ("links", "message"),
     [
