@@ -64,7 +64,8 @@ class OutputFolder:
     def require_names(self, names: Iterable[str]) -> None:
         """Raise InputError unless the folder can have files with these names; call this before writing any."""
         for name in names:
-            self._place(name)
+            if (path := self._place(name)).is_dir():
+                raise InputError(path, "", "is a folder", "a file, or no such name")
 
     def _place(self, name: str) -> Path:
         """Return the path of a file directly in this folder; raise InputError for a name that leads elsewhere."""

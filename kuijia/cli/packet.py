@@ -40,6 +40,9 @@ from te_solver.formats.notes import counted
 
 __all__ = ["configure", "run"]
 
+_FILES = ("packet.json", "packet.csv")
+"""Names of the files in the output folder, beside those of details."""
+
 _NOT_TOLD = ("run", "json", "verbose", "output", "workers", "cluster", "threads")
 """Arguments that do not change the results."""
 
@@ -55,6 +58,8 @@ def run(args: argparse.Namespace) -> int:
         study = _study(args, how, assumptions)
     runs = how.runs()
     folder = None if args.output is None else OutputFolder(args.output)
+    if folder is not None:
+        folder.require_names(_FILES)
     progress = Progress(sys.stderr)
     warn_of_overload(how, progress.say)
     try:
@@ -62,8 +67,9 @@ def run(args: argparse.Namespace) -> int:
             told, details = without_details(results)
             data = {"format": "kuijia-packet", "version": 1, **_provenance(args, assumptions), "runs": told}
             if folder is not None:
-                folder.write_json("packet.json", data)
-                folder.write_text("packet.csv", summary_csv(told))
+                results_file, table_file = _FILES
+                folder.write_json(results_file, data)
+                folder.write_text(table_file, summary_csv(told))
                 for name, text in details:
                     folder.write_text(name, text)
     finally:

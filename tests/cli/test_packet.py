@@ -215,6 +215,15 @@ def test_runs_of_close_loads_have_files_of_their_own(folder: Path) -> None:
     assert len(list((folder / "out").glob("flows-*.csv"))) == 2
 
 
+def test_a_folder_in_the_place_of_a_result_is_found_before_anything_runs(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "packet.csv").mkdir()
+    assert packet("leaf-spine:32,32,32", "--flows", "1000000", "-o", str(folder)) == 2
+    assert capsys.readouterr().err == f"error: {folder}/packet.csv: is a folder, expected a file, or no such name\n"
+    assert [path.name for path in folder.iterdir()] == ["packet.csv"]
+
+
 def test_a_simulation_can_end_before_its_flows(capsys: pytest.CaptureFixture[str]) -> None:
     assert packet("single-switch:2", "--sizes", "1000000000", "--at-once", "--until", "0.001", "--json") == 0
     (run,) = json.loads(capsys.readouterr().out)["runs"]
