@@ -132,7 +132,9 @@ class _Reader:
         detected = _number(fields.get("detected", 0), (*where, "detected"), 0, LONGEST, _SECONDS)
         latest = max(begins, ends if ends <= LONGEST else 0)
         if latest + detected > LONGEST:
-            raise UnsoundError((*where, "detected"), f"the change is detected after {latest + detected:g} s", _SECONDS)
+            raise UnsoundError(
+                (*where, "detected"), f"the change is detected after {latest + detected:.9g} s", _SECONDS
+            )
         return [Outage(link, begins, detected, ends) for link in self._cable(fields, where)]
 
     def _slow(self, data: object, where: Where) -> Iterator[tuple[int, float]]:

@@ -87,7 +87,7 @@ def _fault_with(link: Link, name: str, transport: Transport | Credited, until: f
 
 
 def may_wait_too_long(network: Network, transport: FlashPass, until: float) -> bool:
-    """Return True if no sum of delays shows that few emulation packets are in flight in the default waiting time."""
+    """Return True unless all delays together keep few emulation packets in flight in the default waiting time."""
     longest = 2 * sum(link.delay for link in network.links)
     return _in_flight(_fastest(network), min(longest, until), transport) > MOST_IN_FLIGHT
 

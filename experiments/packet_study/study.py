@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, astuple, dataclass, field
+from math import isfinite
 from typing import Any
 
 from experiments.packet_study.limits import may_wait_too_long, require_default_wait
@@ -210,7 +211,7 @@ def _require_wait(study: Study, run: Run, network: Network, transport: FlashPass
     pairs = study.traffic.pairs(network, run.load, run.seed)
     if transport.wait is not None:
         require_wait(network, pairs, transport.wait)
-    elif (found := round_trips(network, pairs)) is not None:
+    elif (found := round_trips(network, pairs)) is not None and isfinite(found[0]):
         require_default_wait(network, transport, found[0], study.until)
 
 

@@ -40,14 +40,13 @@ if TYPE_CHECKING:
     import pandas as pd
 
 T = TypeVar("T")
+OneOrMore: TypeAlias = T | Sequence[T]
 
 
-def in_words(mbits: float | None) -> str:
+def _rate(mbits: float | None) -> str:
     """Return a rate with its unit; nothing is a dash."""
     return "-" if mbits is None else quantities.rate(mbits)
 
-
-OneOrMore: TypeAlias = T | Sequence[T]
 
 _RUN = (words("queue"), words("transport"), Column("load", number), Column("seed"))
 _CLASSES = (
@@ -60,13 +59,13 @@ _CLASSES = (
     Column("completion_p99", number),
     Column("slowdown_mean", number),
     Column("slowdown_p99", number),
-    Column("goodput_mean", in_words),
+    Column("goodput_mean", _rate),
 )
 _TOTALS = ("seconds", "goodput", "sent", "dropped", "marked", "lost", "retransmitted", "timeouts")
 _QUEUES = ("mean", "busiest_mean", "peak")
 _RUNS = (
     *_RUN,
-    *(Column(name, in_words if name == "goodput" else number) for name in _TOTALS),
+    *(Column(name, _rate if name == "goodput" else number) for name in _TOTALS),
     *(Column(f"queue_{name}", number) for name in _QUEUES),
 )
 

@@ -58,7 +58,7 @@ def parse_flow_sizes(text: str, source: str | Path) -> FlowSizes:
             raise InputError(source, number, f"{len(words)} values in a line", _LINE)
         size = require_number(words[0], source, number, "size", _LINE)
         if size > LARGEST_SIZE:
-            raise InputError(source, number, f"size {size:g}", f"at most {LARGEST_SIZE} bytes")
+            raise InputError(source, number, f"size {size:.15g}", f"at most {LARGEST_SIZE} bytes")
         points.append((size, require_number(words[-1], source, number, "probability", _LINE)))
         lines.append(number)
     if not points:

@@ -38,7 +38,7 @@ def require_wait(network: Network, pairs: Pairs, wait: float) -> None:
 def round_trips(network: Network, pairs: Pairs) -> tuple[float, float] | None:
     """Return the seconds of the largest round trip of these pairs if all take their fastest or slowest shortest paths.
 
-    None in a network with hosts that have several links, or without switches.
+    None in a network with hosts that have several links, or without switches; infinite if a pair has no path.
     """
     access = _Access.of(network)
     if access is None or not len(pairs):
