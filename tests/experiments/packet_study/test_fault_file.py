@@ -113,7 +113,7 @@ def test_one_of_parallel_cables_is_chosen_by_its_number(tmp_path: Path) -> None:
         ({"cut_cables": [{"between": ["s0", "s3"], "begins": -1}]}, "cut_cables[0].begins: found -1"),
         (
             {"cut_cables": [{"between": ["s0", "s3"], "begins": 2e6, "detected": 2e6}]},
-            "cut_cables[0].detected: the change is detected after 4e+06 s",
+            "cut_cables[0].detected: the change is detected after 4000000 s",
         ),
         (
             {
