@@ -15,7 +15,7 @@ from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
 from experiments.registry import Settings
-from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -177,25 +177,13 @@ def swept_grids(
 
     Finished runs are kept in `output` until it has. A case that several grids share runs once.
     """
-    seeds = settings.seeds
-    keyed = [grid.cases(seeds) for grid in grids]
-    wanted = [case for of_grid in keyed for of_key in of_grid.values() for case in of_key]
-    cases = list({repr(case): case for case in wanted}.values())
+    keyed = [grid.cases(settings.seeds) for grid in grids]
+    cases = {repr(case): case for of_grid in keyed for of_key in of_grid.values() for case in of_key}
     # Those that take longest come first, so that no worker is left alone with one at the end.
-    order = sorted(range(len(cases)), key=lambda place: -cases[place].load)
-    sweep = Sweep(
-        name,
-        {"cases_of": [repr(cases[place]) for place in order]},
-        None,
-        prepare=no_preparation,
-        work=outcome,
-        cases=[cases[place] for place in order],
-    )
-    with swept(sweep, workers, output, progress) as found:
-        by_case = {repr(cases[place]): run for place, run in zip(order, found, strict=True)}
-        left = iter([by_case[repr(case)] for case in wanted])
+    ordered = {name: [case] for name, case in sorted(cases.items(), key=lambda item: -item[1].load)}
+    with swept_by_key(name, ordered, outcome, workers, output, progress) as found:
         yield [
-            Measured(grid, {key: [next(left) for _ in of_key] for key, of_key in of_grid.items()})
+            Measured(grid, {key: [found[repr(case)][0] for case in of_key] for key, of_key in of_grid.items()})
             for grid, of_grid in zip(grids, keyed, strict=True)
         ]
 

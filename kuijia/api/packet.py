@@ -27,8 +27,8 @@ from kuijia.api.packet_study import (
 from kuijia.api.progress import progress_line
 from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known, yes_or_no
 from kuijia.api.table import Column, Table, Text, html_page, number, words
+from kuijia.api.table import rate as in_words
 from kuijia.api.topology import FileName, TopologyLike, load_topology
-from kuijia_base import quantities
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
@@ -42,12 +42,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 OneOrMore: TypeAlias = T | Sequence[T]
 
-
-def _rate(mbits: float | None) -> str:
-    """Return a rate with its unit; nothing is a dash."""
-    return "-" if mbits is None else quantities.rate(mbits)
-
-
 _RUN = (words("queue"), words("transport"), Column("load", number), Column("seed"))
 _CLASSES = (
     *_RUN,
@@ -59,13 +53,13 @@ _CLASSES = (
     Column("completion_p99", number),
     Column("slowdown_mean", number),
     Column("slowdown_p99", number),
-    Column("goodput_mean", _rate),
+    Column("goodput_mean", in_words),
 )
 _TOTALS = ("seconds", "goodput", "sent", "dropped", "marked", "lost", "retransmitted", "timeouts")
 _QUEUES = ("mean", "busiest_mean", "peak")
 _RUNS = (
     *_RUN,
-    *(Column(name, _rate if name == "goodput" else number) for name in _TOTALS),
+    *(Column(name, in_words if name == "goodput" else number) for name in _TOTALS),
     *(Column(f"queue_{name}", number) for name in _QUEUES),
 )
 

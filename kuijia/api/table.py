@@ -29,6 +29,11 @@ def number(value: float | None) -> str:
     return "-" if value is None else significant(value)
 
 
+def rate(mbits: float | None) -> str:
+    """Return a rate with its unit; nothing is a dash."""
+    return "-" if mbits is None else quantities.rate(mbits)
+
+
 def share(value: float | None) -> str:
     """Return a share as a percentage; nothing is a dash."""
     return "-" if value is None else quantities.share(value)
