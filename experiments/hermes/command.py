@@ -13,7 +13,8 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 if TYPE_CHECKING:  # its modules import matplotlib, which takes a second
-    from experiments.hermes.loads import Extent, Where
+    from experiments.hermes.loads import Extent
+    from experiments.hermes.runs import Where
 
 _SEEDS, _TESTBED_SEEDS, _FULL_SEEDS = 1, 2, 5
 
@@ -58,7 +59,7 @@ def where_of(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress, seeds: int = _SEEDS
 ) -> Where:
     """Return the settings with the experiment's own number of seeds, and the rest that runs need."""
-    from experiments.hermes.loads import Where  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.runs import Where  # noqa: PLC0415  # slow to import: the simulator
 
     seeds = 1 if settings.quick else _FULL_SEEDS if args.full else seeds
     settings = replace(settings, repetitions=args.repetitions or seeds)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from experiments.hermes.faults import Drops, Hole
-from experiments.hermes.loads import Extent, Where, grid_of, written
+from experiments.hermes.loads import Extent, grid_of, written
 from experiments.hermes.networks import SIMULATED
-from experiments.hermes.runs import PATIENCE, Measured, swept_grids
+from experiments.hermes.runs import PATIENCE, Measured, Where, swept_grids
 from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
 from experiments.registry import Outcome
 from experiments.results.exhibit import Exhibit
@@ -41,7 +41,7 @@ def run_drops(extent: Extent, where: Where) -> Outcome:
     """Run Figure 16: web search while a spine drops some of all packets."""
     name = "hermes-fig16"
     grid = grid_of(SIMULATED, "web-search", COMPARED, extent, Drops(DROPPED))
-    with swept_grids(name, [grid], where.settings, where.workers, where.output, where.progress) as (found,):
+    with swept_grids(name, [grid], where) as (found,):
         checks: list[Check] = []
         for load in grid.loads:
             for other in COMPARED:
@@ -65,7 +65,7 @@ def run_hole(extent: Extent, where: Where) -> Outcome:
     """Run Figure 17 with three readings of the pairs that the black hole swallows; bars are for the first."""
     name = "hermes-fig17"
     grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, hole) for hole in READINGS.values()]
-    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as measured:
+    with swept_grids(name, grids, where) as measured:
         exhibits = []
         for number, (reading, found) in enumerate(zip(READINGS, measured, strict=True)):
             exhibits += _hole(f"{name}-{'abc'[number]}", reading, found, with_bars=number == 0)

@@ -8,16 +8,13 @@ from dataclasses import dataclass, replace
 
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
-from experiments.hermes.runs import Grid, Measured, swept_grids
+from experiments.hermes.runs import Grid, Measured, Where, swept_grids
 from experiments.hermes.schemes import NAMES, Scheme
 from experiments.hermes.tables import Naming, near_published, order_as_published, over_loads, ratio_bar, theirs_of
-from experiments.registry import Outcome, Settings
+from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
 from experiments.results.result import Check
-from experiments.sweep.workers import Workers
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.flow_sizes.published import published_flow_sizes
 
 ON_TESTBED = ("clove-ecn", "hermes", "presto", "ecmp")
@@ -69,16 +66,6 @@ class Extent:
         return {load: round(self.seconds * fabric.offered(load) / mean) for load in self.loads}
 
 
-@dataclass(frozen=True)
-class Where:
-    """Settings, workers, output and progress of an experiment."""
-
-    settings: Settings
-    workers: Workers
-    output: OutputFolder
-    progress: Progress
-
-
 def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
     """Return the grid of these schemes, with the parameters of the profile."""
     schemes = {name: Scheme.of(name, fabric, extent.profile) for name in names}
@@ -119,7 +106,7 @@ def _swept(
 ) -> Iterator[dict[str, Measured]]:
     """Yield the runs of each workload while the block writes the experiment's own files."""
     grids = [grid_of(fabric, workload, names, extent) for workload in extent.flows]
-    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as found:
+    with swept_grids(name, grids, where) as found:
         yield dict(zip(extent.flows, found, strict=True))
 
 

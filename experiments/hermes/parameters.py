@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from experiments.hermes.loads import Extent, Where, written
+from experiments.hermes.loads import Extent, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
 from experiments.hermes.published import published
-from experiments.hermes.runs import Grid, Measured, swept_grids
+from experiments.hermes.runs import Grid, Measured, Where, swept_grids
 from experiments.hermes.schemes import ONE_WAY, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
 from experiments.hermes.tables import Naming, over_loads, remarks_of
 from experiments.registry import Outcome
@@ -37,7 +37,7 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
     data = published()["fig15"]
     schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
     grid = Grid(UNEQUAL, "web-search", schemes, extent.at(GAP_LOAD).counts(UNEQUAL, "web-search"))
-    with swept_grids(name, [grid], where.settings, where.workers, where.output, where.progress) as (found,):
+    with swept_grids(name, [grid], where) as (found,):
         usual = f"{USUAL_GAP} us"
         lines = [
             Line(
@@ -83,7 +83,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
         Grid(SIMULATED, "data-mining", schemes, extent.counts(SIMULATED, "data-mining"))
         for schemes in (mining, probing)
     ]
-    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as (parts, probes):
+    with swept_grids(name, grids, where) as (parts, probes):
         saved = [
             *_saved("rerouting", parts, "without rerouting", "hermes", REROUTING, "overall average"),
             *_saved("probing", parts, "without both", "without rerouting", PROBING, "overall average"),
@@ -138,7 +138,7 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
     }
     extent = extent.at(PARAMETER_LOAD)
     grids = [Grid(SIMULATED, workload, made, extent.counts(SIMULATED, workload)) for workload in extent.flows]
-    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as found:
+    with swept_grids(name, grids, where) as found:
         measured = dict(zip(extent.flows, found, strict=True))
         exhibits = [_threshold(name, key, swept[key], measured, data[key]) for key in DEFAULTS]
         return write_exhibits(name, exhibits, where.settings, where.output)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.hermes.loads import Extent, Where
+from experiments.hermes.loads import Extent
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
-from experiments.hermes.runs import Grid, swept_grids
+from experiments.hermes.runs import Grid, Where, swept_grids
 from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
 from experiments.hermes.tables import Naming, over_loads, ratio_bar
 from experiments.registry import Outcome
@@ -52,7 +52,7 @@ def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
         {scheme: plain(each) for scheme, each in schemes.items()},
         extent.counts(SIMULATED, workload),
     )
-    with swept_grids(name, [grid], where.settings, where.workers, where.output, where.progress) as (found,):
+    with swept_grids(name, [grid], where) as (found,):
         checks = [bar for load in extent.loads for bar in ratio_bar(found, "hermes", "conga", load, *WITHIN)]
         remark = "Published, in words alone: Hermes is within 10 to 25 % of CONGA."
         naming = Naming(name, "plain TCP", f"{workload}, NewReno, {SIMULATED.name}", bars=True, remarks=(remark,))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from experiments.hermes.loads import Extent, Where, grid_of, written
+from experiments.hermes.loads import Extent, grid_of, written
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
-from experiments.hermes.runs import swept_grids
+from experiments.hermes.runs import Where, swept_grids
 from experiments.hermes.tables import label_of
 from experiments.registry import Outcome
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -25,7 +25,7 @@ def run_visibility(extent: Extent, where: Where) -> Outcome:
     """Run both workloads and derive the mean number of flows between pairs from completion times."""
     name = "hermes-table2"
     grids = [grid_of(SIMULATED, workload, COMPARED, extent) for workload in extent.flows]
-    with swept_grids(name, grids, where.settings, where.workers, where.output, where.progress) as measured:
+    with swept_grids(name, grids, where) as measured:
         theirs = published()["table2"]
         lines, checks = [], []
         for scheme in COMPARED:

@@ -82,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
         show(_parts(args, study, told))
     if folder is not None:
         others = f" and {counted(len(details), 'file')} of details" if details else ""
-        progress.say(f"wrote packet.json, packet.csv{others} in {folder.path}")
+        progress.say(f"wrote {', '.join(_FILES)}{others} in {folder.path}")
     if told[0]["stopped"]:
         finished = told[0]["classes"][0]["finished"]
         message = f"stopped after {told[0]['seconds']:.6g} simulated seconds, {counted(finished, 'flow')} finished"

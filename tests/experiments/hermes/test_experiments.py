@@ -14,10 +14,9 @@ import pytest
 
 from experiments.hermes import command, detail_commands, motivation, probing, runs
 from experiments.hermes.faults import Drops, Hole
-from experiments.hermes.loads import Where
 from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
 from experiments.hermes.published import published
-from experiments.hermes.runs import PATIENCE, Case, Grid, outcome, swept_grids
+from experiments.hermes.runs import PATIENCE, Case, Grid, Where, outcome, swept_grids
 from experiments.hermes.schemes import Scheme
 from experiments.hermes.tables import order_as_published, theirs_of
 from experiments.registry import Settings, find_experiment
@@ -141,8 +140,8 @@ def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path
     schemes = {name: Scheme.of(name, SMALL) for name in ("ecmp", "letflow")}
     grid = Grid(SMALL, "web-search", schemes, dict.fromkeys((0.3, 0.6), 20))
     where = where_in(tmp_path)
-    settings = replace(SETTINGS, repetitions=2)
-    with swept_grids("grid", [grid], settings, Workers(2), where.output, where.progress) as (found,):
+    where = replace(where, settings=replace(SETTINGS, repetitions=2), workers=Workers(2))
+    with swept_grids("grid", [grid], where) as (found,):
         assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
     single = outcome(None, Case(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
     assert found.runs["letflow", 0.6][1] == single
@@ -162,7 +161,7 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
         Grid(SMALL, "web-search", schemes, {0.5: 10}) for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
     ]
     where = where_in(tmp_path)
-    with swept_grids("shared", grids, SETTINGS, Workers(1), where.output, where.progress) as (one, other):
+    with swept_grids("shared", grids, where) as (one, other):
         assert len(ran) == 2
     assert other.runs["plain", 0.5] == one.runs["ecmp", 0.5] != one.runs["other", 0.5]
 
@@ -171,7 +170,7 @@ def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) 
     schemes = {name: Scheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
     grid = Grid(SMALL, "web-search", schemes, {0.7: 10})
     where = where_in(tmp_path)
-    with swept_grids("order", [grid], SETTINGS, Workers(1), where.output, where.progress) as (found,):
+    with swept_grids("order", [grid], where) as (found,):
         names = [check.name for check in order_as_published(found, "fig13", "overall average", (0.5, 0.7))]
     assert names == ["Hermes / CONGA at 0.7", "Presto* / Hermes at 0.7"]
 
@@ -182,7 +181,7 @@ def test_schemes_that_are_equal_as_published_have_no_order(tmp_path: Path) -> No
     schemes = {name: Scheme.of("ecmp", SMALL) for name in ("presto", "conga", "letflow")}
     grid = Grid(SMALL, "data-mining", schemes, {0.5: 10})
     where = where_in(tmp_path)
-    with swept_grids("equal", [grid], SETTINGS, Workers(1), where.output, where.progress) as (found,):
+    with swept_grids("equal", [grid], where) as (found,):
         names = [check.name for check in order_as_published(found, "fig14", "overall average", (0.5,))]
     assert names == ["LetFlow / Presto* at 0.5", "LetFlow / CONGA at 0.5"]
 
