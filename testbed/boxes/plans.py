@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
+from kuijia_app.tables.needs import port_rate
 from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.changes import (
     REMOVE_BRIDGE,
@@ -21,7 +22,6 @@ from testbed.boxes.changes import (
 from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.machine.ovs import Datapath
 from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
-from testbed.network.link_rates import port_capacity
 from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queues import htb_commands, tag_filter_commands
@@ -127,7 +127,7 @@ class Target:
         for port in self._bridge(box).ports:
             if port.internal:
                 continue
-            rate = port_capacity(self.wiring, box.node, port.number)
+            rate = port_rate(self.wiring, box.node, port.number)
             commands = htb_commands(port.interface, rate, layout, self.options.buffer_packets)
             if box.datapath is Datapath.USERSPACE:  # where `set_queue` has no effect
                 commands += tag_filter_commands(port.interface, layout, tagging)

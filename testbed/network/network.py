@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.needs import port_rate
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
@@ -42,7 +43,7 @@ from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, 
 from testbed.network.bridges import Bridge, Port, bridge_arguments, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.hosts import Host
-from testbed.network.link_rates import port_capacity, require_possible_links
+from testbed.network.link_rates import require_possible_links
 from testbed.network.machine_objects import (
     claim_machine_objects,
     interfaces,
@@ -238,7 +239,7 @@ class Network:
 
     def port_capacity(self, switch: str, port: int) -> float:
         """Return the rate of the port's queues in Mbit/s."""
-        return port_capacity(self.wiring, switch, port)
+        return port_rate(self.wiring, switch, port)
 
     def core_interfaces(self, switch: str) -> list[str]:
         """Return the devices of a switch's ports to other switches."""

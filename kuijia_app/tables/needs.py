@@ -1,0 +1,134 @@
+"""What a plan needs of each switch beyond flow entries: queues, frame sizes and the ports of BFD sessions; pure.
+
+The tables of a plan refer to queues and ports that OpenFlow cannot create. Whoever prepares switches, or asks whether
+they are prepared, takes the needs from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.queues import Queue
+from kuijia_app.tables.wiring import Wiring
+from te_solver.plan import Plan
+
+HOST_MTU = 1500
+"""Bytes of the largest IP packet of a host on Ethernet (RFC 894)."""
+
+LABEL_BYTES = 4
+"""Bytes of a label stack entry (RFC 3032, section 2.1)."""
+
+FAIL_MODE = "secure"
+"""Without a controller, a switch keeps its tables and does not forward like a learning switch."""
+
+PROTOCOL = "OpenFlow13"
+"""Open vSwitch's name of the OpenFlow version that the controller speaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class PortNeeds:
+    """Needs of one port.
+
+    Attributes:
+        number: its OpenFlow number.
+        leads_to: the neighbour, or the site of the host.
+        is_host: True if it leads to a host.
+        rate: Mbit/s that its queues share.
+        mtu: bytes that a frame carries after its Ethernet header: the IP packet of a host with our labels.
+    """
+
+    number: int
+    leads_to: str
+    is_host: bool
+    rate: float
+    mtu: int
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchNeeds:
+    """Needs of one switch.
+
+    Attributes:
+        switch: its name in the topology.
+        datapath_id: its number.
+        ports: by OpenFlow number, those to hosts last.
+        queues: of every port, in the strict order of service, each with its guaranteed share of the port's rate.
+        sessions: BFD sessions that end here; each needs its watched and its inner port.
+    """
+
+    switch: str
+    datapath_id: int
+    ports: Mapping[int, PortNeeds]
+    queues: tuple[Queue, ...]
+    sessions: tuple[BfdSession, ...]
+
+
+def needs_of(
+    plan: Plan, options: PipelineOptions, wiring: Wiring, host_mtu: int = HOST_MTU, *, labelled_hosts: bool = False
+) -> dict[str, SwitchNeeds]:
+    """Return the needs of every switch of the plan's topology.
+
+    All its links are included: the next plan, and restoration after failures, may use any of them.
+
+    Args:
+        plan: the plan.
+        options: of the tables; tagging and liveness decide about labels and sessions.
+        wiring: numbers of switches and ports.
+        host_mtu: bytes of the largest IP packet that hosts send.
+        labelled_hosts: True if packets of hosts may have a label of their own already.
+
+    Raises:
+        UnsoundError: liveness is BFD, and a session has no port numbers.
+    """
+    sessions = tuple(BfdSessions(plan)) if options.liveness is Liveness.BFD else ()
+    hosts = {(site.switch, site.port): site.name for site in wiring.sites}
+    link_mtu = host_mtu + label_bytes(options.tagging, labelled_hosts=labelled_hosts)
+
+    def port_needs(switch: str, number: int) -> PortNeeds:
+        neighbour = wiring.neighbour_at(switch, number)
+        rate = port_rate(wiring, switch, number)
+        if neighbour is not None:
+            return PortNeeds(number, neighbour, is_host=False, rate=rate, mtu=link_mtu)
+        return PortNeeds(number, hosts[switch, number], is_host=True, rate=rate, mtu=host_mtu)
+
+    return {
+        switch: SwitchNeeds(
+            switch,
+            wiring.datapath_id(switch),
+            {number: port_needs(switch, number) for number in wiring.ports(switch)},
+            options.layout.queues,
+            tuple(session for session in sessions if switch in (session.nodes[0], session.nodes[-1])),
+        )
+        for switch in wiring.topology.nodes
+    }
+
+
+def label_bytes(tagging: Tagging, *, labelled_hosts: bool = False) -> int:
+    """Return the bytes that packets of hosts gain on links; tags in the IP header add none."""
+    own = LABEL_BYTES if tagging is Tagging.MPLS else 0
+    return own + (LABEL_BYTES if labelled_hosts else 0)
+
+
+def port_rate(wiring: Wiring, switch: str, port: int) -> float:
+    """Return the rate of a port's queues in Mbit/s.
+
+    A host's port without a given capacity gets the sum of all links to its switch, a port of a link that only arrives
+    there the link's capacity.
+    """
+    topology = wiring.topology
+    neighbour = wiring.neighbour_at(switch, port)
+    if neighbour is not None:
+        ends = (switch, neighbour) if topology.has_link(switch, neighbour) else (neighbour, switch)
+        return topology.link(*ends).capacity
+    for site in wiring.sites:
+        if (site.switch, site.port) == (switch, port) and site.capacity is not None:
+            return site.capacity
+    arriving = sum(
+        topology.link(other, switch).capacity
+        for other in topology.neighbours[switch]
+        if topology.has_link(other, switch)
+    )
+    return arriving or max(link.capacity for link in topology.links)  # nothing arrives at a site without links
