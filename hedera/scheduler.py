@@ -167,6 +167,7 @@ class HederaScheduler(PairApplication):
         if now - self._started_at > PATIENCE:
             self._links.expect_all()
         self._drop_silent(now)
+        self._report_findings(now)
         if event.routes is not None:
             self._follow(event.routes, now)
         self._route_around()

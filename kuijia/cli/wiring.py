@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.controller import add_listening_address, binding_option, tls_files
 from kuijia.cli.inputs import add_reading, add_topology, read_topology
-from kuijia_app.discovery.findings import Findings, wiring_found
+from kuijia_app.discovery.findings import DiscoveredNetwork, wiring_found
 from kuijia_app.discovery.ovs_output import read_interfaces, read_output, wiring_of
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.listening import require_free
@@ -139,7 +139,7 @@ def _given(text: str) -> tuple[str, int]:
     return name, found
 
 
-def _found(args: argparse.Namespace, topology: Topology | None, masks: Sequence[Mask]) -> Findings:
+def _found(args: argparse.Namespace, topology: Topology | None, masks: Sequence[Mask]) -> DiscoveredNetwork:
     """Return what the application finds, in a process of its own: it ends by leaving its threads."""
     tls = tls_files(args)
     require_free(args.host, args.port)  # refused here, not in the other process
@@ -166,7 +166,7 @@ def _found(args: argparse.Namespace, topology: Topology | None, masks: Sequence[
             raise
         if status:
             raise SystemExit(status if status > 0 else KuijiaError.exit_status)
-        return Findings.from_json(json.loads(result.read_text()))
+        return DiscoveredNetwork.from_json(json.loads(result.read_text()))
 
 
 def _write(wiring: StatedWiring, remarks: list[str], args: argparse.Namespace) -> None:

@@ -21,7 +21,7 @@ _MOST_UPDATES = 16
 
 METRICS = (
     Metric(f"{PREFIX}_info", "gauge", "Always 1; its labels are the controller's options.", ("framework", "liveness")),
-    Metric(f"{PREFIX}_links_failed", "gauge", "Links that a switch at either end has reported down."),
+    Metric(f"{PREFIX}_links_failed", "gauge", "Links that a switch has reported down, or that lose probes."),
     Metric(f"{PREFIX}_tunnels", "gauge", "Tunnels of the plan in force."),
     Metric(f"{PREFIX}_tunnels_dead", "gauge", "Tunnels that a failed link has broken, as the controller sees it."),
     Metric(

@@ -91,6 +91,8 @@ class LivenessTracker:
         self._found_dead: set[Tunnel] = set()
         self._unnoticed: frozenset[Link] = frozenset()
         self._doubted: frozenset[Port] = frozenset()
+        self._lossy_edges: frozenset[Edge] = frozenset()
+        self._lossy_tunnels: frozenset[Tunnel] = frozenset()
 
     def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
         """Watch the tunnels of these plans from now on; all must have the same network and the same path ids."""
@@ -109,8 +111,8 @@ class LivenessTracker:
 
     @property
     def failed_edges(self) -> frozenset[Edge]:
-        """The node pairs whose link is down."""
-        return self._failed_edges
+        """The node pairs whose link is down, or loses packets."""
+        return self._failed_edges | self._lossy_edges
 
     def broken_path_ids(self) -> frozenset[int]:
         """Return all tunnels that a failure has broken, on their first link too; any thread may call this."""
@@ -195,6 +197,23 @@ class LivenessTracker:
         """
         return self.ports_changed({}, ports)
 
+    def links_lossy(self, edges: frozenset[Edge]) -> tuple[LivenessChange, ...]:
+        """Record the links that lose packets although their ports are up: their tunnels are dead.
+
+        Like a doubted port, neither such a link nor a tunnel of `tunnels_lossy` takes a pair's last tunnel.
+        """
+        if edges == self._lossy_edges:
+            return ()
+        self._lossy_edges = edges
+        return self._changes()
+
+    def tunnels_lossy(self, tunnels: frozenset[Tunnel]) -> tuple[LivenessChange, ...]:
+        """Record the tunnels that lose packets although all their ports are up: they are dead, see `links_lossy`."""
+        if tunnels == self._lossy_tunnels:
+            return ()
+        self._lossy_tunnels = tunnels
+        return self._changes()
+
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
 
@@ -249,6 +268,7 @@ class LivenessTracker:
         self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
+        dead |= self._crossing(self._lossy_edges) | (self._lossy_tunnels & self._followed_tunnels)
         dead -= self._last_resorts(dead)
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
@@ -256,8 +276,8 @@ class LivenessTracker:
         return (*died, *revived)
 
     def _last_resorts(self, dead: frozenset[Tunnel]) -> frozenset[Tunnel]:
-        """Return the dead tunnels that only doubted ports break, and whose pair has no other tunnel."""
-        if not self._doubted:
+        """Return the dead tunnels that only doubts and losses break, and whose pair has no other tunnel."""
+        if not (self._doubted or self._lossy_edges or self._lossy_tunnels):
             return frozenset()
         broken = dead | self._begun_with(self._failed_edges)
         surely = self._crossing(self._edges(self._down_ports - self._doubted)) | self._found_dead
@@ -266,6 +286,10 @@ class LivenessTracker:
             for tunnel in dead - surely
             if any(tunnel in together and together[tunnel] <= broken for together in self._together)
         )
+
+    @property
+    def _followed_tunnels(self) -> frozenset[Tunnel]:
+        return frozenset().union(*self._together)
 
     def _undescribed_edges(self) -> frozenset[Edge]:
         """Return the links with at least one end that has not described its ports yet."""

@@ -120,6 +120,7 @@ class PlanKeeper(PairKeeper):
         self._tell_ingresses(self._tracker.links_unnoticed(unnoticed))
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
+        self._report_findings(now)
         for switch in self._second_chances.due(now):
             self._left_alone.discard(switch)
             self._connections[switch].want(self._rollout.wanted(switch))

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
+from kuijia_app.control.findings import Findings
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.roles import Claims
@@ -19,6 +20,7 @@ from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError
 from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_app.tables.wiring import Wiring
 
 MOST_ERRORS = 16
@@ -42,6 +44,7 @@ class SwitchKeeper(ABC):
         _reports: limits how often events are repeated.
         _sliced_work: long work.
         _metrics: counts what happens.
+        _findings: what is wrong now.
     """
 
     logger: logging.Logger
@@ -60,6 +63,7 @@ class SwitchKeeper(ABC):
         self._noted_unknown: set[int] = set()
         self._noted_ports: dict[tuple[str, int], bool] = {}
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
+        self._findings = Findings()
 
     @abstractmethod
     def _now(self) -> float:
@@ -207,6 +211,24 @@ class SwitchKeeper(ABC):
         if not is_damped and self._noted_ports.get((switch, port)) != live:
             self._noted_ports[switch, port] = live
             self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+
+    def _report_findings(self, now: float) -> None:
+        """Log the news of what is wrong, in events and in words; call this after statements, and regularly."""
+        reports = self._findings.reports(now)
+        for each in reports:
+            finding, key = each.finding, each.finding.key
+            named = {"port": key.port, "detail": key.detail}
+            place = {name: value for name, value in named.items() if value not in (None, "")}
+            details = {"kind": key.kind.value, "switch": key.switch, **place, "problem": finding.text}
+            datapath_id = datapath_text(self._wiring.datapath_id(key.switch))
+            if each.is_open:
+                self._log.write(event_log.PROBLEM_FOUND, **details, what_to_do=finding.what_to_do, times=each.changes)
+                self.logger.warning("switch %s (datapath id %s): %s", key.switch, datapath_id, finding.line)
+            else:
+                self._log.write(event_log.PROBLEM_GONE, **details, times=each.changes)
+                self.logger.info("switch %s (datapath id %s): no longer: %s", key.switch, datapath_id, finding.text)
+        if reports:
+            self._metrics.has(self._findings)
 
     def _note_other(self, datapath_id: int) -> None:
         """Log that a switch is not ours, or not in the network, within limits: a peer may claim any datapath id."""

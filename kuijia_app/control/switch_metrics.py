@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from kuijia_app.control.findings import FindingKind, Findings
 from kuijia_app.framework import event_log
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_base.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric, Tally
@@ -29,6 +30,8 @@ COUNTED_EVENTS = (
     event_log.CERTIFICATE_EXPIRES,
     event_log.PORT_STATUS,
     event_log.PORT_DAMPED,
+    event_log.PROBLEM_FOUND,
+    event_log.PROBLEM_GONE,
     event_log.FAILURE,
 )
 """Events that either application logs."""
@@ -49,6 +52,7 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
             "Time from a switch's connection, or from a change of its wanted tables, until it has acknowledged them.",
             buckets=WORK_BUCKETS,
         ),
+        Metric(f"{prefix}_problems", "gauge", "What is wrong with switches, ports and links now, by kind.", ("kind",)),
         Metric(f"{prefix}_events_total", "counter", "Events in the event log, by kind.", ("event",)),
         Metric(
             f"{prefix}_tick_delay_seconds",
@@ -93,6 +97,7 @@ class SwitchMetrics:
         self._ticked_at: float | None = None
         self._events = frozenset((*COUNTED_EVENTS, *events))
         self.tally.set(f"{prefix}_acts", 1)
+        self.has(Findings())
         for event in sorted(self._events):
             self.tally.add(f"{prefix}_events_total", 0, event)
 
@@ -142,6 +147,12 @@ class SwitchMetrics:
             self.tally.observe(f"{self._prefix}_install_seconds", self._clock() - since)
         self.tally.set(f"{self._prefix}_flow_entries", len(tables.flows), switch)
         self.tally.set(f"{self._prefix}_groups", len(tables.groups), switch)
+
+    def has(self, findings: Findings) -> None:
+        """Note what is wrong now."""
+        counts = findings.counts
+        for kind in FindingKind:
+            self.tally.set(f"{self._prefix}_problems", counts.get(kind, 0), kind.value)
 
     def certificate_expires(self, certificate: str, until: float) -> None:
         """Note when a certificate expires."""

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_app.control.openflow_reading import is_live
-from kuijia_app.discovery.findings import Findings
+from kuijia_app.discovery.findings import DiscoveredNetwork
 from kuijia_app.discovery.lldp import KEY_BYTES, origin, probe
 from kuijia_app.discovery.messages import DiscoveryMessages
 from kuijia_app.framework.guarded_app import GuardedApp, background
@@ -58,7 +58,7 @@ class Discovery(GuardedApp):
         super().__init__(**contexts)
         self._options = options = cfg.CONF[OPTION_GROUP]
         self._masks = [parse_mask(text) for text in options.not_ours]
-        self._findings = Findings()
+        self._findings = DiscoveredNetwork()
         self._key = secrets.token_bytes(KEY_BYTES)
         self._datapaths: dict[int, Any] = {}
         self._ends_at = time.monotonic() + options.seconds

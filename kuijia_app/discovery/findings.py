@@ -16,7 +16,7 @@ _ANY_CAPACITY = 1.0
 
 
 @dataclass
-class Findings:
+class DiscoveredNetwork:
     """State of discovery.
 
     Attributes:
@@ -52,13 +52,13 @@ class Findings:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Findings:
+    def from_json(cls, data: Mapping[str, Any]) -> DiscoveredNetwork:
         heard = {((a, b), (c, d)) for a, b, c, d in data["heard"]}
         return cls({switch: dict(ports) for switch, ports in data["ports"]}, heard, set(data["others"]))
 
 
 def wiring_found(
-    findings: Findings, topology: Topology | None, given: Mapping[str, int], not_ours: Sequence[Mask]
+    findings: DiscoveredNetwork, topology: Topology | None, given: Mapping[str, int], not_ours: Sequence[Mask]
 ) -> tuple[StatedWiring, list[str]]:
     """Return the wiring that was found, and remarks about what the user should look at.
 

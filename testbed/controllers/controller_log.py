@@ -43,6 +43,20 @@ class ControllerLog(ABC):
         }
         return {path_id for (_, path_id), alive in told.items() if not alive}
 
+    def problems(self) -> list[str]:
+        """Return what the controller that acts finds wrong with switches, ports and links now, one line each."""
+        found: dict[tuple[object, ...], str] = {}
+        for event in self.events():
+            if event["event"] == event_log.ROLE_TAKEN:
+                found.clear()  # the one that has taken over looks for itself
+            elif event["event"] in (event_log.PROBLEM_FOUND, event_log.PROBLEM_GONE):
+                key = tuple(event.get(name) for name in ("kind", "switch", "port", "detail"))
+                found.pop(key, None)
+                if event["event"] == event_log.PROBLEM_FOUND:
+                    parts = (f"switch {event['switch']}", event["problem"], event["what_to_do"])
+                    found[key] = ": ".join(filter(None, parts))
+        return list(found.values())
+
     def errors(self) -> list[Event]:
         """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
         return [event for event in self.events() if event["event"] in _ERRORS]

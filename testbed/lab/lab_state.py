@@ -168,6 +168,8 @@ def _switches(lab: LabParts, faults: Faults) -> tuple[frozenset[str], Sessions]:
     if isinstance(lab.controller, ControllerSet):
         for number in lab.controller.dead:
             faults.add(f"controller {number} is dead")
+    for problem in lab.controller.problems():
+        faults.add(problem)
     sessions: Sessions = {}
     stopped = lab.network.dead_switches()
     if stopped:

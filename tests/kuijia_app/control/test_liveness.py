@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.liveness import MOST_LEARNT, LivenessChange, LivenessTracker
+from kuijia_app.control.liveness import MOST_LEARNT, LivenessChange, LivenessTracker, PlannedTunnels
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.wiring import Wiring
@@ -39,6 +39,31 @@ def test_a_tunnel_that_only_doubted_ports_break_is_alive_while_its_pair_has_no_o
     assert tracker.doubt(frozenset()) == (LivenessChange("s1", T1, alive=False),)
     assert tracker.doubt(frozenset({flaps})) == (LivenessChange("s1", T1, alive=True),)
     assert LivenessChange("s1", T1, alive=False) in tracker.port_changed(*others[1], live=True)
+
+
+def test_a_link_that_loses_packets_breaks_its_tunnels_at_both_ends_but_none_that_is_its_pairs_last() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    lossy = frozenset({frozenset({"s1", "s2"})})
+    changes = tracker.links_lossy(lossy)
+    assert LivenessChange("s1", T1, alive=False) in changes  # although its first port is up
+    assert tracker.failed_edges == lossy
+    assert tracker.links_lossy(lossy) == ()
+    others = [("s1", wiring.port("s1", neighbour)) for neighbour in ("s3", "s4")]
+    tracker.port_changed(*others[0], live=False)
+    assert LivenessChange("s1", T1, alive=True) in tracker.port_changed(*others[1], live=False)
+    tracker.port_changed(*others[1], live=True)
+    assert T1 in tracker.dead_path_ids("s1")
+    tracker.links_lossy(frozenset())
+    assert T1 not in tracker.dead_path_ids("s1")
+
+
+def test_a_tunnel_that_loses_packets_is_dead_unless_all_of_its_pair_do() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    (tunnels,) = {each for each in PlannedTunnels.of(motivation_plan()).together.values() if ("s1", T1) in each}
+    assert tracker.tunnels_lossy(frozenset({("s1", T1)})) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.tunnels_lossy(frozenset({("s1", 999)})) == (LivenessChange("s1", T1, alive=True),)
+    assert tracker.tunnels_lossy(tunnels) == ()
 
 
 @given(plans(), st.data())

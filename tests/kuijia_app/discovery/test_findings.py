@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kuijia_app.discovery.findings import Findings, wiring_found
+from kuijia_app.discovery.findings import DiscoveredNetwork, wiring_found
 from kuijia_app.tables.stated_wiring import StatedWiring
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Topology
@@ -15,16 +15,16 @@ LOPSIDED = both_ways("lopsided", "a b c d", "a-b b-c b-d c-d")
 """Only c and d could change places."""
 
 
-def observed(topology: Topology, wiring: StatedWiring) -> Findings:
+def observed(topology: Topology, wiring: StatedWiring) -> DiscoveredNetwork:
     fitted = wiring.of(topology)
-    findings = Findings()
+    findings = DiscoveredNetwork()
     for node in topology.nodes:
         findings.described(fitted.datapath_id(node), dict.fromkeys([*fitted.ports(node), 0xFFFF_FFFE], True))
         for other in topology.neighbours[node]:
             ends = (node, other), (other, node)
             one, two = ((fitted.datapath_id(near), fitted.port(near, far)) for near, far in ends)
             findings.heard.add((one, two))
-    return Findings.from_json(findings.to_json())
+    return DiscoveredNetwork.from_json(findings.to_json())
 
 
 def test_the_wiring_that_was_observed_is_found() -> None:

@@ -87,3 +87,15 @@ def test_a_controller_that_does_not_listen_is_ended(
     with pytest.raises(TestbedError, match=r"^the controller does not listen after 0.01 s; see "):
         process.start()
     assert not process.is_alive
+
+
+def test_problems_are_those_that_are_not_gone_as_the_acting_controller_sees_them(
+    log: Path, process: ControllerProcess
+) -> None:
+    place = {"kind": "queue-missing", "switch": "paris", "port": 2}
+    found = {**place, "event": "problem-found", "problem": "port 2 has no queue 1", "what_to_do": "make it"}
+    other = {**found, "port": 3, "problem": "port 3 has no queue 1", "what_to_do": ""}
+    append(log, found, other, {**place, "event": "problem-gone", "problem": "port 2 has no queue 1"})
+    assert process.problems() == ["switch paris: port 3 has no queue 1"]
+    append(log, {"event": "role-taken"}, found)
+    assert process.problems() == ["switch paris: port 2 has no queue 1: make it"]

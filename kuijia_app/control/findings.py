@@ -1,0 +1,208 @@
+"""What is wrong with switches, ports, links and tunnels at the moment, and when to report it; pure.
+
+Whoever asks, probes or counts states what it finds; the event log, the log, metrics and `status` read one collection.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+MOST_OF_ONE_KIND = 64
+"""Findings of one kind at one switch that are remembered; a switch may describe any number of wrong things."""
+
+FREE_REPORTS = 4
+"""Reports of one finding, that it is there or gone, that are made at once; later ones wait."""
+
+FIRST_PAUSE = 2.0
+LONGEST_PAUSE = 600.0
+"""Seconds between two later reports of a finding that comes and goes: the first pause, which doubles, and the last."""
+
+CALM = 120.0
+"""Seconds without a change after which a finding counts as new."""
+
+
+class FindingKind(Enum):
+    """Kinds of findings; the values are labels of metrics and words of events."""
+
+    PORT_MISSING = "port-missing"
+    PORT_NOT_LIVE = "port-not-live"
+    PORT_DISABLED = "port-disabled"
+    PORT_UNPROBED = "port-unprobed"
+    SESSION_PORT_MISSING = "session-port-missing"
+    QUEUE_MISSING = "queue-missing"
+    QUEUES_UNKNOWN = "queues-unknown"
+    FRAMES_TOO_LARGE = "frames-too-large"
+    LINK_LOST = "link-lost"
+    LINK_MISWIRED = "link-miswired"
+    TABLE_REPAIRED = "table-repaired"
+    FOREIGN_ENTRY = "foreign-entry"
+    PACKETS_VANISH = "packets-vanish"
+
+
+@dataclass(frozen=True, slots=True)
+class FindingKey:
+    """What and where: two findings with equal keys are the same, however they are worded.
+
+    Attributes:
+        kind: what is wrong.
+        switch: name of the switch.
+        port: OpenFlow number of its port, if it is about one.
+        detail: tells several of one kind at one place apart, such as a path id.
+    """
+
+    kind: FindingKind
+    switch: str
+    port: int | None = None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that is wrong at a switch.
+
+    Attributes:
+        key: what and where.
+        text: what was seen, with the names of port and neighbour, without the switch.
+        what_to_do: how a person mends it; empty if only time can.
+        is_lack: True if a plan cannot keep its promises for lack of it, so that the plan is not in force.
+    """
+
+    key: FindingKey
+    text: str
+    what_to_do: str = ""
+    is_lack: bool = False
+
+    @property
+    def line(self) -> str:
+        """Everything but the switch in one line."""
+        return f"{self.text}: {self.what_to_do}" if self.what_to_do else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class FindingReport:
+    """News of a finding.
+
+    Attributes:
+        finding: as it was stated last.
+        is_open: True if it is there, False if it is gone.
+        since: time at which that began.
+        changes: how often it came or went since the last report, at least once.
+    """
+
+    finding: Finding
+    is_open: bool
+    since: float
+    changes: int
+
+
+@dataclass(slots=True)
+class _Record:
+    """A finding, and what was reported of it."""
+
+    finding: Finding
+    is_open: bool
+    since: float
+    reported: tuple[bool, str] = (False, "")
+    reports: int = 0
+    changes: int = 0
+    due_at: float = 0.0
+
+    @property
+    def is_news(self) -> bool:
+        said_open, text = self.reported
+        return said_open != self.is_open or (self.is_open and text != self.finding.line)
+
+
+class Findings:
+    """The findings of one controller. Times are seconds of any clock.
+
+    A finding that comes and goes is reported ever less often, but what is reported last is true in the end.
+    """
+
+    def __init__(self) -> None:
+        self._records: dict[FindingKey, _Record] = {}
+        self._news: dict[FindingKey, None] = {}
+
+    def __iter__(self) -> Iterator[Finding]:
+        """Iterate over what is wrong now."""
+        return (record.finding for record in self._records.values() if record.is_open)
+
+    def __contains__(self, key: object) -> bool:
+        record = self._records.get(key) if isinstance(key, FindingKey) else None
+        return record is not None and record.is_open
+
+    @property
+    def lacks(self) -> tuple[Finding, ...]:
+        """The findings that keep a plan from being in force."""
+        return tuple(finding for finding in self if finding.is_lack)
+
+    @property
+    def counts(self) -> Mapping[FindingKind, int]:
+        """Number of findings of each kind that has any."""
+        return Counter(finding.key.kind for finding in self)
+
+    def found(self, finding: Finding, now: float) -> None:
+        """State that something is wrong; its words may have changed."""
+        record = self._records.get(finding.key)
+        if record is None:
+            if len(self._of(finding.key.kind, finding.key.switch)) >= MOST_OF_ONE_KIND:
+                return
+            record = self._records[finding.key] = _Record(finding, is_open=False, since=now)
+        record.finding = finding
+        self._turned(record, now, is_open=True)
+
+    def gone(self, key: FindingKey, now: float) -> None:
+        """State that something is not, or no longer, wrong."""
+        record = self._records.get(key)
+        if record is not None:
+            self._turned(record, now, is_open=False)
+
+    def exactly(self, kind: FindingKind, switch: str, findings: Iterable[Finding], now: float) -> None:
+        """State all that is wrong of one kind at one switch; whatever else was is gone."""
+        present = {finding.key: finding for finding in findings}
+        for key in [key for key in self._of(kind, switch) if key not in present]:
+            self.gone(key, now)
+        for finding in present.values():
+            self.found(finding, now)
+
+    def clear(self, now: float) -> None:
+        """State that nothing is known to be wrong."""
+        for key in list(self._records):
+            self.gone(key, now)
+
+    def reports(self, now: float) -> list[FindingReport]:
+        """Return the news that may be reported now; call this after statements, and at regular intervals."""
+        if not self._news:
+            return []
+        due = [key for key in self._news if now >= self._records[key].due_at]
+        return [report for key in due if (report := self._reported(key, now)) is not None]
+
+    def _of(self, kind: FindingKind, switch: str) -> list[FindingKey]:
+        return [key for key in self._records if key.switch == switch and key.kind is kind]
+
+    def _turned(self, record: _Record, now: float, *, is_open: bool) -> None:
+        if record.is_open != is_open:
+            if now - record.since > CALM:
+                record.reports = 0
+            record.is_open, record.since = is_open, now
+            record.changes += 1
+        if record.is_news or not is_open:  # one that is gone is to be forgotten in time
+            self._news[record.finding.key] = None
+
+    def _reported(self, key: FindingKey, now: float) -> FindingReport | None:
+        record = self._records[key]
+        if not record.is_news:
+            if record.is_open or now - record.since > CALM:
+                del self._news[key]
+            if not record.is_open and now - record.since > CALM:
+                del self._records[key]
+            return None
+        record.reported = record.is_open, record.finding.line
+        record.reports += 1
+        over = record.reports - FREE_REPORTS
+        record.due_at = now + (min(FIRST_PAUSE * 2.0**over, LONGEST_PAUSE) if over >= 0 else 0.0)
+        changes, record.changes = max(record.changes, 1), 0
+        return FindingReport(record.finding, record.is_open, record.since, changes)
