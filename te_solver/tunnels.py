@@ -27,6 +27,22 @@ _MOST_COSTS = 20_000_000
 """Costs that are kept, in some 160 MB; those between all nodes of a network of 4,000 are fewer."""
 
 
+def link_costs(topology: Topology, weight: Weight) -> dict[Link, int]:
+    """Return whole numbers, by the positions of a link's ends, that order simple paths by weight, then by hops."""
+    position = {node: number for number, node in enumerate(topology.nodes)}
+    if weight == "hops":
+        weights = [0] * len(topology.links)
+    elif weight == "delay":
+        weights = [round(link.delay * _PARTS) for link in topology.links]
+    else:
+        least = min((link.capacity for link in topology.links), default=1)
+        weights = [round(least / link.capacity * _PARTS) for link in topology.links]
+    return {
+        (position[link.source], position[link.target]): own * len(topology.nodes) + 1
+        for link, own in zip(topology.links, weights, strict=True)
+    }
+
+
 class PairsFinder(Protocol):
     """Finder of the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
 
@@ -59,7 +75,7 @@ class TunnelFinder:
         self.names = topology.nodes
         self._position = {node: position for position, node in enumerate(topology.nodes)}
         neighbours = [[self._position[other] for other in topology.neighbours[node]] for node in topology.nodes]
-        cost = self._costs(topology, weight)
+        cost = link_costs(topology, weight)
         self._skeleton = Skeleton(neighbours, cost, nodes_once=node_disjoint)
         self._vertices_per_node = 2 if node_disjoint else 1
         self._beyond = sum(cost.values()) + 1
@@ -158,20 +174,6 @@ class TunnelFinder:
     def _costs_of_all(self, node: int, steps: Sequence[list[Step]]) -> list[int]:
         cost, _ = search(steps, {}, node, NOWHERE, [0] * len(steps))
         return [cost.get(other, self._beyond) for other in range(len(steps))]
-
-    def _costs(self, topology: Topology, weight: Weight) -> dict[Link, int]:
-        """Return whole numbers that order links and simple paths by weight, then by hops."""
-        if weight == "hops":
-            weights = [0] * len(topology.links)
-        elif weight == "delay":
-            weights = [round(link.delay * _PARTS) for link in topology.links]
-        else:
-            least = min((link.capacity for link in topology.links), default=1)
-            weights = [round(least / link.capacity * _PARTS) for link in topology.links]
-        return {
-            (self._position[link.source], self._position[link.target]): own * len(topology.nodes) + 1
-            for link, own in zip(topology.links, weights, strict=True)
-        }
 
 
 def _without_detour(inwards: Path, outwards: Path) -> Path:

@@ -34,6 +34,7 @@ DROP_GROUP = 0x7000_0000
 """Group without buckets, which drops its packets."""
 
 _BFD_LABEL_BIT = 1 << 19
+_DEFAULT_LABEL_BASE = 0xE << 16
 
 _SPLIT_BASE = 0x1000_0000
 _CONTROL_BASE = 0x2000_0000
@@ -86,6 +87,14 @@ def control_chain_group(egress_number: int, step: int) -> int:
 def bfd_label(path_id: int) -> int:
     """Return the MPLS label for packets of a tunnel's BFD session, in the upper half of the labels."""
     return _BFD_LABEL_BIT | path_id
+
+
+def default_path_id(egress_number: int) -> int:
+    """Return the path id, and MPLS label, of the default paths of all switches to an egress.
+
+    These are 0xE0001 to 0xEFFFF, above the labels of BFD sessions and of all tunnels that a plan of any size counts to.
+    """
+    return _DEFAULT_LABEL_BASE | egress_number
 
 
 def _slot_owner(primary_path_id: int, backup_position: int, class_index: int) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from kuijia_app.tables.bfd import BfdSession
-from kuijia_app.tables.identifiers import LAST_BFD_TUNNEL
+from kuijia_app.tables.identifiers import LAST_BFD_TUNNEL, default_path_id
 from kuijia_app.tables.options import Liveness, Tagging
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
 from kuijia_app.tables.rules import (
@@ -41,6 +41,9 @@ class Tags(Protocol):
     def unmark(self, queue: Queue) -> tuple[Action, ...]:
         """Return the actions of an egress before it delivers such a packet."""
 
+    def has(self, label: int) -> bool:
+        """Return True if there is a tag for this label."""
+
 
 class MplsTags:
     """An MPLS label with a traffic class (RFC 3032, RFC 5462); the packet under it stays as it is."""
@@ -56,17 +59,28 @@ class MplsTags:
     def unmark(self, queue: Queue) -> tuple[Action, ...]:  # noqa: ARG002  # the label is removed, whatever its class
         return (PopLabel(),)
 
+    def has(self, label: int) -> bool:  # noqa: ARG002  # every label is its own tag
+        return True
+
 
 class DscpEcnTags:
     """The tunnel as code point and the queue as ECN bits of the IPv4 header, as the paper did on Emulab (section 5.1).
 
     Hosts' values are lost: a delivered packet has the first code point of its queue's class, or 0. Path ids use code
-    points from 1 up, BFD sessions from 63 down, so that each keeps its own while others come and go.
+    points from 1 up, BFD sessions from 63 down, so that each keeps its own while others come and go. Default paths use
+    what these leave: from 63 down, or with sessions from 32 to both sides. An egress whose code point is taken gets
+    none.
     """
 
     queue_field = "ip_ecn"
 
-    def __init__(self, layout: QueueLayout, path_ids: Iterable[int], sessions: Iterable[BfdSession]) -> None:
+    def __init__(
+        self,
+        layout: QueueLayout,
+        path_ids: Iterable[int],
+        sessions: Iterable[BfdSession],
+        egresses: Iterable[int] = (),
+    ) -> None:
         """Assign the tags; raises UnsoundError if there are too few code points or a queue has no ECN bits."""
         self._code_points = _delivered_code_points(layout)
         for queue in layout.queues:
@@ -83,6 +97,11 @@ class DscpEcnTags:
                 expected = f"{FIRST_PATH_ID} to {last} with tagging {Tagging.DSCP_ECN.value}{beside}"
                 raise UnsoundError((), f"path id {path_id}", f"{expected}: a code point has 6 bits")
             self._tag_of[path_id] = 1 + _place(path_id)
+        taken = set(self._tag_of.values())
+        for number in egresses:
+            tag = _default_code_point(number, has_sessions=has_sessions)
+            if tag not in taken and 1 <= tag <= LAST_DSCP_TAG:
+                self._tag_of[default_path_id(number)] = tag
 
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         return (SetDscp(self._tag_of[label]), SetEcn(_ecn(queue)))
@@ -93,12 +112,23 @@ class DscpEcnTags:
     def unmark(self, queue: Queue) -> tuple[Action, ...]:
         return (SetDscp(self._code_points[queue]), SetEcn(0))
 
+    def has(self, label: int) -> bool:
+        return label in self._tag_of
+
 
 def tags_of(
-    tagging: Tagging, layout: QueueLayout, path_ids: Iterable[int], sessions: Iterable[BfdSession] = ()
+    tagging: Tagging,
+    layout: QueueLayout,
+    path_ids: Iterable[int],
+    sessions: Iterable[BfdSession] = (),
+    egresses: Iterable[int] = (),
 ) -> Tags:
-    """Return the tags of a plan's tunnels and BFD sessions; raises UnsoundError if they do not suffice."""
-    return MplsTags() if tagging is Tagging.MPLS else DscpEcnTags(layout, path_ids, sessions)
+    """Return the tags of tunnels, BFD sessions, and default paths to egresses by number, as far as tags suffice.
+
+    Raises:
+        UnsoundError: there are too few tags for tunnels and sessions.
+    """
+    return MplsTags() if tagging is Tagging.MPLS else DscpEcnTags(layout, path_ids, sessions, egresses)
 
 
 def last_path_id(liveness: Liveness) -> int:
@@ -108,6 +138,14 @@ def last_path_id(liveness: Liveness) -> int:
 
 def _place(path_id: int) -> int:
     return path_id - FIRST_PATH_ID
+
+
+def _default_code_point(egress_number: int, *, has_sessions: bool) -> int:
+    """Return the code point of default paths to an egress, whatever the plan."""
+    if not has_sessions:
+        return LAST_DSCP_TAG + 1 - egress_number
+    middle, step = (LAST_DSCP_TAG + 1) // 2, egress_number // 2
+    return middle + step if egress_number % 2 else middle - step
 
 
 def _ecn(queue: Queue) -> int:

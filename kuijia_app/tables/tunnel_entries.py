@@ -21,10 +21,16 @@ class TunnelEntries:
     layout: QueueLayout
     tags: Tags
 
-    def of_tunnel(self, path_id: int, nodes: tuple[str, ...]) -> Iterator[tuple[str, FlowEntry]]:
-        """Yield one entry per queue from the second switch on: packets tagged for a queue stay in it all the way."""
+    def of_tunnel(
+        self, path_id: int, nodes: tuple[str, ...], queues: Iterable[Queue] | None = None
+    ) -> Iterator[tuple[str, FlowEntry]]:
+        """Yield one entry per queue, or per queue of some, from the second switch on.
+
+        Packets tagged for a queue stay in it all the way.
+        """
         host_port = self.wiring.host_port(nodes[-1])
-        yield from self._along(path_id, nodes, self.layout.queues, host_port, identifiers.TUNNEL_PRIORITY)
+        tagged = self.layout.queues if queues is None else queues
+        yield from self._along(path_id, nodes, tagged, host_port, identifiers.TUNNEL_PRIORITY)
 
     def of_session(self, session: BfdSession) -> Iterator[tuple[str, FlowEntry]]:
         """Yield entries for both directions, from one inner port to the other end's, in the control queue."""
