@@ -34,6 +34,10 @@ class Path:
         lost = {frozenset(edge) for edge in failure.edges}
         return lost.isdisjoint(map(frozenset, hops)) and set(failure.nodes).isdisjoint(self.nodes)
 
+    def begins(self, failure: Failure) -> bool:
+        """Return True if the first link, which the ingress sees by itself, is up after a failure."""
+        return Path(self.nodes[:2], self.weight).survives(failure)
+
 
 @dataclass(frozen=True, slots=True)
 class Treatment:
@@ -60,6 +64,7 @@ class Traffic:
         is_split: True if it is hashed over the tunnels; control traffic takes the shortest alive one.
         normal: treatment on its own tunnel.
         moved: treatment on another one.
+        last: treatment while no tunnel is alive, should a packet be sent all the same.
         host_port: port of the target where they leave the network.
     """
 
@@ -74,6 +79,7 @@ class Traffic:
     is_split: bool
     normal: Treatment
     moved: Treatment
+    last: Treatment
     host_port: int
 
     def __str__(self) -> str:
@@ -129,6 +135,7 @@ def expected_traffic(
                 is_split,
                 _treatment(options, normal),
                 _treatment(options, moved),
+                _treatment(options, served.victim if is_split else normal),
                 host_port,
             )
 

@@ -24,7 +24,7 @@ from kuijia_app.proof.expectation import (
 from kuijia_app.proof.header_values import values_told_apart, with_another
 from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.proof.walk_faults import Flow, faults, faults_after
+from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
 from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, way_text
 from kuijia_app.tables.identifiers import DROP_GROUP
 from kuijia_app.tables.options import Form, PipelineOptions
@@ -42,7 +42,7 @@ class Violation:
 
     Attributes:
         rule: the promise: one of delivered, path, queue, header, loop, copy, ambiguous, choice, aboriginal, split,
-            healed, session, acceptable, stray, decomposed.
+            alarm, healed, session, acceptable, stray, decomposed.
         failure: by name, "none" for the network as planned.
         traffic: the kind of traffic; empty if the fault concerns no traffic in particular.
         slots: the hash slots concerned.
@@ -68,7 +68,8 @@ class Verification:
 
     `header_classes` are direction x class x code point x ECN bits x slot, and control traffic; `cases` are these times
     the failures, plus once the network as planned, without traffic of failed sites; `walks` were interpreted hop by
-    hop, and the other cases were shown to depend on nothing that the failure changes.
+    hop, and the other cases were shown to depend on nothing that the failure changes. Walks while every tunnel counts
+    as dead come on top.
     """
 
     header_classes: int = 0
@@ -88,8 +89,10 @@ class Verifier:
     def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> None:
         wiring = options.wired(plan.topology)
         self._network = ModelNetwork(plan, tables, options.liveness, wiring)
+        self._alarmed = ModelNetwork(plan, tables, options.liveness, wiring, alarmed=True)
         self._groups = {name: dict(self._network.switch(name).groups) for name in tables}
         self._unharmed = self._network.changed
+        self._unharmed_alarmed = self._alarmed.changed
         self._dead_ports = self._network.dead_ports
         self._control = options.layout.control.queue_id
         self._slot_count = options.slot_count
@@ -113,6 +116,7 @@ class Verifier:
         self._check_sessions()
         self._check_strays()
         flows = [flow for traffic in self._traffic for flow in self._flows(traffic)]
+        alarmed = [flow for traffic in self._traffic for flow in self._alarmed_flows(traffic)]
         self._found.header_classes = sum(len(flow.slots) for flow in flows)
         self._found.cases = self._found.header_classes
         for failure in failures:
@@ -123,6 +127,7 @@ class Verifier:
                     f"{len(self._found.violations):,} violations"
                 )
             self._check_failure(failure, flows)
+            self._check_alarm(failure, alarmed)
         return self._found
 
     def _check_acceptance(self) -> None:
@@ -180,24 +185,35 @@ class Verifier:
 
     def _flows(self, traffic: Traffic) -> Iterator[Flow]:
         """Yield the traffic by slots that the tables treat alike; checks each as planned, and the split of slots."""
-        walks: dict[Bucket | int, Walk] = {}
-        slots: dict[Bucket | int, list[int]] = {}
-        first = self._walk(traffic, 0)
-        for slot in range(self._slot_count if traffic.is_split else 1):
-            key = self._alike(first, slot)
-            if key not in walks:
-                walks[key] = self._walk(traffic, slot)
-            slots.setdefault(key, []).append(slot)
         flows = []
-        for key, walk in walks.items():
+        for slots, walk in self._walks(self._network, traffic):
             own = next((path for path in traffic.paths if path.nodes == walk.nodes), None)
-            flow = Flow(traffic, tuple(slots[key]), walk, own)
+            flow = Flow(traffic, slots, walk, own)
             self._report(NO_FAILURE, flow, faults(walk, traffic, traffic.paths, traffic.normal))
             self._report(NO_FAILURE, flow, self._faults_of_choice(walk, traffic))
             flows.append(flow)
         if traffic.is_split:
             self._check_split(NO_FAILURE, traffic, None, {flow.slots: flow.before for flow in flows})
         yield from flows
+
+    def _alarmed_flows(self, traffic: Traffic) -> Iterator[Flow]:
+        """Yield the same while every tunnel counts as dead."""
+        for slots, walk in self._walks(self._alarmed, traffic):
+            flow = Flow(traffic, slots, walk, None)
+            self._report_alarm(NO_FAILURE, flow, walk)
+            yield flow
+
+    def _walks(self, network: ModelNetwork, traffic: Traffic) -> Iterator[tuple[tuple[int, ...], Walk]]:
+        walks: dict[Bucket | int, Walk] = {}
+        slots: dict[Bucket | int, list[int]] = {}
+        first = self._walk(network, traffic, 0)
+        for slot in range(self._slot_count if traffic.is_split else 1):
+            key = self._alike(first, slot)
+            if key not in walks:
+                walks[key] = self._walk(network, traffic, slot)
+            slots.setdefault(key, []).append(slot)
+        for key, walk in walks.items():
+            yield tuple(slots[key]), walk
 
     def _alike(self, first: Walk, slot: int) -> Bucket | int:
         """Return a key: slots with equal keys meet equal buckets in the one group that uses the slot."""
@@ -233,12 +249,27 @@ class Verifier:
 
     def _walks_after(self, flow: Flow) -> Iterator[tuple[tuple[int, ...], Walk]]:
         """Yield the ways of a flow's slots: a common one, unless a group uses the slot that did not before."""
-        walk = self._walk(flow.traffic, flow.slots[0])
+        walk = self._walk(self._network, flow.traffic, flow.slots[0])
         if walk.choices == flow.before.choices or len(flow.slots) == 1:
             yield flow.slots, walk
             return
         for slot in flow.slots:
-            yield (slot,), self._walk(flow.traffic, slot)
+            yield (slot,), self._walk(self._network, flow.traffic, slot)
+
+    def _check_alarm(self, failure: Failure, flows: list[Flow]) -> None:
+        """Check that traffic stops at no alarm: only first links decide while every tunnel counts as dead."""
+        self._alarmed.fail(failure)
+        changed = self._alarmed.changed ^ self._unharmed_alarmed
+        for flow in flows:
+            ends = {flow.traffic.source, flow.traffic.target}
+            if ends.isdisjoint(failure.nodes) and not changed.isdisjoint(flow.before.asked):
+                self._report_alarm(failure, flow, self._walk(self._alarmed, flow.traffic, flow.slots[0]))
+        self._alarmed.fail(NO_FAILURE)
+
+    def _report_alarm(self, failure: Failure, flow: Flow, walk: Walk) -> None:
+        for rule, problem in faults_in_alarm(walk, flow.traffic, failure):
+            shown = f"while every tunnel counts as dead: {rule}: {problem}"
+            self._report(failure, flow, [("alarm", shown)])
 
     def _faults_of_choice(self, walk: Walk, traffic: Traffic) -> Iterator[tuple[str, str]]:
         """Yield faults unless only one group hashes, at the ingress, among as many buckets as there are slots.
@@ -278,9 +309,9 @@ class Verifier:
             problem = f"after healing, port {port} of {switch} differs from before"
             self._found.violations.append(Violation("healed", failure.name, "", (), problem))
 
-    def _walk(self, traffic: Traffic, slot: int) -> Walk:
+    def _walk(self, network: ModelNetwork, traffic: Traffic, slot: int) -> Walk:
         self._found.walks += 1
-        return self._network.walk(traffic.source, entering_packet(self._network, traffic, slot))
+        return network.walk(traffic.source, entering_packet(network, traffic, slot))
 
     def _report(self, failure: Failure, flow: Flow, faults: Iterable[tuple[str, str]]) -> None:
         for rule, problem in faults:

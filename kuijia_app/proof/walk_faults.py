@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kuijia_app.proof.expectation import Path, Traffic, Treatment
 from kuijia_app.proof.model.network import End, Hop, Walk
 from kuijia_app.proof.walk_text import place, way_text
+from te_solver.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,7 @@ def faults_after(walk: Walk, flow: Flow, alive: tuple[Path, ...]) -> Iterator[tu
     traffic = flow.traffic
     if not alive:
         yield from _faults_anyway(walk)
+        yield from _faults_of_queues(walk, traffic.last)
         if walk.end is End.LEFT:
             yield "path", f"left the network at {place(walk.hops[-1])} although no tunnel is alive"
         return
@@ -35,6 +37,23 @@ def faults_after(walk: Walk, flow: Flow, alive: tuple[Path, ...]) -> Iterator[tu
         problem = f"went {way_text(flow.before)} before and {way_text(walk)} after, its tunnel being alive"
         yield "aboriginal", problem
     yield from faults(walk, traffic, alive, traffic.normal)
+
+
+def faults_in_alarm(walk: Walk, traffic: Traffic, failure: Failure) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a way after a failure if every tunnel counts as dead, rightly or not.
+
+    The first links alone decide: a packet must be sent into a tunnel whose first link is up, and arrive if no other
+    link of it is down.
+    """
+    usable = tuple(path for path in traffic.paths if path.begins(failure))
+    is_beyond = len(walk.nodes) > 1
+    if walk.end is End.LOST and is_beyond and any(path.nodes[: len(walk.nodes)] == walk.nodes for path in usable):
+        yield from _faults_anyway(walk)
+        yield from _faults_of_queues(walk, traffic.last)
+    elif usable:
+        yield from faults(walk, traffic, usable, traffic.last)
+    else:
+        yield from faults_after(walk, Flow(traffic, (), walk, None), ())
 
 
 def faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
@@ -49,10 +68,7 @@ def faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment
         yield "path", f"took {'-'.join(walk.nodes)}, which is no live tunnel of the pair"
     elif not traffic.is_split and len(walk.nodes) > min(len(path.nodes) for path in paths):
         yield "path", f"took {'-'.join(walk.nodes)}, which is not the shortest live tunnel"
-    for hop, used in zip(walk.hops, walk.queues, strict=True):
-        if used != due.queue_id:
-            name = "no queue" if used is None else f"queue {used}"
-            yield "queue", f"in {name} instead of queue {due.queue_id} at {place(hop)}"
+    yield from _faults_of_queues(walk, due)
     yield from _faults_of_delivery(walk.hops[-1], traffic, traffic.delivered_tos(due))
 
 
@@ -66,6 +82,13 @@ def _faults_anyway(walk: Walk) -> Iterator[tuple[str, str]]:
     if walk.end is End.COPIED:
         ports = ", ".join(str(port) for port, _ in walk.hops[-1].forwarding.sent)
         yield "copy", f"sent out of ports {ports} at {place(walk.hops[-1])}"
+
+
+def _faults_of_queues(walk: Walk, due: Treatment) -> Iterator[tuple[str, str]]:
+    for hop in walk.hops:
+        if hop.sent is not None and hop.sent.queue != due.queue_id:
+            name = "no queue" if hop.sent.queue is None else f"queue {hop.sent.queue}"
+            yield "queue", f"in {name} instead of queue {due.queue_id} at {place(hop)}"
 
 
 def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:

@@ -68,11 +68,16 @@ def _delete_port(world: World, fault: Fault) -> None:
 
 def _hit_session(world: World, fault: Fault) -> None:
     ends = sorted(world.sessions.up)
-    if ends:
-        name, port = ends[fault.pick % len(ends)]
-        world.traffic.switch_hit(name)
-        world.sessions.force_down((name, port), fault.span)
-        world.report(name, (port, False, True))
+    if not ends:
+        return
+    name, port = ends[fault.pick % len(ends)]
+    is_paused = bool(fault.other % 2)  # as a switch that stands still for a moment loses all its sessions
+    world.traffic.alarmed(name)
+    for end in ends:
+        if end == (name, port) or (is_paused and end[0] == name):
+            world.sessions.force_down(end, fault.span)
+            world.report(name, (end[1], False, True))
+    world.traffic.changed(name)
 
 
 def _restart(world: World, fault: Fault, *, keeps_tables: bool = False) -> None:

@@ -123,6 +123,14 @@ class Traffic:
         self.ports_changed()
         self._hit(ends for ends, ports in self._links.items() if (switch, port) in ports)
 
+    def alarmed(self, switch: str) -> None:
+        """Exempt the pairs over a switch that loses sessions by an alarm, unless all their links are up.
+
+        The last resort of a pair does not know which of its tunnels is broken beyond the first link.
+        """
+        up = {(name, port) for name, each in self._switches.items() for port, live in each.ports.items() if live}
+        self._hit(ends for ends, nodes in self._crossing.items() if switch in nodes and not self._links[ends] <= up)
+
     def ports_changed(self) -> None:
         """Take in that the liveness of a port, or of a session, has changed."""
         self._done.clear()

@@ -32,10 +32,17 @@ class GroupIds(Protocol):
 class Failover(Protocol):
     """Method by which groups detect that a tunnel is alive."""
 
-    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
+    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
         """Yield the group `group_id(0)`, which uses the first alive choice, after the groups it needs.
 
-        Groups of earlier calls are reused where they fit.
+        While no choice is alive it uses the group `last_resort`, which must exist. Groups of earlier calls are reused
+        where they fit.
+        """
+
+    def last_resort(self, choices: tuple[Choice, ...], group_id: int) -> Group:
+        """Return the group that uses the first choice whose first link is up, alive or not.
+
+        A tunnel may count as dead by an alarm alone: all BFD sessions go down when their switch pauses.
         """
 
 
@@ -67,6 +74,18 @@ class _Sender:
         mark = self.tags.mark(choice.route.path_id, choice.queue)
         return (*mark, SetQueue(choice.queue.queue_id), Output(self.first_port(choice.route)))
 
+    def last_resort(self, choices: tuple[Choice, ...], group_id: int) -> Group:
+        by_port: dict[int, Choice] = {}
+        for choice in choices:
+            by_port.setdefault(self.first_port(choice.route), choice)  # a later one with this port would never be used
+        buckets = (Bucket(self.send(choice), watch_port=port) for port, choice in by_port.items())
+        return Group(group_id, GroupType.FAST_FAILOVER, tuple(buckets))
+
+
+def _going_on_to(group_id: int) -> Bucket:
+    """Return the bucket that leads to another group, which it watches, as Open vSwitch wants it to watch something."""
+    return Bucket((ToGroup(group_id),), watch_group=group_id)
+
 
 @dataclass
 class WatchedGroups(_Sender):
@@ -74,7 +93,7 @@ class WatchedGroups(_Sender):
 
     _watched: set[int] = field(default_factory=set)
 
-    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
+    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
         for route in (choice.route for choice in choices):
             if route.path_id not in self._watched:
                 self._watched.add(route.path_id)
@@ -83,7 +102,7 @@ class WatchedGroups(_Sender):
             Bucket(self.send(choice), watch_group=identifiers.liveness_group(choice.route.path_id))
             for choice in choices
         )
-        yield Group(group_id(0), GroupType.FAST_FAILOVER, tuple(buckets))
+        yield Group(group_id(0), GroupType.FAST_FAILOVER, (*buckets, _going_on_to(last_resort)))
 
 
 @dataclass
@@ -95,29 +114,24 @@ class ChainedGroups(_Sender):
     """
 
     sessions: BfdSessions
-    _known: dict[tuple[Choice, ...], int] = field(default_factory=dict)
+    _known: dict[tuple[tuple[Choice, ...], int], int] = field(default_factory=dict)
 
-    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds) -> Iterator[Group]:
-        steps = range(len(choices))
-        new = next((step for step in steps[1:] if choices[step:] in self._known), len(choices))
-        for step in reversed(range(new)):
-            choice, rest = choices[step], choices[step + 1 :]
-            # Open vSwitch refuses a fast-failover bucket that watches nothing.
-            otherwise = (Bucket((ToGroup(self._known[rest]),), watch_group=self._known[rest]),) if rest else ()
+    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
+        otherwise = last_resort
+        for step in reversed(range(len(choices))):
+            known = self._known.get((choices[step:], last_resort)) if step else None
+            if known is not None:
+                otherwise = known
+                continue
+            choice = choices[step]
+            by_session, by_port = group_id(2 * step + 1), group_id(2 * step)
             session_port = self.sessions.over(choice.route.nodes).watched_port
-            by_session = group_id(2 * step + 1)
-            yield Group(
-                by_session,
-                GroupType.FAST_FAILOVER,
-                (Bucket(self.send(choice), watch_port=session_port), *otherwise),
-            )
-            by_port = group_id(2 * step)
-            yield Group(
-                by_port,
-                GroupType.FAST_FAILOVER,
-                (Bucket((ToGroup(by_session),), watch_port=self.first_port(choice.route)), *otherwise),
-            )
-            self._known[choices[step:]] = by_port
+            for each, bucket in (
+                (by_session, Bucket(self.send(choice), watch_port=session_port)),
+                (by_port, Bucket((ToGroup(by_session),), watch_port=self.first_port(choice.route))),
+            ):
+                yield Group(each, GroupType.FAST_FAILOVER, (bucket, _going_on_to(otherwise)))
+            self._known[choices[step:], last_resort] = otherwise = by_port
 
 
 def failover_at(direction: Direction, wiring: Wiring, tags: Tags, sessions: BfdSessions | None) -> Failover:

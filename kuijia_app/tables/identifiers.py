@@ -42,6 +42,7 @@ _LIVENESS_BASE = 0x3000_0000
 _FAILOVER_BASE = 0x4000_0000
 _CHAIN_BASE = 0x5000_0000
 _CONTROL_CHAIN_BASE = 0x6000_0000
+_LAST_RESORT_BASE = 0x7800_0000
 _EGRESSES = 1 << 16
 _CHAINED = 2 * MAX_TUNNELS_PER_PAIR
 
@@ -82,6 +83,16 @@ def chain_group(primary_path_id: int, backup_position: int, class_index: int, st
 def control_chain_group(egress_number: int, step: int) -> int:
     """Return the group after `control_group` at this step, likewise."""
     return _CONTROL_CHAIN_BASE + egress_number * _CHAINED + step
+
+
+def last_resort_group(egress_number: int, class_index: int) -> int:
+    """Return the fast-failover group of an ingress for a class's traffic to an egress while no tunnel is alive."""
+    return _LAST_RESORT_BASE + class_index * _EGRESSES + egress_number
+
+
+def control_last_resort_group(egress_number: int) -> int:
+    """Return the same for control traffic."""
+    return last_resort_group(egress_number, MAX_CLASSES)
 
 
 def bfd_label(path_id: int) -> int:

@@ -83,22 +83,37 @@ class Ingress:
         weights = [route.weight for route in routes]
         table = cut_slots(weights, self.options.slot_count)
         owners = sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots})
+        last_resort = identifiers.last_resort_group(self._egress_id, index)
+        yield failover.last_resort(self._last_choices(direction), last_resort)
         for primary, backup in owners:
-            order = self.options.scheme.failover(primary, backup, weights)
-            choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in order))
-            yield from failover.groups(choices, _slot_group_ids(routes[primary].path_id, backup, index))
+            others = self.options.scheme.failover(primary, backup, weights)
+            choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in others))
+            group_id = _slot_group_ids(routes[primary].path_id, backup, index)
+            yield from failover.groups(choices, group_id, last_resort)
         buckets: dict[tuple[int, int], Bucket] = {}
         for primary, backup in owners:
-            group_id = identifiers.failover_group(routes[primary].path_id, backup, index)
-            buckets[primary, backup] = Bucket((ToGroup(group_id),))
+            head = identifiers.failover_group(routes[primary].path_id, backup, index)
+            buckets[primary, backup] = Bucket((ToGroup(head),))
         slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
         yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
+
+    def _last_choices(self, direction: Direction) -> tuple[Choice, ...]:
+        """Return the tunnels by weight, all for victims.
+
+        Even a scheme that demotes nobody must not let traffic that may get nowhere take the place of other traffic.
+        """
+        weights = [route.weight for route in direction.routes]
+        heaviest = weights.index(max(weights))
+        order = (heaviest, *self.options.scheme.failover(heaviest, heaviest, weights))
+        return tuple(Choice(direction.routes[position], self._served(direction).victim) for position in order)
 
     def _control_groups(self, failover: Failover) -> Iterator[Group]:
         """Yield the groups of control traffic, which takes the shortest alive tunnel, unhashed."""
         routes = sorted(self.classes[0].routes, key=lambda route: len(route.nodes))
         choices = tuple(Choice(route, self.options.layout.control) for route in routes)
-        yield from failover.groups(choices, _control_group_ids(self._egress_id))
+        last_resort = identifiers.control_last_resort_group(self._egress_id)
+        yield failover.last_resort(choices, last_resort)
+        yield from failover.groups(choices, _control_group_ids(self._egress_id), last_resort)
 
 
 def _position(backup: int | None, primary: int) -> int:

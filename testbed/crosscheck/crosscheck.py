@@ -35,6 +35,8 @@ _SESSION_SHARE = 0.1
 """Share of the packets, where there are BFD sessions."""
 _STRAY_SHARE = 0.1
 """Share of the other packets: those that arrive from a neighbour."""
+_ALARM_SHARE = 0.2
+"""Share of the failures during which every tunnel counts as dead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +98,13 @@ def cross_check(
         with TemporaryDirectory(prefix="kuijia-") as directory, RealNetwork(case, Path(directory)) as real:
             for _ in range(cases if given else FAILURES_PER_PLAN):
                 failure = random_failure(case.plan, random)
-                real.fail(failure)
+                alarmed = random.random() < _ALARM_SHARE
+                real.fail(failure, alarmed=alarmed)
                 found.failures += 1
                 for _ in range(min(PACKETS_PER_FAILURE, cases - found.cases)):
                     found.cases += 1
-                    where = f"plan {found.plans}, {failure.name} down, case {found.cases}"
+                    state = f"{failure.name} down{', every tunnel dead' if alarmed else ''}"
+                    where = f"plan {found.plans}, {state}, case {found.cases}"
                     found.disagreements += [f"{where}: {each}" for each in real.compare(random)]
                 if progress is not None:
                     progress(found)
@@ -118,7 +122,11 @@ class RealNetwork:
         self._case = case
         self._wiring = case.options.wired(case.plan.topology)
         self._tables = build_tables(case.plan, case.options)
-        self._model = ModelNetwork(case.plan, self._tables, case.options.liveness, self._wiring)
+        self._calm, self._alarmed = (
+            ModelNetwork(case.plan, self._tables, case.options.liveness, self._wiring, alarmed=alarmed)
+            for alarmed in (False, True)
+        )
+        self._model = self._calm
         self._sessions = tuple(BfdSessions(case.plan)) if case.options.liveness is Liveness.BFD else ()
         self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions), wiring=self._wiring)
         self._destinations = {site.name: site.address for site in self._wiring.sites}
@@ -148,8 +156,12 @@ class RealNetwork:
         self._control.__exit__(None, None, None)
         self._bridges.stop()
 
-    def fail(self, failure: Failure) -> None:
-        """Set ports down and up, and empty and fill liveness groups, as the model has them after the failure."""
+    def fail(self, failure: Failure, *, alarmed: bool = False) -> None:
+        """Set ports down and up, and empty and fill liveness groups, as the model has them after the failure.
+
+        In an alarm every tunnel counts as dead besides.
+        """
+        self._model = self._alarmed if alarmed else self._calm
         self._model.fail(failure)
         down = self._model.dead_ports
         for switch, port in sorted(self._down ^ down):

@@ -12,6 +12,8 @@ from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import Asked, Choice, Fact, Forwarding, ModelSwitch
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.failover import emptied_liveness_group
+from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import liveness_group
 from kuijia_app.tables.routes import directions
@@ -94,9 +96,19 @@ class ModelNetwork:
     """
 
     def __init__(
-        self, plan: Plan, tables: Mapping[str, SwitchTables], liveness: Liveness, wiring: Wiring | None = None
+        self,
+        plan: Plan,
+        tables: Mapping[str, SwitchTables],
+        liveness: Liveness,
+        wiring: Wiring | None = None,
+        *,
+        alarmed: bool = False,
     ) -> None:
-        """Create the network as planned; `wiring` numbers its ports, by the plan's topology if it is None."""
+        """Create the network as planned; `wiring` numbers its ports, by the plan's topology if it is None.
+
+        An alarmed one takes every tunnel for dead, whatever its links do: each liveness group is empty, each session
+        is down.
+        """
         self.wiring = wiring or Wiring(plan.topology)
         self.failure = Failure("none")
         self._dead_ports: frozenset[Port] = frozenset()
@@ -107,16 +119,21 @@ class ModelNetwork:
         for name, neighbours in plan.topology.neighbours.items():
             for neighbour in neighbours:
                 self._far_end[name, self.wiring.port(name, neighbour)] = (neighbour, self.wiring.port(neighbour, name))
+        if alarmed:
+            self._empty_liveness_groups()
         self._original = {name: dict(switch.groups) for name, switch in self._switches.items()}
         self._modified: dict[tuple[str, int], None] = {}
-        self._tracker = LivenessTracker(plan, self.wiring) if liveness is Liveness.CONTROLLER else None
+        reacts = liveness is Liveness.CONTROLLER and not alarmed
+        self._tracker = LivenessTracker(plan, self.wiring) if reacts else None
         self._first_port = {
             (direction.ingress, route.path_id): self.wiring.port(direction.ingress, route.next_hop)
             for direction in directions(plan)
             for route in direction.routes
         }
         sessions = BfdSessions(plan) if liveness is Liveness.BFD else ()
-        self._unharmed = {session: self._session_walks(session) for session in sessions}
+        self._unharmed = {
+            session: (False, set[Fact]()) if alarmed else self._session_walks(session) for session in sessions
+        }
         self._dead_ports = self._with_dead_sessions(frozenset())
 
     def is_live(self, port: Port) -> bool:
@@ -223,6 +240,11 @@ class ModelNetwork:
                 self._modified.pop(where, None)
             else:
                 self._modified[where] = None
+
+    def _empty_liveness_groups(self) -> None:
+        for switch in self._switches.values():
+            for path_id in filter(None, map(path_id_of_liveness_group, switch.groups)):
+                switch.modify_group(emptied_liveness_group(path_id))
 
     def _with_dead_sessions(self, down: frozenset[Port]) -> frozenset[Port]:
         """Return `down`, and both watched ports of each session that does not get through."""

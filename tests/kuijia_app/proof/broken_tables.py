@@ -56,7 +56,7 @@ def in_buckets(change: Callable[[Bucket], Bucket], meant: Callable[[Group], bool
 
 
 def slot_groups(group: Group) -> bool:
-    return group.group_type is GroupType.FAST_FAILOVER and len(group.buckets) == 3
+    return group.group_type is GroupType.FAST_FAILOVER and len(group.buckets) == 4
 
 
 def missing_entry(tables: Tables) -> None:
@@ -172,8 +172,8 @@ def wrong_backup(tables: Tables) -> None:
     def to_the_same(group: Group) -> Group:
         if group.group_id != identifiers.failover_group(T1, 2, 0):
             return group
-        first, second, third = group.buckets
-        return dataclasses.replace(group, buckets=(first, third, second))
+        first, second, third, last_resort = group.buckets
+        return dataclasses.replace(group, buckets=(first, third, second, last_resort))
 
     groups(tables, "s1", to_the_same)
 
@@ -190,9 +190,34 @@ def longer_control_path(tables: Tables) -> None:
     def turned(group: Group) -> Group:
         if group.group_id != identifiers.control_group(4):
             return group
-        return dataclasses.replace(group, buckets=group.buckets[::-1])
+        *tunnels, last_resort = group.buckets
+        return dataclasses.replace(group, buckets=(*tunnels[::-1], last_resort))
 
     groups(tables, "s1", turned)
+
+
+def no_last_resort(tables: Tables) -> None:
+    def cut(group: Group) -> Group:
+        return dataclasses.replace(group, buckets=group.buckets[:-1]) if slot_groups(group) else group
+
+    groups(tables, "s1", cut)
+
+
+def last_resort_in_the_normal_queue(tables: Tables) -> None:
+    def promoted(bucket: Bucket) -> Bucket:
+        push, _, output = bucket.actions
+        assert isinstance(push, PushLabel)
+        return dataclasses.replace(bucket, actions=(PushLabel(push.label, 0), SetQueue(1), output))
+
+    groups(tables, "s1", in_buckets(promoted, is_last_resort))
+
+
+def last_resort_watches_nothing(tables: Tables) -> None:
+    groups(tables, "s1", in_buckets(lambda each: dataclasses.replace(each, watch_port=None), is_last_resort))
+
+
+def is_last_resort(group: Group) -> bool:
+    return group.group_id == identifiers.last_resort_group(4, 0)
 
 
 def missing_group(tables: Tables) -> None:
@@ -278,7 +303,7 @@ BREAKS = [
     (with_prefix("10.0.4.0/30"), "delivered", "to 10.0.4.4"),
     (with_prefix("10.0.0.0/8"), "stray", "s1 -> 10.0.0.0, dscp 0, ecn 0: traffic of no pair, but not dropped"),
     (groups_in_another_order, "acceptable", "does not exist yet"),
-    (last_bucket_watches_nothing, "acceptable", "bucket 2: watches nothing"),
+    (last_bucket_watches_nothing, "acceptable", "bucket 3: watches nothing"),
     (label_of_21_bits, "acceptable", "mpls_label 1048592 has more than 20 bits"),
     (missing_entry, "delivered", "no entry of table 0 matches at s2"),
     (missing_victim_entry, "delivered", "no entry of table 0 matches at s2"),
@@ -305,5 +330,8 @@ BREAKS = [
     (wrong_backup, "split", "use s1-s3-s4, expected 12.8"),
     (wrong_control_queue, "queue", "in queue 2 instead of queue 0 at s1"),
     (longer_control_path, "path", "took s1-s3-s4, which is not the shortest live tunnel"),
+    (no_last_resort, "alarm", "while every tunnel counts as dead: delivered: no bucket of group"),
+    (last_resort_in_the_normal_queue, "alarm", "while every tunnel counts as dead: queue: in queue 1 instead of"),
+    (last_resort_watches_nothing, "alarm", "while every tunnel counts as dead: delivered: sent into a dead link at s1"),
     (missing_group, "delivered", f"group {identifiers.failover_group(T1, 1, 0)} does not exist at s1"),
 ]

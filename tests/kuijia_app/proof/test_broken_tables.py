@@ -26,10 +26,17 @@ from kuijia_app.tables.rules import (
     SwitchTables,
     ToGroup,
 )
-from te_solver.failures import single_links
+from te_solver.failures import Failure, single_links
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
-from tests.kuijia_app.proof.broken_tables import BREAKS, entries, groups, in_buckets, wrong_victim_queue
+from tests.kuijia_app.proof.broken_tables import (
+    BREAKS,
+    entries,
+    groups,
+    in_buckets,
+    last_resort_in_the_normal_queue,
+    wrong_victim_queue,
+)
 from tests.kuijia_app.proof.verifying import short, verify
 
 Tables = dict[str, SwitchTables]
@@ -122,10 +129,11 @@ def test_where_promised_tunnels_have_failed_too_the_heaviest_takes_all() -> None
         labels = [
             action.label for bucket in group.buckets for action in bucket.actions if isinstance(action, PushLabel)
         ]
-        if labels not in ([16, 17, 18, 19], [17, 16, 18, 19]) or group.group_id == identifiers.control_group(6):
+        others = {identifiers.control_group(6), identifiers.control_last_resort_group(6)}
+        if labels not in ([16, 17, 18, 19], [17, 16, 18, 19]) or group.group_id in others:
             return group
-        own, backup, third, fourth = group.buckets
-        return dataclasses.replace(group, buckets=(own, backup, fourth, third))
+        own, backup, third, fourth, last_resort = group.buckets
+        return dataclasses.replace(group, buckets=(own, backup, fourth, third, last_resort))
 
     groups(tables, "a", other_order)
     told = [str(each) for each in Verifier(plan, tables, PipelineOptions()).run(single_links(topology)).violations]
@@ -212,7 +220,7 @@ def test_slots_that_part_only_after_a_failure_are_told_apart() -> None:
     tables = build_tables(plan)
     parted = identifiers.failover_group(T1, 1, 0)
     (group,) = [group for group in tables["s1"].groups if group.group_id == parted]
-    first, to_backup, _ = group.buckets
+    first, to_backup, *_ = group.buckets
     spread = Group(99, GroupType.SELECT, (Bucket(to_backup.actions), Bucket(())) * 32)
     replaced = dataclasses.replace(group, buckets=(first, Bucket((ToGroup(99),))))
     groups(tables, "s1", lambda each: replaced if each.group_id == parted else each)
@@ -223,3 +231,13 @@ def test_slots_that_part_only_after_a_failure_are_told_apart() -> None:
         if (violation.rule, violation.failure) == ("delivered", "s2-s4")
     ]
     assert [violation.slots for violation in lost] == [(slot,) for slot in range(1, 19, 2)]
+
+
+def test_traffic_without_a_live_tunnel_may_only_be_sent_as_a_victim() -> None:
+    plan = motivation_plan()
+    all_tunnels = Failure("all tunnels", (("s2", "s4"), ("s1", "s4"), ("s3", "s4")))
+    tables = build_tables(plan)
+    assert Verifier(plan, tables, PipelineOptions()).run([all_tunnels]).is_sound
+    last_resort_in_the_normal_queue(tables)
+    told = Verifier(plan, tables, PipelineOptions()).run([all_tunnels]).violations
+    assert any(each.rule == "queue" and "in queue 1 instead of queue 2 at s1" in each.problem for each in told)

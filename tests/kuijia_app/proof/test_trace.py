@@ -74,7 +74,7 @@ def test_the_way_of_a_victim_says_which_watch_is_dead() -> None:
         "    table 0: ip,in_port=4,nw_dst=10.0.4.0/24, priority 100: group:268435460",
         "    group 268435460 (select): bucket 3 of 64: group:1073743880",
         "    group 1073743880 (fast failover): bucket 0: group 805306384 is dead (port 1 is down)",
-        f"    group 1073743880 (fast failover): bucket 1 of 3: {pushed},set_queue:2,output:3",
+        f"    group 1073743880 (fast failover): bucket 1 of 4: {pushed},set_queue:2,output:3",
         "    out port 3 (to s4) in queue 2, label 17 tc 1, 10.0.1.1 to 10.0.4.1, dscp 0, ecn 0",
         "s4: in port 1 (from s1), label 17 tc 1, 10.0.1.1 to 10.0.4.1, dscp 0, ecn 0",
         "    table 0: mpls,in_port=1,mpls_label=17,mpls_tc=1, priority 300: pop_mpls:0x0800,set_queue:2,output:4",

@@ -32,7 +32,7 @@ from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.plan import Plan
-from tests.kuijia_app.plans import class_plans, motivation_plan
+from tests.kuijia_app.plans import both_ways, class_plans, motivation_plan, plan_of
 
 BFD = PipelineOptions(liveness=Liveness.BFD)
 T1, T2, T3 = 16, 17, 18
@@ -65,7 +65,9 @@ def executed(groups: dict[int, Group], group_id: int, dead_ports: set[int]) -> t
 
 
 @pytest.mark.parametrize("scheme", switch_schemes())
-def test_a_slot_uses_the_first_tunnel_of_which_both_ports_are_live(scheme: FailureScheme) -> None:
+def test_a_slot_uses_the_first_tunnel_with_both_ports_live_else_a_first_link_as_a_victim(
+    scheme: FailureScheme,
+) -> None:
     groups = by_id(build_tables(motivation_plan(), dataclasses.replace(BFD, scheme=scheme))["s1"])
     ports = [*FIRST_PORT.values(), *SESSION_PORT.values()]
     for backup, order in ((1, (T1, T2, T3)), (2, (T1, T3, T2))):
@@ -75,7 +77,9 @@ def test_a_slot_uses_the_first_tunnel_of_which_both_ports_are_live(scheme: Failu
                 alive = [label for label in order if not {FIRST_PORT[label], SESSION_PORT[label]} & dead]
                 done = executed(groups, group_id, dead)
                 if not alive:
-                    assert done == ()
+                    by_weight = [label for label in FIRST_PORT if FIRST_PORT[label] not in dead]
+                    last = by_weight[0] if by_weight else None
+                    assert done == ((PushLabel(last, 1), SetQueue(2), Output(FIRST_PORT[last])) if last else ())
                     continue
                 moved = alive[0] != T1 and scheme is KUIJIA
                 expected = (PushLabel(alive[0], int(moved)), SetQueue(1 + moved), Output(FIRST_PORT[alive[0]]))
@@ -87,12 +91,27 @@ def test_control_traffic_fails_over_in_its_own_queue() -> None:
     group_id = identifiers.control_group(4)
     assert executed(groups, group_id, set()) == (PushLabel(T2, 6), SetQueue(0), Output(3))
     assert executed(groups, group_id, {SESSION_PORT[T2]}) == (PushLabel(T1, 6), SetQueue(0), Output(1))
+    all_sessions = set(SESSION_PORT.values())
+    assert executed(groups, group_id, all_sessions) == (PushLabel(T2, 6), SetQueue(0), Output(3))
+    assert executed(groups, group_id, all_sessions | {3}) == (PushLabel(T1, 6), SetQueue(0), Output(1))
 
 
 def test_equal_ends_of_orders_are_one_chain() -> None:
     groups = build_tables(motivation_plan(), BFD)["s1"].groups
     # Two groups a choice: 6 orders of 3 tunnels, 6 of the 2 left, 3 of the last; and the 3 choices of control traffic.
-    assert sum(group.group_type is GroupType.FAST_FAILOVER for group in groups) == 2 * (6 + 6 + 3 + 3)
+    # Both kinds of traffic have a last resort.
+    assert sum(group.group_type is GroupType.FAST_FAILOVER for group in groups) == 2 * (6 + 6 + 3 + 3) + 2
+
+
+def test_every_group_of_eight_tunnels_in_eight_classes_has_an_id_of_its_own() -> None:
+    middles = [f"m{number}" for number in range(8)]
+    edges = " ".join(f"a-{middle} {middle}-z" for middle in middles)
+    plan = plan_of(both_ways("wide", f"a z {' '.join(middles)}", edges), " ".join(f"a-{each}-z" for each in middles))
+    (pair,) = plan.pairs
+    classes = LAYOUTS["eight"].classes
+    plan = dataclasses.replace(plan, pairs=tuple(dataclasses.replace(pair, priority=each.priority) for each in classes))
+    for tables in build_tables(plan, dataclasses.replace(BFD, layout=LAYOUTS["eight"])).values():
+        assert len(by_id(tables)) == len(tables.groups)
 
 
 def test_a_session_crosses_its_path_in_the_control_queue_both_ways() -> None:

@@ -27,10 +27,11 @@ from kuijia_app.tables.rules import (
 )
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
+from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import Plan
-from tests.kuijia_app.plans import motivation_plan, plans
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of, plans
 
 T1, T2, T3 = 16, 17, 18
 
@@ -40,9 +41,11 @@ def groups_by_id(tables: SwitchTables) -> dict[int, Group]:
 
 
 def failover_labels(group: Group) -> list[tuple[int, int, int]]:
-    """Return (label, traffic class, queue) of every bucket of a fast-failover group, in order."""
+    """Return (label, traffic class, queue) of every tunnel of a fast-failover group, in order."""
     result = []
-    for bucket in group.buckets:
+    *tunnels, last_resort = group.buckets
+    assert last_resort.actions == (ToGroup(last_resort.watch_group or 0),)
+    for bucket in tunnels:
         push, queue, _ = bucket.actions
         assert isinstance(push, PushLabel)
         assert isinstance(queue, SetQueue)
@@ -101,9 +104,14 @@ def test_rescaling_is_the_same_machine_without_the_tag_and_the_low_queue() -> No
         )
         return dataclasses.replace(bucket, actions=actions)
 
+    wiring = Wiring(motivation_plan().topology)
     for switch, tables in kuijia.items():
+        other = {"s1": "s4"}.get(switch, "s1")
         expected = tuple(
-            dataclasses.replace(group, buckets=tuple(map(demoted_as_normal, group.buckets))) for group in tables.groups
+            group
+            if group.group_id == identifiers.last_resort_group(wiring.number(other), 0)
+            else dataclasses.replace(group, buckets=tuple(map(demoted_as_normal, group.buckets)))
+            for group in tables.groups
         )
         assert rescaling[switch].groups == expected
         assert rescaling[switch].flows == tables.flows
@@ -112,6 +120,41 @@ def test_rescaling_is_the_same_machine_without_the_tag_and_the_low_queue() -> No
 def test_control_traffic_takes_the_shortest_alive_tunnel_in_queue_zero() -> None:
     groups = groups_by_id(build_tables(motivation_plan())["s1"])
     assert failover_labels(groups[identifiers.control_group(4)]) == [(T2, 6, 0), (T1, 6, 0), (T3, 6, 0)]
+
+
+@pytest.mark.parametrize("scheme", [KUIJIA, RESCALING])
+def test_traffic_without_a_live_tunnel_takes_the_heaviest_one_whose_first_link_is_up_as_a_victim(
+    scheme: FailureScheme,
+) -> None:
+    groups = groups_by_id(build_tables(motivation_plan(), PipelineOptions(scheme))["s1"])
+    last_resort = identifiers.last_resort_group(4, 0)
+    for primary, backup in ((T1, 1), (T1, 2), (T3, 0)):
+        last = groups[identifiers.failover_group(primary, backup, 0)].buckets[-1]
+        assert last == Bucket((ToGroup(last_resort),), watch_group=last_resort)
+    assert groups[last_resort].buckets == tuple(
+        Bucket((PushLabel(label, 1), SetQueue(2), Output(port)), watch_port=port)
+        for label, port in ((T1, 1), (T2, 3), (T3, 2))
+    )
+
+
+def test_control_traffic_without_a_live_tunnel_stays_control() -> None:
+    groups = groups_by_id(build_tables(motivation_plan())["s1"])
+    last_resort = identifiers.control_last_resort_group(4)
+    assert groups[identifiers.control_group(4)].buckets[-1].watch_group == last_resort
+    assert groups[last_resort].buckets == tuple(
+        Bucket((PushLabel(label, 6), SetQueue(0), Output(port)), watch_port=port)
+        for label, port in ((T2, 3), (T1, 1), (T3, 2))
+    )
+
+
+def test_of_tunnels_with_the_same_first_link_one_is_the_last_resort() -> None:
+    topology = both_ways("fork", "a b c d z", "a-b b-c c-z b-d d-z a-z")
+    groups = groups_by_id(build_tables(plan_of(topology, "a-b-c-z a-b-d-z a-z"))["a"])
+    last_resort = groups[identifiers.last_resort_group(5, 0)]
+    assert [(bucket.actions[0], bucket.watch_port) for bucket in last_resort.buckets] == [
+        (PushLabel(16, 1), 1),
+        (PushLabel(18, 1), 2),
+    ]
 
 
 def test_an_emptied_liveness_group_has_no_bucket_that_could_be_alive() -> None:

@@ -48,7 +48,8 @@ def test_path_ids_become_code_points_and_queues_ecn_bits() -> None:
 
 def test_the_ingress_writes_both() -> None:
     groups = {group.group_id: group for group in build_tables(motivation_plan(), DSCP_ECN)["s1"].groups}
-    buckets = groups[identifiers.failover_group(T3, 0, 0)].buckets
+    *buckets, last_resort = groups[identifiers.failover_group(T3, 0, 0)].buckets
+    assert last_resort.watch_group == identifiers.last_resort_group(4, 0)
     assert [bucket.actions[:3] for bucket in buckets] == [
         (SetDscp(3), SetEcn(0), SetQueue(1)),
         (SetDscp(1), SetEcn(1), SetQueue(2)),
