@@ -45,8 +45,9 @@ SCHEDULED_PRIORITY = 100
 _FEWEST_SLOTS, _MOST_SLOTS = 64, 256
 """Slots of a SELECT group; Open vSwitch spreads equal buckets evenly if their number is a power of two up to 256."""
 
-_SELECT_IDS, _FAILOVER_IDS = 0x0100_0000, 0x0200_0000
-_ID_BITS = 0x00FF_FFFF
+_SELECT_IDS, _FAILOVER_IDS = 0x1000_0000, 0x2000_0000
+_NUMBERS = 0x1000_0000
+"""Numbers of groups of each kind."""
 
 Cable = frozenset[str]
 """The two ends of a cable."""
@@ -62,22 +63,48 @@ class NextHops:
     Attributes:
         ports: ports to the next switches on shortest paths, in the order of their numbers.
         distance: number of hops to the edge switch.
+        number: the first of as many numbers as there are ports; no other choice has one of them.
     """
 
     ports: tuple[int, ...]
     distance: int
+    number: int
 
     @property
     def group_id(self) -> int:
-        """Number of the SELECT group; equal choices have equal numbers, whatever else has failed."""
-        return _SELECT_IDS | self._digest("select")
+        """Number of the SELECT group."""
+        return _SELECT_IDS | self.number
 
     def failover_id(self, port: int) -> int:
         """Return the number of the group that prefers one of the ports."""
-        return _FAILOVER_IDS | self._digest(f"prefer {port}")
+        return _FAILOVER_IDS | self.number + self.ports.index(port)
 
-    def _digest(self, use: str) -> int:
-        return zlib.crc32(f"{use} {self.distance % 2} {self.ports}".encode()) & _ID_BITS
+
+class _Numbers:
+    """Numbers of choices of ports: each choice keeps its own, no two choices share any.
+
+    A choice takes the first free numbers after those that its hash suggests. So two schedulers, or one that is started
+    again, number alike whatever has failed in which order, unless two hashes collide.
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[tuple[tuple[int, ...], int], int] = {}
+        self._taken: set[int] = set()
+
+    def first(self, ports: tuple[int, ...], distance: int) -> int:
+        """Return the first number of a choice; distances that differ by an even number make the same groups."""
+        choice = ports, distance % 2
+        if choice not in self._first:
+            number = self._suggested(*choice)
+            while (own := range(number, number + len(ports))).stop > _NUMBERS or not self._taken.isdisjoint(own):
+                number = (number + 1) % _NUMBERS
+            self._first[choice] = number
+            self._taken.update(own)
+        return self._first[choice]
+
+    @staticmethod
+    def _suggested(ports: tuple[int, ...], parity: int) -> int:
+        return zlib.crc32(f"{parity} {ports}".encode()) % _NUMBERS
 
 
 class Routing:
@@ -98,7 +125,8 @@ class Routing:
         Args:
             centre: the data centre.
             failed: the cables that it has lost.
-            before: another routing of it; `tables` returns the same objects as there for all that is equal.
+            before: another routing of it; `tables` returns the same objects as there for all that is equal, and groups
+                keep their numbers.
             progress: called with the number of edge switches that are done, and of all.
         """
         self.centre = centre
@@ -106,10 +134,11 @@ class Routing:
         self._tables: dict[str, SwitchTables] = {} if before is None else before._tables  # noqa: SLF001  # of our own class
         self._entries: dict[tuple[str, int], FlowEntry] = {} if before is None else before._entries  # noqa: SLF001
         self._towards: dict[str, dict[str, NextHops]] = {}
+        self._numbers: _Numbers = _Numbers() if before is None else before._numbers  # noqa: SLF001
         made: dict[tuple[tuple[int, ...], int], NextHops] = {}
         cables = _cables(centre, failed)
         for number, (edge, _) in enumerate(centre.edges, start=1):
-            self._towards[edge] = _hops_towards(edge, cables, made)
+            self._towards[edge] = _hops_towards(edge, cables, made, self._numbers)
             progress(number, len(centre.edges))
 
     def next_hops(self, switch: str, edge: str) -> NextHops | None:
@@ -210,7 +239,9 @@ def _cables(centre: DataCentre, failed: Collection[Cable]) -> _Cables:
     }
 
 
-def _hops_towards(edge: str, cables: _Cables, made: dict[tuple[tuple[int, ...], int], NextHops]) -> dict[str, NextHops]:
+def _hops_towards(
+    edge: str, cables: _Cables, made: dict[tuple[tuple[int, ...], int], NextHops], numbers: _Numbers
+) -> dict[str, NextHops]:
     """Return the next hops of each other switch that can reach an edge switch; equal ones are one object of `made`."""
     far = {edge: 0}
     found: dict[str, NextHops] = {}
@@ -227,7 +258,7 @@ def _hops_towards(edge: str, cables: _Cables, made: dict[tuple[tuple[int, ...], 
             ports = tuple([port for other, port in cables[switch] if far.get(other) == distance - 1])
             hops = made.get((ports, distance))
             if hops is None:
-                hops = made[ports, distance] = NextHops(ports, distance)
+                hops = made[ports, distance] = NextHops(ports, distance, numbers.first(ports, distance))
             found[switch] = hops
         nearest = following
     return found

@@ -70,8 +70,9 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
     if unit == 0:
         return NearOptimum(np.zeros(pair.size), (capacity == 0).astype(np.float64), 0.0)
     with np.errstate(over="ignore"):
-        # In shares of the largest possible rate, so that tolerances mean the same for all.
-        capacity, demand = (np.minimum(bound / unit, pair.size) for bound in (capacity, demand))
+        # In shares of the largest possible rate, so that tolerances mean the same for all. No sum of shares exceeds the
+        # number of tunnels: larger bounds can be cut to more than that, so that only true limits get a price.
+        capacity, demand = (np.minimum(bound / unit, pair.size + 1) for bound in (capacity, demand))
     worth = 1 - _HOPS_MATTER * tunnels.hops / tunnels.hops.max()
     usable = np.flatnonzero(alone > 0)
     _, first = np.unique(pair[usable], return_index=True)

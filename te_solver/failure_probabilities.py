@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -24,7 +25,8 @@ table 1, after Liu et al., SIGCOMM 2014)."""
 class FailureProbabilities:
     """The probability that nothing fails, and for each listed failure the probability that exactly it happens.
 
-    The remainder to one, `unlisted`, is the probability of failures outside the list.
+    A listed failure of nothing has none of its own: it is counted in `none`. The remainder to one, `unlisted`, is the
+    probability of failures outside the list.
     """
 
     none: float
@@ -55,7 +57,8 @@ def from_links(
     all_up = prod(1 - down.get(edge, 0.0) for edge in edges)
     odds = {edge: down.get(edge, 0.0) / (1 - down.get(edge, 0.0)) for edge in edges}
     return FailureProbabilities(
-        all_up, tuple(all_up * prod(odds[edge] for edge in links) for links in _link_sets(failures))
+        all_up,
+        tuple(all_up * prod(odds[edge] for edge in links) if links else 0.0 for links in _link_sets(failures)),
     )
 
 
@@ -86,12 +89,15 @@ def from_names(failures: Sequence[Failure], named: Mapping[str, float], none: fl
     """Return probabilities given by the failures' names; a failure without one never happens.
 
     Raises:
-        UnsoundError: no failure has one of the names; its `where` is the name.
+        UnsoundError: no failure, or more than one, has one of the names; its `where` is the name.
     """
-    known = {failure.name for failure in failures}
+    known = Counter(failure.name for failure in failures)
     for name in named:
-        if name not in known:
+        if not known[name]:
             raise UnsoundError((name,), f"unknown failure {quoted(name)}", "one of the examined failures")
+        if known[name] > 1:
+            problem = f"{known[name]} of the examined failures have the name {quoted(name)}"
+            raise UnsoundError((name,), problem, "a name of one of them, as a file of failures can give them")
     return FailureProbabilities(none, tuple(named.get(failure.name, 0.0) for failure in failures))
 
 

@@ -71,11 +71,10 @@ def random_links(topology: Topology, size: int, count: int, seed: int) -> Iterat
 
 
 def named(text: str, topology: Topology) -> tuple[Failure, ...]:
-    """Return the failures that a text may mean: of a node, or of the edge `A-B`, whose names may contain dashes."""
-    if topology.has_node(text):
-        return (Failure(text, nodes=(text,)),)
+    """Return the failures that a text may mean: of a node, and of each edge `A-B`, as names may contain dashes."""
+    nodes = (Failure(text, nodes=(text,)),) if topology.has_node(text) else ()
     splits = [(text[:place], text[place + 1 :]) for place, letter in enumerate(text) if letter == "-"]
-    return tuple(
+    return nodes + tuple(
         Failure(text, (ends,)) for ends in splits if topology.has_link(*ends) or topology.has_link(*ends[::-1])
     )
 

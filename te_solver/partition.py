@@ -211,6 +211,11 @@ def _bound(tunnels: TunnelLinks, capacity: Vector, demand: Vector, rates: Vector
     ]
     every = -(-demand.size // _SAMPLED)
     sample = np.sort(np.argsort(-demand, kind="stable")[every // 2 :: every])
+    if not demand[sample].any():
+        # Few pairs ask for anything, and none of them is in the sample: every bound is cheap.
+        sample = np.flatnonzero(demand)
+    if not sample.size:
+        return 0.0
     some, _ = tunnels.of_pairs(sample)
     in_sample = demand[sample] * (demand.sum() / demand[sample].sum())
     estimates = [upper_bound(some, capacity, in_sample, candidate) for candidate in candidates]

@@ -9,6 +9,7 @@ from itertools import pairwise
 from kuijia_base.quantities import rate_of
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
+from te_solver.tunnels import Weight
 
 FIRST_PATH_ID = 16
 """Smallest path id; path ids are MPLS labels, and 0 to 15 are reserved (RFC 3032 section 2.1)."""
@@ -53,6 +54,27 @@ class PairPlan:
     priority: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class PlanOptions:
+    """Options that a plan was solved with, in addition to objective and protection; plans that replace it keep them.
+
+    Attributes:
+        tunnels: number of tunnels that each pair has, if the network allows.
+        tunnel_weight: metric that tunnels minimise.
+        node_disjoint: True if a pair's tunnels share no node where possible.
+        spread: True if traffic uses all tunnels of a pair equally instead of preferring shorter ones.
+        partitions: number of parts that maximum throughput was solved in; None for one program.
+        seed: of the division into parts.
+    """
+
+    tunnels: int
+    tunnel_weight: Weight = "hops"
+    node_disjoint: bool = False
+    spread: bool = False
+    partitions: int | None = None
+    seed: int = 1
+
+
 @dataclass(frozen=True, repr=False)
 class Plan:
     """The topology, its pairs with their tunnels, and how they were found.
@@ -71,6 +93,7 @@ class Plan:
             `weight` times the allocation of its pair.
         upper_bound: upper bound of `objective_value` for these tunnels; None if the value is optimal, or the bound is
             unknown, as with several classes: a shortfall of one class changes the capacity left for the next.
+        options: the options it was solved with; None if unknown, as in files of earlier versions.
     """
 
     topology: Topology
@@ -81,6 +104,7 @@ class Plan:
     solve_seconds: float
     protected_failures: int = 0
     upper_bound: float | None = None
+    options: PlanOptions | None = None
 
     def __repr__(self) -> str:
         """Name the network, the plan's size and its result: data of a large plan would fill thousands of screens."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from kuijia_base.reading import reading
 from kuijia_base.text import write_text
 from kuijia_base.validation import first_faults, make_validator
 from te_solver.feasibility import require_sound_tunnels
-from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.plan import PairPlan, Plan, PlanOptions, Tunnel
 from te_solver.schemas import schema
 from te_solver.topology import Link, Topology
 
@@ -56,6 +57,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
         "solver": plan.solver,
         "solve_seconds": plan.solve_seconds,
         "protected_failures": plan.protected_failures,
+        **({} if plan.options is None else {"options": _options_to_json(plan.options)}),
         "pairs": [
             {
                 "source": pair.source,
@@ -102,6 +104,7 @@ def plan_from_json(data: object, source: str | Path) -> Plan:
         solve_seconds=float(data["solve_seconds"]),
         protected_failures=int(data.get("protected_failures", 0)),
         upper_bound=float(data["upper_bound"]) if "upper_bound" in data else None,
+        options=_options(data["options"]) if "options" in data else None,
     )
     try:
         require_sound_tunnels(plan)
@@ -133,6 +136,16 @@ def _topology(data: dict[str, Any]) -> Topology:
         for link in data["links"]
     )
     return Topology(data["name"], tuple(data["nodes"]), links)
+
+
+def _options_to_json(options: PlanOptions) -> dict[str, Any]:
+    return {name: value for name, value in asdict(options).items() if value is not None}
+
+
+def _options(data: dict[str, Any]) -> PlanOptions:
+    # JSON Schema counts 2.0 as an integer.
+    counts: dict[str, Any] = {name: int(data[name]) for name in ("tunnels", "partitions", "seed") if name in data}
+    return PlanOptions(**{**data, **counts})
 
 
 def _pair(data: dict[str, Any]) -> PairPlan:

@@ -13,8 +13,10 @@ from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
 from te_solver.exposure import Exposure
 from te_solver.feasibility import require_feasible
-from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.partition import Partitioning
+from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, PlanOptions, Tunnel
 from te_solver.programs.incidence import Incidence
+from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objective_names
 from te_solver.topology import Topology
@@ -59,7 +61,34 @@ def solve(
     finder = finder or TunnelFinder(topology)
     pairs = list(dict.fromkeys(demand.pair for demand in demands))
     tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, tunnels_per_pair), strict=True))
-    return Planner(topology, tunnels, demands, objective, options=options, source=source).plan()
+    planner = Planner(topology, tunnels, demands, objective, options=options, source=source)
+    parts = planner.objective.partitioning
+    asked = PlanOptions(
+        tunnels_per_pair,
+        finder.weight,
+        finder.node_disjoint,
+        spread=planner.options.spread,
+        **({} if parts is None else {"partitions": parts.parts, "seed": parts.seed}),
+    )
+    return replace(planner.plan(), options=asked)
+
+
+def solve_like(plan: Plan, topology: Topology, demands: Sequence[Demand], source: str = "demands") -> Plan:
+    """Return a plan for this topology and these demands, with the objective, protection and options of another plan.
+
+    A plan of unknown options counts as solved for as many tunnels as its pairs have at most, by hops, as one program,
+    and not spread. HiGHS solves it, whatever solved the other one: the optimum is the same.
+
+    Raises:
+        InputError, UnsoundError, SolverError: as `solve` raises them.
+    """
+    asked = plan.options or PlanOptions(max((len(pair.tunnels) for pair in plan.pairs), default=1))
+    objective: str | Objective = plan.objective
+    if asked.partitions is not None:
+        objective = in_parts(Partitioning(asked.partitions, seed=asked.seed))
+    options = Options(spread=asked.spread, protect=max(plan.protected_failures, 1))
+    finder = TunnelFinder(topology, asked.tunnel_weight, node_disjoint=asked.node_disjoint)
+    return solve(topology, demands, asked.tunnels, objective, options=options, finder=finder, source=source)
 
 
 @dataclass(frozen=True)
@@ -94,6 +123,9 @@ class Planner:
         UnsoundError: the objective is unknown, or the protection leaves nothing to any pair; its `where` is
             `objective` or `protect`.
         KeyError: a pair has no tunnels, or a tunnel uses a link that the topology lacks.
+
+    Attributes:
+        objective, options: as given, or the defaults.
     """
 
     def __init__(
@@ -110,16 +142,16 @@ class Planner:
         self._topology = topology
         self._demands = tuple(demands)
         self._tunnels = {demand.pair: tunnels[demand.pair] for demand in demands}
-        self._objective = _found(objective) if isinstance(objective, str) else objective
-        self._options = options or Options()
-        if self._objective.protects:
-            _require_protectable(tuple(self._tunnels.values()), self._options.protect)
+        self.objective = _found(objective) if isinstance(objective, str) else objective
+        self.options = options or Options()
+        if self.objective.protects:
+            _require_protectable(tuple(self._tunnels.values()), self.options.protect)
         self._classes = [self._traffic_class(priority) for priority in sorted({each.priority for each in demands})]
 
     def _traffic_class(self, priority: int) -> _TrafficClass:
         positions = tuple(at for at, demand in enumerate(self._demands) if demand.priority == priority)
         incidence = Incidence.of(self._topology, [self._tunnels[self._demands[at].pair] for at in positions])
-        return _TrafficClass(positions, self._objective.program(incidence, self._options))
+        return _TrafficClass(positions, self.objective.program(incidence, self.options))
 
     def plan(self, demands: Sequence[Demand] | None = None, topology: Topology | None = None) -> Plan:
         """Return the plan for these rates and capacities, by default those that the planner was made with.
@@ -161,14 +193,14 @@ class Planner:
         plan = Plan(
             topology,
             tuple(pairs[at] for at in range(len(demands))),
-            objective=self._objective.name,
+            objective=self.objective.name,
             objective_value=0.0,
             solver=allocations[0].solver,
             solve_seconds=sum(allocation.solve_seconds for allocation in allocations),
-            protected_failures=self._options.protect if self._objective.protects else 0,
+            protected_failures=self.options.protect if self.objective.protects else 0,
             upper_bound=allocations[0].upper_bound if len(allocations) == 1 else None,
         )
-        return replace(plan, objective_value=self._objective.value(plan))
+        return replace(plan, objective_value=self.objective.value(plan))
 
     def _path_ids(self) -> Mapping[Pair, tuple[int, ...]]:
         numbers = count(FIRST_PATH_ID)

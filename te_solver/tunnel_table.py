@@ -13,7 +13,7 @@ from kuijia_base.parallel import Progress, in_processes, processors
 from te_solver.highs import Indices
 from te_solver.topology import Topology
 from te_solver.tunnel_links import TunnelLinks, ends, parts, ranges
-from te_solver.tunnels import Paths, TunnelFinder
+from te_solver.tunnels import Paths, TunnelFinder, Weight
 
 Nodes = NDArray[np.unsignedinteger]
 _PAIRS_PER_TASK = 2000
@@ -74,6 +74,14 @@ class ParallelFinder:
 
     finder: TunnelFinder
     progress: Progress | None = None
+
+    @property
+    def weight(self) -> Weight:
+        return self.finder.weight
+
+    @property
+    def node_disjoint(self) -> bool:
+        return self.finder.node_disjoint
 
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> TunnelTable:
         """Return the tunnels of each pair, as `TunnelFinder.tunnels` returns them."""

@@ -46,6 +46,14 @@ def link_costs(topology: Topology, weight: Weight) -> dict[Link, int]:
 class PairsFinder(Protocol):
     """Finder of the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
 
+    @property
+    def weight(self) -> Weight:
+        """Metric that tunnels minimise."""
+
+    @property
+    def node_disjoint(self) -> bool:
+        """True if tunnels of a pair share no node where possible."""
+
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
         """Return the tunnels of each pair, as `TunnelFinder.tunnels` does."""
 
@@ -68,11 +76,13 @@ class TunnelFinder:
 
     Attributes:
         names: names of the nodes, in the topology's order.
+        weight, node_disjoint: as given.
         symmetric: True if every link has an opposite of the same weight.
     """
 
     def __init__(self, topology: Topology, weight: Weight = "hops", *, node_disjoint: bool = False) -> None:
         self.names = topology.nodes
+        self.weight, self.node_disjoint = weight, node_disjoint
         self._position = {node: position for position, node in enumerate(topology.nodes)}
         neighbours = [[self._position[other] for other in topology.neighbours[node]] for node in topology.nodes]
         cost = link_costs(topology, weight)

@@ -68,11 +68,11 @@ Reading FlowBook::read(const Poll &poll) {
 void FlowBook::read_switch(Switch &polled, const Poll &poll, std::size_t begin, std::size_t end, Reading &reading) {
     std::swap(polled.entries, polled.before);
     polled.entries.assign(std::bit_ceil(2 * (end - begin) + 2), Entry{0, 0, -1, false});
-    const double elapsed = polled.polled ? poll.time - polled.time : poll.time;
+    const double elapsed = poll.time - polled.time; // of no meaning at the first poll, at which no flow is known
     for (auto flow = begin; flow < end; ++flow) {
         const auto key = poll.key[flow];
         auto passed = poll.bytes[flow];
-        double seconds = std::min(poll.age[flow], std::max(elapsed, shortest));
+        double seconds = poll.age[flow];
         std::int32_t label = -1;
         if (!polled.before.empty())
             if (const auto &known = polled.before[place_of(polled.before, key)]; known.taken) {
@@ -80,6 +80,8 @@ void FlowBook::read_switch(Switch &polled, const Poll &poll, std::size_t begin, 
                 if (passed >= known.bytes) {
                     passed -= known.bytes;
                     seconds = elapsed;
+                } else {
+                    seconds = std::min(seconds, elapsed);
                 }
             }
         reading.rate[flow] = static_cast<double>(passed) * megabits / std::max(seconds, shortest);

@@ -23,14 +23,16 @@ class FlowBook:
         self._last = []
         for number, switch in enumerate(poll.switches.tolist()):
             known, entries = self._known.get(switch, {}), {}
-            elapsed = poll.time - self._time.get(switch, 0.0)
+            elapsed = poll.time - self._time.get(switch, poll.time)
             for flow in range(int(poll.first[number]), int(poll.first[number + 1])):
                 key, sent = int(poll.key[flow]), int(poll.sent[flow])
                 was, label = known.get(key, (None, HASHED))
                 if was is not None and sent >= was:
                     passed, seconds = sent - was, elapsed
+                elif was is not None:
+                    passed, seconds = sent, min(float(poll.age[flow]), elapsed)
                 else:
-                    passed, seconds = sent, min(float(poll.age[flow]), max(elapsed, _SHORTEST))
+                    passed, seconds = sent, float(poll.age[flow])
                 rates[flow] = passed * 8e-6 / max(seconds, _SHORTEST)
                 labels[flow] = label
                 entries[key] = (sent, label)

@@ -10,6 +10,7 @@ from kuijia_base.progress import Progress
 from kuijia_base.quantities import duration, size
 from te_solver.effort import TUNNELS_TO_ANNOUNCE, Effort, free_memory
 from te_solver.tunnel_table import ParallelFinder, TunnelTable
+from te_solver.tunnels import Weight
 
 _SCARCE = 0.9
 """Share of the free memory above which a warning is due."""
@@ -73,6 +74,14 @@ class SizedFinder:
 
     finder: ParallelFinder
     announce: Callable[[Effort], None]
+
+    @property
+    def weight(self) -> Weight:
+        return self.finder.weight
+
+    @property
+    def node_disjoint(self) -> bool:
+        return self.finder.node_disjoint
 
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> TunnelTable:
         table = self.finder.tunnels_of_pairs(pairs, count)

@@ -98,7 +98,7 @@ def _of_name(part: str, topology: Topology) -> Failure:
         return found[0]
     if found:
         raise bad_option(
-            "failures", f"{quoted(part)} is more than one link", "a CSV file, which has each end by itself"
+            "failures", f"{quoted(part)} is more than one link or node", "a CSV file, which has each end by itself"
         )
     if part in FAILURES:
         raise bad_option("failures", f"the kind {part} beside single links or nodes", "one or the other")

@@ -17,7 +17,7 @@ from kuijia_app.control.plan_update import renumber
 from kuijia_base.errors import quoted
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
-from te_solver.plan import Plan
+from te_solver.plan import PairPlan, Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
 from te_solver.topology import Topology
 
@@ -124,17 +124,19 @@ class Reoptimisation:
 
 
 def reoptimised(plan: Plan, failed: Edges) -> Plan:
-    """Return a plan for the same demands without the failed edges; its topology remains complete.
+    """Return a plan for the same demands without the failed edges, solved as the plan was; its topology stays complete.
 
-    A pair that is cut off keeps its tunnels: they may heal.
+    A pair that is cut off keeps its tunnels and their weights, as they may heal, and is allocated nothing.
 
     Tunnels of the plan keep their path ids; new ones get ids that it does not use.
 
     Raises:
         SolverError: the optimiser gave up.
-        UnsoundError: there are not enough path ids.
+        UnsoundError: there are not enough path ids, or what is left cannot be protected as the plan is.
     """
-    from te_solver.solve import solve  # noqa: PLC0415  # half a second, which only the other process has
+    # The optimiser takes half a second to import, which only the other process has.
+    from te_solver.programs.registry import find_objective  # noqa: PLC0415
+    from te_solver.solve import solve_like  # noqa: PLC0415
 
     whole = plan.topology
     left = Topology(whole.name, whole.nodes, tuple(link for link in whole.links if frozenset(link.ends) not in failed))
@@ -143,11 +145,17 @@ def reoptimised(plan: Plan, failed: Edges) -> Plan:
     joined = [pair for pair, is_one in zip(plan.pairs, is_joined, strict=True) if is_one]
     if not joined:
         return plan
-    most = max(len(pair.tunnels) for pair in joined)
     demands = [Demand(pair.source, pair.target, pair.demand, pair.priority) for pair in joined]
-    found = iter(solve(left, demands, most, objective=plan.objective).pairs)
-    pairs = tuple(next(found) if is_one else pair for pair, is_one in zip(plan.pairs, is_joined, strict=True))
-    return renumber(replace(plan, pairs=pairs), plan)
+    solved = solve_like(plan, left, demands)
+    found = iter(solved.pairs)
+    pairs = tuple(next(found) if is_one else _idle(pair) for pair, is_one in zip(plan.pairs, is_joined, strict=True))
+    new = replace(solved, topology=whole, pairs=pairs)
+    return renumber(replace(new, objective_value=find_objective(plan.objective).value(new)), plan)
+
+
+def _idle(pair: PairPlan) -> PairPlan:
+    """Return a pair with its tunnels that is allocated nothing."""
+    return replace(pair, allocated=0.0, tunnels=tuple(replace(tunnel, rate=0.0) for tunnel in pair.tunnels))
 
 
 def main() -> int:

@@ -133,7 +133,8 @@ def parse_failure(texts: Sequence[str], topology: Topology) -> Failure:
     for text in texts:
         known = named(text, topology)
         if len(known) != 1:
-            problem = f"{quoted(text)} is {'no link' if not known else 'more than one link'}{_meant(text, topology)}"
+            what = "more than one link or node" if known else "no link"
+            problem = f"{quoted(text)} is {what}{_meant(text, topology)}"
             raise InputError("option", "--failures", problem, f"A-B or a node of {topology.name}")
         edges += known[0].edges
         nodes += known[0].nodes

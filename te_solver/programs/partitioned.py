@@ -25,7 +25,7 @@ def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
     def program(incidence: Incidence, options: Options) -> Program:
         return _InParts(incidence, options, how, progress)
 
-    return replace(OBJECTIVE, program=program)
+    return replace(OBJECTIVE, program=program, partitioning=how)
 
 
 def require_solvable_in_parts(options: Options) -> None:

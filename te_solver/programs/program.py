@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from kuijia_base.errors import UnsoundError
+from te_solver.partition import Partitioning
 from te_solver.plan import Plan
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.scale import Scale
@@ -118,9 +119,11 @@ class Objective:
         program: creates its program.
         value: computes a plan's value.
         protects: True if its plans survive `Options.protect` failed edges without loss.
+        partitioning: how its programs are solved in parts; None for one program.
     """
 
     name: str
     program: Callable[[Incidence, Options], Program]
     value: Callable[[Plan], float]
     protects: bool = False
+    partitioning: Partitioning | None = None

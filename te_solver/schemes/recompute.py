@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 from typing import ClassVar
 
@@ -10,8 +11,8 @@ import numpy as np
 
 from te_solver.failures import Failure, surviving
 from te_solver.programs.max_throughput import maximise_throughput
-from te_solver.schemes.class_by_class import rates_by_class
 from te_solver.schemes.interface import RateSolver
+from te_solver.schemes.plan_objective import PlanObjective
 from te_solver.schemes.rerouting import Rerouting
 from te_solver.schemes.traffic import Damage, PlannedTraffic, TunnelColumns
 from te_solver.schemes.transport import transported
@@ -28,8 +29,11 @@ class Recompute:
     that a pair loses by this is withheld at the ingress; additional traffic is gained. A failure that breaks no tunnel
     changes nothing, as the plan is still optimal; neither does a healed one.
 
+    The objective is the plan's own; a plan of an unknown one is recomputed for maximum throughput. Pairs that the
+    failure cuts off ask for nothing. Rates of `min-max-utilisation` may exceed capacities, as in its plans.
+
     Attributes:
-        solver: solves the programs, one for each class; use one of the plan's own objective.
+        solver: solves the programs of maximum throughput, one for each class.
         new_tunnels: True to replace a pair's failed tunnels, as far as the surviving network allows. Its alive ones
             stay; of the tunnels that a `TunnelFinder` chooses in the surviving network those that share the fewest
             edges with them are added.
@@ -41,6 +45,10 @@ class Recompute:
     solver: RateSolver = maximise_throughput
     new_tunnels: bool = False
 
+    @cached_property
+    def _objective(self) -> PlanObjective:
+        return PlanObjective(self.solver)
+
     def reroute(self, traffic: PlannedTraffic, failure: Failure) -> Rerouting:
         damage = traffic.damage(failure)
         if damage.alive.all():
@@ -49,15 +57,16 @@ class Recompute:
         if self.new_tunnels:
             tunnels = tunnels.joined(_new_tunnels(traffic, damage, failure))
         capacity = np.where(damage.failed_links, 0.0, traffic.capacity)
-        return transported(
-            traffic, damage, rates_by_class(self.solver, traffic, tunnels, capacity, traffic.demand), tunnels
-        )
+        return transported(traffic, damage, self._objective.rates(traffic, tunnels, capacity), tunnels)
 
 
 def _new_tunnels(traffic: PlannedTraffic, damage: Damage, failure: Failure) -> TunnelColumns:
     """Return tunnels that replace the dead ones, for each pair whose ends are alive."""
     network = surviving(traffic.plan.topology, failure)
+    asked = traffic.plan.options
     finder = TunnelFinder(network)
+    if asked is not None:
+        finder = TunnelFinder(network, asked.tunnel_weight, node_disjoint=asked.node_disjoint)
     alive = iter(damage.alive.tolist())
     found: list[list[Path]] = []
     for pair in traffic.plan.pairs:

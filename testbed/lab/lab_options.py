@@ -28,7 +28,7 @@ class LabOptions:
         controllers: number of them; one acts, the others stand by.
         liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
         bfd_interval_ms: time between two packets of a BFD session.
-        tunnels_per_pair: in the plan, and in plans solved for other demands.
+        tunnels_per_pair: in the plan, and in plans solved for other demands if the plan before does not say.
         demand_factor: factor for rates given by users, as applied to the network's.
         wiring: absolute path of a wiring file, empty for numbers by the topology.
         metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere; those of controllers

@@ -1,8 +1,9 @@
 """Solves and verifies plans for the lab service in a process of its own, so that other requests do not wait.
 
 `python -m testbed.lab.lab_plan_maker` reads jobs as JSON lines from standard input and answers each with a line: the
-topology of the lab, its options and the request, and then {"plan": ...} or {"error": ..., "exit_status": ...}. It ends
-with its input. The process stays between jobs, as its first plan costs the second that the optimiser takes to import.
+plan of the lab without its pairs, its options and the request, and then {"plan": ...} or {"error": ..., "exit_status":
+...}. It ends with its input. The process stays between jobs, as its first plan costs the second that the optimiser
+takes to import.
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ def main() -> None:
 
 
 def _answer(job: dict[str, Any]) -> dict[str, Any]:
-    topology = plan_from_json(job["empty"], "plan").topology
+    present = plan_from_json(job["empty"], "plan")
     try:
-        plan = made_plan(topology, LabOptions(**job["options"]), _request(job["kind"], job["request"]))
+        plan = made_plan(present, LabOptions(**job["options"]), _request(job["kind"], job["request"]))
     except KuijiaError as error:
         return {"error": str(error), "exit_status": error.exit_status}
     return {"plan": plan_to_json(plan)}

@@ -15,7 +15,7 @@ from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from te_solver.demands import Demand
 from te_solver.failures import single_links
 from te_solver.formats.notes import counted
-from te_solver.plan import Plan
+from te_solver.plan import Plan, PlanOptions
 from te_solver.plan_file import plan_from_json
 from te_solver.topology import Topology
 from testbed.lab.lab_options import LabOptions
@@ -27,27 +27,29 @@ if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a l
 
 def plan_for(lab: Lab, request: Update | Replace) -> Plan:
     """Return the plan that a request asks for in a lab; raises as `made_plan`."""
-    return made_plan(lab.plan.topology, lab.options, request)
+    return made_plan(lab.plan, lab.options, request)
 
 
-def made_plan(topology: Topology, options: LabOptions, request: Update | Replace) -> Plan:
-    """Return the plan for a request's demands, solved as the lab's first plan was, or the plan it gives, verified.
+def made_plan(present: Plan, options: LabOptions, request: Update | Replace) -> Plan:
+    """Return the plan for a request's demands, solved as the present plan was, or the plan it gives, verified.
 
     Raises:
         InputError: the network, the queues or the tables cannot serve the demands; the plan is no plan or one for
             another network, or its tables break a promise.
         SolverError: the optimiser gave up.
     """
+    topology = present.topology
     tables = pipeline_options(options.words)
     if isinstance(request, Replace):
         return _verified(request, topology, tables)
     # The optimiser takes a second to import, which a lab that is never updated should not cost.
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.solve import solve_like  # noqa: PLC0415  # slow to import: CVXPY
 
     demands = [_demand(topology, options, row, request.source, at) for at, row in enumerate(request.demands)]
     require_served(tables.layout, demands, request.source)
     try:
-        plan = solve(topology, demands, options.tunnels_per_pair, source=request.source)
+        known = present.options or PlanOptions(options.tunnels_per_pair)
+        plan = solve_like(replace(present, options=known), topology, demands, request.source)
         build_tables(plan, tables)
     except UnsoundError as error:
         raise InputError(request.source, key_path(error.where), error.problem, error.expected) from error

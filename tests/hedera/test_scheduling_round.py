@@ -154,3 +154,37 @@ def test_the_book_of_flows_is_its_reference(made: list[Poll]) -> None:
         noted = np.where(np.arange(labels.size) % 3 == number % 3, number, HASHED).astype(np.int32)
         fast.note(noted)
         slow.note(noted)
+
+
+@pytest.mark.parametrize("time", [0.0, 0.5, 5.0, 10.0, 1e6])
+def test_the_first_poll_of_a_switch_divides_by_the_ages_of_flows_whatever_the_clock_says(time: float) -> None:
+    """A mouse of 50 Mbit/s for 10 s: 62.5 MB. A host's interface has 1,000 Mbit/s, an elephant above 100."""
+    changes = first_fit().run(poll(time, {0: [(1, 0, 8, 62 * MEGABYTE + MEGABYTE // 2)]}, age=10))
+    assert changes.rates.tolist() == pytest.approx([50.0])
+    assert placed(changes) == {}
+
+
+def test_a_flow_that_a_known_switch_reports_for_the_first_time_is_averaged_over_its_age() -> None:
+    rounds = first_fit()
+    rounds.run(poll(5, {0: []}))
+    assert rounds.run(poll(6, {0: [(1, 0, 8, 25 * MEGABYTE)]}, age=2)).rates.tolist() == pytest.approx([100.0])
+
+
+def test_a_counter_that_restarted_counts_at_most_since_the_last_poll() -> None:
+    rounds = first_fit()
+    rounds.run(poll(5, {0: [(1, 0, 8, 900 * MEGABYTE)]}, age=5))
+    changes = rounds.run(poll(7, {0: [(1, 0, 8, 100 * MEGABYTE)]}, age=7))
+    assert changes.rates.tolist() == pytest.approx([400.0])
+
+
+def test_a_flow_younger_than_a_second_has_its_full_rate() -> None:
+    """1.25 MB in 10 ms are 1,000 Mbit/s; below 1 ms a rate counts over 1 ms."""
+    assert first_fit().run(poll(1, {0: [(1, 0, 8, 1_250_000)]}, age=0.01)).rates.tolist() == pytest.approx([1000.0])
+    assert first_fit().run(poll(1, {0: [(1, 0, 8, 125_000)]}, age=0.0)).rates.tolist() == pytest.approx([1000.0])
+
+
+def test_an_elephant_sends_more_than_a_tenth_of_its_interface() -> None:
+    """12.5 MB in a second are 100 Mbit/s, a tenth of 1,000, and so no elephant yet."""
+    rounds = first_fit()
+    flows = [(1, 0, 8, 12 * MEGABYTE + MEGABYTE // 2), (2, 1, 9, 13 * MEGABYTE)]
+    assert placed(rounds.run(poll(1, {0: flows}, age=1))).keys() == {1}

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
-from hedera.tables import Cable, Routing
+from hedera.tables import _NUMBERS, Cable, NextHops, Routing, _Numbers
 from kuijia_app.tables.rules import Bucket, GroupType, Output, SwitchTables, ToGroup
 
 CENTRE = DataCentre(FatTree(4))
@@ -145,3 +145,50 @@ def test_a_graph_from_a_file_is_wired_like_the_same_fat_tree() -> None:
     assert [site.name for site in graph.wiring.sites] == [site.name for site in CENTRE.wiring.sites]
     spread = ways(graph, Routing(graph).tables(), 0, 15)
     assert spread == ways(CENTRE, Routing(CENTRE).tables(), 0, 15)
+
+
+def test_equal_choices_have_equal_numbers_whatever_else_has_failed() -> None:
+    one, other = CABLES[0], CABLES[-1]
+    both = Routing(CENTRE, {one, other})
+    for failed in ({one}, {other}):
+        alone = Routing(CENTRE, failed)
+        for switch in CENTRE.wiring.topology.nodes:
+            for edge, _ in CENTRE.edges:
+                hops, again = alone.next_hops(switch, edge), both.next_hops(switch, edge)
+                if hops is not None and again is not None and hops.ports == again.ports:
+                    assert (hops.number == again.number) == ((hops.distance - again.distance) % 2 == 0)
+
+
+def test_choices_whose_hashes_collide_have_different_numbers_and_keep_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before, the hash was the number: two groups of one switch shared one in a fat-tree of 32 ports."""
+    monkeypatch.setattr(_Numbers, "_suggested", staticmethod(lambda _ports, _parity: _NUMBERS - 3))
+    routing, failed = Routing(CENTRE), frozenset[Cable]()
+    numbered: dict[tuple[tuple[int, ...], int], int] = {}
+    for cable in (None, *CABLES[:6]):
+        if cable is not None:
+            failed |= {cable}
+            routing = Routing(CENTRE, failed, routing)
+        for switch, tables in routing.tables().items():
+            groups = {group.group_id: group for group in tables.groups}
+            assert len(groups) == len(tables.groups)
+            for edge, _ in CENTRE.edges:
+                hops = routing.next_hops(switch, edge)
+                if hops is None:
+                    continue
+                assert numbered.setdefault((hops.ports, hops.distance % 2), hops.number) == hops.number
+                for port in hops.ports if len(hops.ports) > 1 else ():
+                    assert groups[hops.failover_id(port)].buckets[0] == Bucket((Output(port),), port)
+                    assert groups[hops.failover_id(port)].buckets[1].actions == (ToGroup(hops.group_id),)
+    taken = [first + place for (ports, _), first in numbered.items() for place in range(len(ports))]
+    assert len(set(taken)) == len(taken)
+    assert max(taken) < _NUMBERS
+
+
+def test_in_a_fat_tree_of_32_ports_the_two_choices_that_once_shared_a_number_have_their_own() -> None:
+    """CRC-32 gave the groups of one switch that prefer a port of these two choices the same 24 bits."""
+    numbers = _Numbers()
+    some, others = tuple(sorted({*range(1, 17)} - {3, 10})), tuple(sorted({*range(1, 17)} - {3, 6, 7}))
+    one, other = (NextHops(ports, 4, numbers.first(ports, 4)) for ports in (some, others))
+    ids = [hops.group_id for hops in (one, other)]
+    ids += [hops.failover_id(port) for hops in (one, other) for port in hops.ports]
+    assert len(set(ids)) == len(ids)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, UnsoundError
 from te_solver.failure_probabilities import PUBLISHED, from_counts, from_links
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.failures import NO_FAILURE, Failure, link_pairs, single_links, single_nodes
 from te_solver.networks import shipped_network
 from te_solver.probabilities_file import load_probabilities
 from te_solver.topology_file import load_topology
@@ -89,3 +89,26 @@ def test_faults_of_a_file_are_named_with_their_line(text: str, message: str, tmp
     with pytest.raises(InputError) as caught:
         load_probabilities(tmp_path / "p.csv", FIG1, LINKS)
     assert str(caught.value).removeprefix(f"{tmp_path}/").startswith(message)
+
+
+@pytest.mark.parametrize("size", [0, 1])
+def test_that_nothing_fails_has_its_probability_once(size: int) -> None:
+    """Before, a listed failure of nothing had the probability of no failure a second time: the sum was 1.9."""
+    failures = [NO_FAILURE, *LINKS][: 1 + 5 * size]
+    found = from_links(FIG1, failures, {frozenset(("s1", "s2")): 0.1})
+    assert [found.none, found.of[0], found.unlisted] == pytest.approx([0.9, 0.0, 0.1 * (1 - size)])
+    assert found.none + sum(found.of) + found.unlisted == pytest.approx(1)
+    counted = from_counts(FIG1, failures, (0.1, 0.01))
+    assert [counted.none, counted.of[0]] == pytest.approx([0.9, 0.0])
+    assert counted.none + sum(counted.of) + counted.unlisted == pytest.approx(1)
+
+
+def test_a_name_of_two_failures_has_no_probability(tmp_path: Path) -> None:
+    """A node may have the name of a link: both would get the probability, and more than all demand be available."""
+    path = tmp_path / "p.csv"
+    path.write_text("failure,probability\ns4,0.1\nA-B,0.1\n")
+    twins = [Failure("A-B", (("s1", "s2"),)), Failure("A-B", nodes=("s3",)), Failure("s4", nodes=("s4",))]
+    with pytest.raises(InputError, match="3: 2 of the examined failures have the name 'A-B', expected a name of one"):
+        load_probabilities(path, FIG1, twins)
+    path.write_text("failure,probability\ns4,0.1\n")
+    assert load_probabilities(path, FIG1, twins).of == (0.0, 0.0, 0.1)

@@ -133,3 +133,16 @@ def test_without_demand_nothing_is_carried_and_nothing_lost() -> None:
         TunnelLinks.of(case.incidence), case.capacity, case.demand, Partitioning(2, processes=1)
     )
     assert (answer.rates.sum(), answer.bound, answer.loss) == (0, 0, 0)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("demands", "carried"), [((3.0,), 3.0), ((3.0, 8.0), 9.0)])
+def test_a_few_demands_among_very_many_pairs_are_bounded_closely(demands: tuple[float, ...], carried: float) -> None:
+    """The sample of pairs that selects a bound has none of these; the link carries 10 Mbit/s."""
+    pairs = 60_001
+    tunnels = TunnelLinks(np.zeros(pairs, np.int32), np.arange(pairs + 1), np.arange(pairs + 1))
+    demand = np.zeros(pairs)
+    demand[5 : 5 + len(demands)] = demands
+    answer = partitioned_throughput(tunnels, np.array([10.0]), demand, Partitioning(4, processes=1))
+    assert answer.rates.sum() == pytest.approx(carried, rel=1e-3)
+    assert answer.bound == pytest.approx(min(sum(demands), 10.0))

@@ -54,7 +54,7 @@ def solved(topology: Topology, demands: tuple[Demand, ...], tunnels: int, object
 
 
 def untimed(plan: Plan) -> str:
-    return plan_text(replace(plan, solve_seconds=0.0))
+    return plan_text(replace(plan, solve_seconds=0.0, options=None))
 
 
 def test_the_tunnels_of_figure_1_have_equal_weights() -> None:

@@ -6,16 +6,26 @@ import os
 import subprocess
 import sys
 import time
+from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.control.reoptimisation import SETTLE, Reoptimisation, reoptimised
-from te_solver.feasibility import require_sound_tunnels
-from te_solver.plan import Plan
+from te_solver.demands import Demand
+from te_solver.feasibility import require_feasible, require_protected, require_sound_tunnels, require_within_bounds
+from te_solver.partition import Partitioning
+from te_solver.plan import Plan, PlanOptions
 from te_solver.plan_file import plan_from_json, plan_to_json
+from te_solver.programs.partitioned import in_parts
+from te_solver.programs.program import Options
+from te_solver.solve import solve
+from te_solver.topology import Link, Topology
+from te_solver.tunnels import TunnelFinder
 from testbed.machine.processes import start_time
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import both_ways, class_plans, motivation_plan, plan_of, plans
@@ -38,12 +48,19 @@ def test_the_new_plan_avoids_what_has_failed_on_the_same_network() -> None:
     assert new.pairs[0].demand == old.pairs[0].demand
 
 
-def test_a_pair_that_is_cut_off_keeps_its_tunnels() -> None:
+def shares(plan: Plan, pair: int) -> list[tuple[int, tuple[str, ...], float]]:
+    return [(tunnel.path_id, tunnel.nodes, tunnel.weight) for tunnel in plan.pairs[pair].tunnels]
+
+
+def test_a_pair_that_is_cut_off_keeps_its_tunnels_and_is_allocated_nothing() -> None:
     line = both_ways("line", "a b c", "a-b b-c")
     old = solvable(plan_of(line, "a-b-c", "a-b"))
     new = reoptimised(old, frozenset({frozenset({"b", "c"})}))
-    assert new.pairs[0] == old.pairs[0]
+    assert shares(new, 0) == shares(old, 0)
+    assert new.pairs[0].allocated == 0
+    assert all(tunnel.rate == 0 for tunnel in new.pairs[0].tunnels)
     assert [tunnel.nodes for tunnel in new.pairs[1].tunnels] == [("a", "b")]
+    assert new.objective_value == new.allocated == old.pairs[1].demand
 
 
 @pytest.mark.slow
@@ -73,7 +90,7 @@ def test_a_pair_that_is_cut_off_shares_no_path_id_with_those_solved_anew() -> No
     stub = both_ways("stub", "a b c d", "a-b b-c c-a c-d")
     old = solvable(plan_of(stub, "a-c-d", "a-b", "b-c"))
     new = reoptimised(old, frozenset({frozenset("cd"), frozenset("ab")}))
-    assert new.pairs[0] == old.pairs[0]
+    assert shares(new, 0) == shares(old, 0)
     assert [tunnel.nodes for tunnel in new.pairs[1].tunnels] == [("a", "c", "b")]
     require_sound_tunnels(new)
 
@@ -90,10 +107,103 @@ def test_whatever_fails_the_new_plan_is_sound_and_switches_can_be_led_to_it(plan
     assert again == new
     ids = {tunnel.nodes: tunnel.path_id for tunnel in old.tunnels}
     assert all(ids.get(tunnel.nodes, tunnel.path_id) == tunnel.path_id for tunnel in new.tunnels)
-    for before, after in zip(old.pairs, new.pairs, strict=True):
+    for at, (before, after) in enumerate(zip(old.pairs, new.pairs, strict=True)):
         assert (before.source, before.target, before.priority) == (after.source, after.target, after.priority)
         crosses_a_failure = any(frozenset(hop) in failed for tunnel in after.tunnels for hop in tunnel.hops)
-        assert not crosses_a_failure or after == before
+        assert not crosses_a_failure or shares(new, at) == shares(old, at)
+
+
+def mesh(*names: str, capacity: float = 10.0, delays: dict[str, float] | None = None) -> Topology:
+    """Return a network of links `ab`, both ways; delays in seconds, 1 ms by default."""
+    links = [
+        Link(a, b, capacity, (delays or {}).get(name, 0.001))
+        for name in names
+        for a, b in ((name[0], name[1]), (name[1], name[0]))
+    ]
+    return Topology("mesh", tuple(sorted(set("".join(names)))), tuple(links))
+
+
+K5 = mesh(*("".join(pair) for pair in combinations("abcde", 2)))
+TRIANGLE = mesh("ab", "bc", "ac")
+
+
+def test_a_plan_that_protects_against_two_failures_still_does_after_one() -> None:
+    """Of four disjoint tunnels of 10 Mbit/s two survive two failures; the failed link is in none of them."""
+    old = solve(K5, [Demand("a", "b", 100.0)], 4, "ffc", options=Options(protect=2))
+    assert old.allocated == pytest.approx(20)
+    new = reoptimised(old, frozenset({frozenset("cd")}))
+    assert new.protected_failures == 2
+    assert [new.allocated, new.objective_value] == pytest.approx([20, 20])
+    require_feasible(new)
+    require_protected(new)
+
+
+def test_the_value_of_the_new_plan_is_that_of_its_own_rates() -> None:
+    """10 Mbit/s use half of two paths of 10, and all of the one that is left."""
+    old = solve(TRIANGLE, [Demand("a", "b", 10.0)], 2, "min-max-utilisation")
+    assert old.objective_value == pytest.approx(0.5)
+    new = reoptimised(old, frozenset({frozenset("ab")}))
+    assert new.objective_value == new.maximum_utilisation == pytest.approx(1.0)
+    require_within_bounds(new)
+
+
+def test_rates_of_a_pair_that_is_cut_off_load_no_link() -> None:
+    """20 Mbit/s from a to c fill both of its paths, a part of which the pair from a to d used before."""
+    line = mesh("ab", "bc", "cd", "ac")
+    old = solve(line, [Demand("a", "d", 10.0), Demand("a", "c", 20.0)], 2, "max-min")
+    assert old.pairs[0].allocated == pytest.approx(10)
+    new = reoptimised(old, frozenset({frozenset("cd")}))
+    assert [pair.allocated for pair in new.pairs] == pytest.approx([0, 20])
+    assert new.objective_value == 0  # the least allocation of a pair
+    require_within_bounds(new)
+
+
+@pytest.mark.parametrize(
+    ("finder", "options", "tunnels", "expected"),
+    [
+        ({}, Options(spread=True), 2, [(("a", "b"), 0.5), (("a", "c", "b"), 0.5)]),
+        ({"weight": "delay"}, Options(), 1, [(("a", "c", "b"), 1.0)]),
+        ({}, Options(), 4, [(("a", "b"), 1.0), (("a", "c", "b"), 0.0), (("a", "c", "d", "b"), 0.0)]),
+    ],
+    ids=["spread", "delay", "more tunnels than there were"],
+)
+def test_the_new_plan_is_solved_with_the_options_of_the_old_one(
+    finder: dict[str, Any], options: Options, tunnels: int, expected: list[tuple[tuple[str, ...], float]]
+) -> None:
+    network = mesh("ab", "ac", "bc", "cd", "ce", "bd", delays={"ab": 0.05})
+    old = solve(
+        network,
+        [Demand("a", "b", 5.0)],
+        tunnels,
+        options=options,
+        finder=TunnelFinder(network, **finder),
+    )
+    kept = plan_from_json(plan_to_json(old), "plan")
+    new = reoptimised(kept, frozenset({frozenset("ce")}))
+    assert new.options == old.options
+    assert [(tunnel.nodes, tunnel.weight) for tunnel in new.pairs[0].tunnels] == expected
+
+
+def test_node_disjoint_tunnels_stay_node_disjoint() -> None:
+    """Two edge-disjoint paths of three links meet in c; the node-disjoint pair takes one link more."""
+    network = mesh("ac", "cb", "ad", "dc", "ce", "eb", "df", "fg", "ge", "fz")
+    old = solve(network, [Demand("a", "b", 5.0)], 2, finder=TunnelFinder(network, node_disjoint=True))
+    new = reoptimised(old, frozenset({frozenset("fz")}))
+    inner = [set(tunnel.nodes) - {"a", "b"} for tunnel in new.pairs[0].tunnels]
+    assert inner[0].isdisjoint(inner[1])
+
+
+def test_a_plan_solved_in_parts_is_solved_in_parts_again() -> None:
+    old = solve(K5, [Demand("a", "b", 5.0), Demand("b", "c", 5.0)], 2, in_parts(Partitioning(2, seed=7)))
+    new = reoptimised(old, frozenset({frozenset("de")}))
+    assert new.options == PlanOptions(2, partitions=2, seed=7)
+    assert new.upper_bound == pytest.approx(10, rel=0.01)
+
+
+def test_a_plan_without_recorded_options_counts_as_solved_by_hops_for_as_many_tunnels_as_it_has() -> None:
+    old = replace(solve(TRIANGLE, [Demand("a", "b", 5.0)], 2), options=None)
+    new = reoptimised(old, frozenset({frozenset("bc")}))
+    assert new.options == PlanOptions(2)
 
 
 SOLVERS = {

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from itertools import permutations
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,12 +13,15 @@ from hypothesis import strategies as st
 from te_solver.demands import Demand
 from te_solver.failures import Failure
 from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.programs.max_min import MaxMin
+from te_solver.programs.scale import Scale
 from te_solver.schemes.precomputed import Precomputed
 from te_solver.schemes.recompute import Recompute
 from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.solve import solve
 from te_solver.topology import Link, Topology
+from te_solver.tunnels import TunnelFinder
 from tests.te_solver.random_networks import demands_on, topologies
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import about, cut, parallel_plan, sub_flows
@@ -136,3 +142,82 @@ def test_a_failure_that_breaks_no_tunnel_leaves_the_plan_as_it_is() -> None:
     traffic = PlannedTraffic.of(Plan(unused, plan.pairs, "any", 100.0, "none", 0.0))
     answer = Recompute().reroute(traffic, Failure("cut", (("x", "t"),)))
     np.testing.assert_array_equal(answer.offered, traffic.sent)
+
+
+def triangle(*demands: Demand, objective: str) -> PlannedTraffic:
+    """Return the traffic over two tunnels a pair between a, b and c, on links of 10 Mbit/s."""
+    links = tuple(Link(x, y, 10.0) for x, y in permutations("abc", 2))
+    topology = Topology("triangle", ("a", "b", "c"), links)
+    return PlannedTraffic.of(solve(topology, demands, 2, objective))
+
+
+NO_AB = Failure("cut", (("a", "b"),))
+
+
+def test_a_max_min_plan_is_recomputed_fairly() -> None:
+    """Both pairs are left with the link from c to b, 10 Mbit/s: the greatest sum would also allow 0 and 10."""
+    traffic = triangle(Demand("a", "b", 12.0), Demand("c", "b", 12.0), objective="max-min")
+    for scheme in (Recompute(), Recompute(new_tunnels=True)):
+        answer = scheme.reroute(traffic, NO_AB)
+        assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx([5, 5])
+
+
+def test_a_min_max_plan_is_recomputed_to_carry_everything_of_the_pairs_that_are_connected() -> None:
+    """From c to b go 12 and 8 Mbit/s over 10: twice the capacity, which the plan allows. Pair a to z is cut off."""
+    links = tuple(Link(x, y, 10.0) for x, y in [*permutations("abc", 2), ("a", "z")])
+    topology = Topology("with-z", ("a", "b", "c", "z"), links)
+    demands = [Demand("a", "b", 12.0), Demand("c", "b", 8.0), Demand("a", "z", 1.0)]
+    traffic = PlannedTraffic.of(solve(topology, demands, 2, "min-max-utilisation"))
+    answer = Recompute().reroute(traffic, Failure("cut", (("a", "b"), ("a", "z"))))
+    assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx([12, 8, 0])
+    assert answer.link_loads.max() == pytest.approx(20)
+
+
+def test_an_ffc_plan_is_recomputed_with_protection_and_sends_what_it_grants() -> None:
+    """Four disjoint tunnels of 10 Mbit/s, one failed: of the other three one more may fail, so 20 may be sent."""
+    middles = "wxyz"
+    links = tuple(Link(*ends, 10.0) for middle in middles for ends in (("s", middle), (middle, "t")))
+    topology = Topology("parallel", ("s", *middles, "t"), links)
+    traffic = PlannedTraffic.of(solve(topology, [Demand("s", "t", 100.0)], 4, "ffc"))
+    assert traffic.sent.sum() == pytest.approx(30)
+    answer = Recompute().reroute(traffic, Failure("cut", (("s", "w"),)))
+    assert answer.tunnel_rates == pytest.approx([0, 20 / 3, 20 / 3, 20 / 3])
+
+
+def test_a_less_important_class_is_recomputed_fairly_in_what_the_first_one_leaves() -> None:
+    traffic = triangle(
+        Demand("a", "b", 4.0, 0), Demand("a", "b", 12.0, 1), Demand("c", "b", 12.0, 1), objective="max-min"
+    )
+    answer = Recompute().reroute(traffic, NO_AB)
+    assert answer.tunnels.sums(answer.tunnel_rates) == pytest.approx([4, 3, 3])
+
+
+def test_a_recomputation_compiles_its_program_once_and_pickles_without_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled = 0
+    of_class = MaxMin._compile
+
+    def count(self: MaxMin, scale: Scale) -> None:
+        nonlocal compiled
+        compiled += 1
+        of_class(self, scale)
+
+    monkeypatch.setattr(MaxMin, "_compile", count)
+    traffic = triangle(Demand("a", "b", 12.0), Demand("c", "b", 12.0), objective="max-min")
+    compiled = 0
+    scheme = Recompute()
+    answers = [scheme.reroute(traffic, Failure(b, (("a", b),))).tunnel_rates.tolist() for b in "bcb"]
+    assert compiled == 1
+    assert answers[0] == answers[2] != answers[1]
+    again = pickle.loads(pickle.dumps(scheme))  # noqa: S301  # our own data
+    assert again.reroute(traffic, NO_AB).tunnel_rates.tolist() == answers[0]
+
+
+def test_new_tunnels_minimise_what_the_tunnels_of_the_plan_do() -> None:
+    """The direct link fails; by hops the way over x is shorter, by delay the one over y and z."""
+    quick = {("s", "y"): 0.001, ("y", "z"): 0.001, ("z", "t"): 0.001}
+    slow = {("s", "t"): 0.0001, ("s", "x"): 0.01, ("x", "t"): 0.01}
+    links = tuple(Link(*ends, 100.0, delay) for ends, delay in {**slow, **quick}.items())
+    topology = Topology("two-ways", tuple("stxyz"), links)
+    plan = solve(topology, [Demand("s", "t", 50.0)], 1, finder=TunnelFinder(topology, "delay"))
+    answer = Recompute(new_tunnels=True).reroute(PlannedTraffic.of(plan), Failure("cut", (("s", "t"),)))
+    assert answer.tunnels.paths[1:] == (("s", "y", "z", "t"),)
