@@ -49,7 +49,15 @@ MODES = {
             median=0.130,
             maximum=0.200,
         ),
-        Mode("bfd-10", "second or third link, BFD every 10 ms", "bfd", 10, (1, 2), without_controller=True),
+        Mode(
+            "bfd-10",
+            "second or third link, BFD every 10 ms",
+            "bfd",
+            10,
+            (1, 2),
+            without_controller=True,
+            maximum=0.200,
+        ),
         Mode(
             "controller",
             "second or third link, reported by the controller",

@@ -20,6 +20,9 @@ from kuijia_base.output_folder import OutputFolder
 MAX_SENDER_PAUSE = 0.005
 """Seconds of the interruption that the sender itself may cause."""
 
+LEAST_RATE = 0.9
+"""Part of the packet rate before a cut that a flow must have again at the end of the time examined after it."""
+
 MAX_CLOCK_ERROR = 0.05
 """Uncertainty of a cut on the receiver's clock, in seconds: a tenth of the time examined before it."""
 
@@ -90,6 +93,8 @@ class ModeResult:
             ("longest gap in s", max(self.gaps), self.mode.maximum),
         )
         bars = [limit(f"{self.mode.name}: {name}", value, high=bar) for name, value, bar in named if bar is not None]
+        back = min(cut.after / cut.before if cut.before else 0.0 for cut in self.cuts if not cut.invalid)
+        bars.append(limit(f"{self.mode.name}: least packet rate after a cut, of that before", back, low=LEAST_RATE))
         low = sum(cut.low_after for cut in self.cuts) / len(self.cuts)
         return (*bars, Check(f"{self.mode.name}: part of the cuts after which the flow was tagged low", low, 1.0, 1.0))
 

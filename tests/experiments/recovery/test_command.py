@@ -59,8 +59,11 @@ def parsed(*arguments: str) -> argparse.Namespace:
 
 def test_bars_are_on_the_median_and_on_the_longest_gap() -> None:
     assert (
-        list(missed_bars([result(0.09, 0.1, 0.13), result(1.0, mode="bfd-10"), result(1.0, mode="controller")])) == []
+        list(missed_bars([result(0.09, 0.1, 0.13), result(0.2, mode="bfd-10"), result(1.0, mode="controller")])) == []
     )
+    assert list(missed_bars([result(0.84, mode="bfd-10")])) == [
+        "recovery (emulation): limit: bfd-10: longest gap in s is 0.84, expected at most 0.2"
+    ]
     assert list(missed_bars([result(0.09, 0.14, 0.21)])) == [
         "recovery (emulation): limit: bfd-30: median gap in s is 0.14, expected at most 0.13",
         "recovery (emulation): limit: bfd-30: longest gap in s is 0.21, expected at most 0.2",
@@ -74,6 +77,15 @@ def test_a_flow_that_moves_without_being_tagged_low_is_a_miss() -> None:
     moved = ModeResult(MODES["bfd-30"], (CUT, replace(CUT, low_after=False)), 0)
     (missed,) = missed_bars([moved])
     assert missed.endswith("tagged low is 0.5, expected 1 to 1")
+
+
+@pytest.mark.parametrize("mode", list(MODES))
+def test_a_flow_that_is_not_back_is_a_miss(mode: str) -> None:
+    quick = replace(CUT, gap=0.01)
+    moved = ModeResult(MODES[mode], (quick, replace(quick, after=0.0)), 0)
+    assert missed_bars([moved]) == [
+        f"recovery (emulation): limit: {mode}: least packet rate after a cut, of that before is 0, expected at least 0.9"
+    ]
 
 
 def test_a_cut_during_which_the_sender_paused_or_the_machine_was_busy_does_not_count() -> None:
