@@ -83,9 +83,8 @@ def test_a_flow_that_moves_without_being_tagged_low_is_a_miss() -> None:
 def test_a_flow_that_is_not_back_is_a_miss(mode: str) -> None:
     quick = replace(CUT, gap=0.01)
     moved = ModeResult(MODES[mode], (quick, replace(quick, after=0.0)), 0)
-    assert missed_bars([moved]) == [
-        f"recovery (emulation): limit: {mode}: least packet rate after a cut, of that before is 0, expected at least 0.9"
-    ]
+    (missed,) = missed_bars([moved])
+    assert missed.endswith(f"{mode}: least packet rate after a cut, of that before is 0, expected at least 0.9")
 
 
 def test_a_cut_during_which_the_sender_paused_or_the_machine_was_busy_does_not_count() -> None:
