@@ -12,7 +12,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from hedera import events
@@ -31,6 +30,7 @@ from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import decoded_beat, encoded
 from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import refuse_to_start
@@ -48,6 +48,7 @@ from kuijia_app.framework.seam import (
     on,
     on_own,
 )
+from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import KuijiaError
@@ -69,9 +70,8 @@ OPTIONS = [
         default=_DEFAULTS.idle_timeout,
         help="seconds for which switches keep the entry of a flow that sends nothing",
     ),
-    cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
-    cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
+    *OUTLETS,
     *PEER_OPTIONS,
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
@@ -107,6 +107,7 @@ class HederaScheduler(PairApplication):
     """Everything except the clock and the route search runs in the application's thread, one event after another."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
+    part = "scheduler"
     _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:
@@ -116,13 +117,12 @@ class HederaScheduler(PairApplication):
             self._options = SchedulerOptions(**{name: getattr(given, name) for name in vars(_DEFAULTS)})
             self._centre, placement = build(self._options)
             self._metrics = SchedulerMetrics(time.monotonic)
-            self._log = event_log.EventLog(Path(given.events) if given.events else None, self._metrics.heard)
-            self._serve_metrics(given.metrics)
+            self._open_outlets(OPTION_GROUP)
             stand_before(self, self._is_known, given.tls_bind)
             self._join_peers(given)
         except KuijiaError as error:
             refuse_to_start(error, OPTION_GROUP)
-        self._wiring = self._centre.wiring
+        self._serve(self._centre.wiring)
         self._metrics.expect(self._wiring.topology.nodes)
         self._edges = self._centre.hosts_of.keys()
         self._agreed = {"switches": len(self._wiring.topology.nodes), "hosts": len(self._wiring.sites)}
@@ -168,6 +168,7 @@ class HederaScheduler(PairApplication):
             self._links.expect_all()
         self._drop_silent(now)
         self._report_findings(now)
+        self._report_network(now)
         if event.routes is not None:
             self._follow(event.routes, now)
         self._route_around()
@@ -272,7 +273,7 @@ class HederaScheduler(PairApplication):
         if times is not None:
             problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
             self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
-            self.logger.error("switch %s %s (%d times)", switch, problem, times)
+            self.logger.error("switch %s %s%s", switch, problem, repeated(times))
         self._links.ports_described(switch, self._believed_ports(switch, has.ports))
         if self._refused.get(switch) is self._tables[switch]:
             # It would refuse them again: routes avoid it.
@@ -287,7 +288,7 @@ class HederaScheduler(PairApplication):
             self._refused.pop(switch, None)
             self._begin_counting(switch)
             self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
-            self.logger.info("switch %s is programmed", switch)
+            self._network_log.programmed(switch)
             self._run_round()
 
     def _begin_counting(self, switch: str) -> None:

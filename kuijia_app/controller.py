@@ -25,7 +25,7 @@ from kuijia_app.control.plan_keeper import REOPTIMISED, PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
-from kuijia_app.framework import event_log
+from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import (
@@ -56,11 +56,10 @@ OPTIONS = [
     cfg.StrOpt("pipeline", default=_WORDS.pipeline),
     cfg.StrOpt("liveness", default=_WORDS.liveness),
     cfg.StrOpt("wiring", default=_WORDS.wiring, help="file with the numbers of switches and ports"),
-    cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
-    cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
+    *OUTLETS,
     *PEER_OPTIONS,
 ]
 cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
@@ -105,6 +104,7 @@ class KuijiaController(PlanKeeper, PairApplication):
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
     framework = FRAMEWORK
+    part = "controller"
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
@@ -119,8 +119,7 @@ class KuijiaController(PlanKeeper, PairApplication):
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
             self._metrics = ControllerMetrics(time.monotonic)
-            self._log = event_log.EventLog(Path(options.events) if options.events else None, self._metrics.heard)
-            self._serve_metrics(options.metrics)
+            self._open_outlets(OPTION_GROUP)
             stand_before(self, self._is_known, options.tls_bind)
             self._join_peers(options)
         except (KuijiaError, ValueError) as error:

@@ -10,11 +10,13 @@ from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.control.plan_files import require_regular
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.framework.addresses import peer_addresses
+from kuijia_app.framework.event_log import KEPT_FILES, LARGEST_FILE, MOST_KEPT
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import InputError
+from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, FORMS, LEVELS
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_number, whole_number
 from te_solver.plan_file import load_plan
@@ -31,16 +33,37 @@ LAST_PORT = 0xFFFF
 
 
 def add_listening_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options of controllers: the address to listen on, TLS, the file of events, and metrics."""
+    """Add the options of controllers: the address to listen on, TLS, events, logs, and metrics."""
     add_listening_address(parser)
     parser.add_argument("--events", type=Path, help="append events to this file, one JSON object per line")
+    parser.add_argument(
+        "--events-size",
+        type=whole_number(1, expected="bytes, a whole number above 0"),
+        default=LARGEST_FILE,
+        metavar="BYTES",
+        help="begin a new file of events at this size (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--events-kept",
+        type=whole_number(1, MOST_KEPT, expected=f"files, from 1 to {MOST_KEPT}"),
+        default=KEPT_FILES,
+        metavar="N",
+        help="keep this many earlier files of events (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--log-level", choices=LEVELS, default=DEFAULT_LEVEL, help="least level of lines to log (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--log-format", choices=FORMS, default=DEFAULT_FORM, help="form of these lines (default: %(default)s)"
+    )
     add_metrics_option(parser)
 
 
 def outlet_options(args: argparse.Namespace) -> dict[str, object]:
-    """Return the application's options for `--events` and `--metrics`, without those that are not given."""
+    """Return the application's options for events, logs and metrics, without those that are not given."""
     given = {"events": args.events, "metrics": args.metrics}
-    return {name: str(value) for name, value in given.items() if value is not None}
+    settings = {name: getattr(args, name) for name in ("events_size", "events_kept", "log_level", "log_format")}
+    return settings | {name: str(value) for name, value in given.items() if value is not None}
 
 
 def add_listening_address(parser: argparse.ArgumentParser) -> None:

@@ -45,26 +45,30 @@ class PlannedTunnels:
         beyond: for each edge, the tunnels that cross it beyond their first link.
         first: for each link, the tunnels that begin with it.
         together: for each tunnel, all tunnels of its ingress that serve the same pair and class, itself too.
+        routes: for each tunnel, its switches.
     """
 
     beyond: Mapping[Edge, frozenset[Tunnel]]
     first: Mapping[Link, frozenset[Tunnel]]
     together: Mapping[Tunnel, frozenset[Tunnel]]
+    routes: Mapping[Tunnel, tuple[str, ...]]
 
     @classmethod
     def of(cls, plan: Plan) -> PlannedTunnels:
         beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
         first: defaultdict[Link, set[Tunnel]] = defaultdict(set)
         together: dict[Tunnel, frozenset[Tunnel]] = {}
+        routes: dict[Tunnel, tuple[str, ...]] = {}
         for direction in directions(plan):
             its = frozenset((direction.ingress, route.path_id) for route in direction.routes)
             together.update(dict.fromkeys(its, its))
             for route in direction.routes:
                 tunnel = (direction.ingress, route.path_id)
+                routes[tunnel] = route.nodes
                 first[direction.ingress, route.next_hop].add(tunnel)
                 for edge in route.remote_edges:
                     beyond[edge].add(tunnel)
-        return cls(_frozen(beyond), _frozen(first), together)
+        return cls(_frozen(beyond), _frozen(first), together, routes)
 
 
 class LivenessTracker:
@@ -81,6 +85,8 @@ class LivenessTracker:
         self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
         self._first: Mapping[Link, frozenset[Tunnel]] = {}
         self._together: tuple[Mapping[Tunnel, frozenset[Tunnel]], ...] = ()
+        self._routes: tuple[Mapping[Tunnel, tuple[str, ...]], ...] = ()
+        self._broken: frozenset[Tunnel] = frozenset()
         self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
         self._followed: tuple[Plan, ...] = ()
         self._watch((plan,))
@@ -114,9 +120,18 @@ class LivenessTracker:
         """The node pairs whose link is down, or loses packets."""
         return self._failed_edges | self._lossy_edges
 
+    @property
+    def broken(self) -> frozenset[Tunnel]:
+        """All tunnels that a failure has broken, on their first link too; any thread may ask."""
+        return self._broken
+
     def broken_path_ids(self) -> frozenset[int]:
-        """Return all tunnels that a failure has broken, on their first link too; any thread may call this."""
-        return frozenset(path_id for _, path_id in self._dead | self._begun_with(self._failed_edges))
+        """Return the path ids of all tunnels that a failure has broken; any thread may call this."""
+        return frozenset(path_id for _, path_id in self.broken)
+
+    def route(self, tunnel: Tunnel) -> tuple[str, ...]:
+        """Return the switches of a tunnel, none if it is in none of the plans that are followed."""
+        return next((routes[tunnel] for routes in self._routes if tunnel in routes), ())
 
     def dead_path_ids(self, ingress: str) -> frozenset[int]:
         """Return the tunnels of `ingress` that a failure beyond their first link has broken."""
@@ -225,6 +240,7 @@ class LivenessTracker:
         self._beyond = _united([each.beyond for each in found])
         self._first = _united([each.first for each in found])
         self._together = tuple(each.together for each in found)
+        self._routes = tuple(each.routes for each in found)
         self._followed = plans
         for identity in self._known.keys() - set(map(id, plans)):
             self._known.pop(identity, None)
@@ -273,6 +289,7 @@ class LivenessTracker:
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
         self._dead = dead
+        self._broken = dead | self._begun_with(self._failed_edges)
         return (*died, *revived)
 
     def _last_resorts(self, dead: frozenset[Tunnel]) -> frozenset[Tunnel]:

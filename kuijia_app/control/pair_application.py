@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 from abc import abstractmethod
 from collections.abc import Callable
@@ -16,6 +15,7 @@ from kuijia_app.framework.addresses import peer_addresses
 from kuijia_app.framework.handover_request import ANSWER_SECONDS, REQUEST, answer_to_request
 from kuijia_app.framework.peer_links import Message, PeerLinks
 from kuijia_app.framework.seam import cfg, unpatched
+from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.framework.tls import TlsFiles
 
 OPTIONS = [
@@ -77,7 +77,7 @@ class PairApplication(PairKeeper, SwitchApplication):
     def _log_trouble(self, host: str, error: str) -> None:
         times = self._reports.occurred(("peer", host), self._now())
         if times is not None:
-            self.logger.log(logging.WARNING, "connection of peer %s ended (%d times): %s", host, times, error)
+            self.logger.warning("connection of peer %s ended%s: %s", host, repeated(times), error)
 
     def _tend_pair(self, now: float) -> None:
         for _ in range(self._heard.qsize()):  # and no more: a peer may be faster than this thread

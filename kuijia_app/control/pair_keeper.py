@@ -13,6 +13,7 @@ from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
 from kuijia_app.control.roles import Claims, is_later
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
+from kuijia_app.framework.switch_limits import repeated
 
 HandoverAnswer = Callable[[str | None], None]
 """Receives the reason why there is no handover, None once a peer acts; called on the application's thread."""
@@ -154,7 +155,7 @@ class PairKeeper(SwitchKeeper):
             times = self._reports.occurred((event_log.HANDOVER_REFUSED, reason), self._now())  # anybody may ask
         if times is not None:
             self._log.write(event_log.HANDOVER_REFUSED, reason=reason, times=times)
-            self.logger.warning("no handover: %s (%d times)", reason, times)
+            self.logger.warning("no handover: %s%s", reason, repeated(times))
 
     def _handed_over(self) -> None:
         """Answer those who have asked for a handover: a peer acts."""
@@ -176,7 +177,8 @@ class PairKeeper(SwitchKeeper):
         for generation in (*seen, *(self._pair.generations if self._pair is not None else ())):
             self._claims.raised_above(generation)
         self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
-        self.logger.warning("this controller acts from now on")
+        claimed = f"{len(self._connections)} switches by generation id {self._claims.generation:016x}"
+        self.logger.warning("this controller acts from now on: it claims %s", claimed)
         self._taken_over()
         for switch, connection in self._connections.items():
             self._metrics.began(switch)

@@ -16,6 +16,7 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port
+from kuijia_app.control.network_log import TunnelStates
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.peer_plans import PeerPlans
@@ -26,6 +27,7 @@ from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
+from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness, PipelineOptions
@@ -70,7 +72,7 @@ class PlanKeeper(PairKeeper):
         self._rollout = Rollout(first, drain, BFD_SETTLE if uses_bfd else 0.0)
         for switch in first.plan.topology.nodes:
             self._rollout.left(switch)
-        self._wiring = options.wired(first.plan.topology)
+        self._serve(options.wired(first.plan.topology))
         self._tracker = LivenessTracker(first.plan, self._wiring)
         self._metrics.expect(first.plan.topology.nodes)
         self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
@@ -121,6 +123,7 @@ class PlanKeeper(PairKeeper):
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
         self._report_findings(now)
+        self._report_network(now)
         for switch in self._second_chances.due(now):
             self._left_alone.discard(switch)
             self._connections[switch].want(self._rollout.wanted(switch))
@@ -210,6 +213,10 @@ class PlanKeeper(PairKeeper):
             self._connections[switch].read_again()
         return switch
 
+    def _tunnel_states(self) -> TunnelStates:
+        tracker = self._tracker
+        return TunnelStates(tracker.broken, tracker.failed_edges, tracker.route)
+
     def _wanted(self, switch: str) -> SwitchTables:
         return self._rollout.wanted(switch)
 
@@ -236,7 +243,7 @@ class PlanKeeper(PairKeeper):
             times = self._reports.occurred((event_log.SWITCH_UNFIT, switch), self._now())
             if times is not None:
                 self._log.write(event_log.SWITCH_UNFIT, switch=switch, problem=problem, times=times)
-                self.logger.error("switch %s %s: not programmed (%d times)", switch, problem, times)
+                self.logger.error("switch %s %s: not programmed%s", switch, problem, repeated(times))
             return
         known = (
             tuple(group for group in has.tables.groups.values() if group is not None),
@@ -274,7 +281,7 @@ class PlanKeeper(PairKeeper):
         self._programmed.add(switch)
         self._tell_ingresses(self._ports_released(switch))
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
-        self.logger.info("switch %s is programmed", switch)
+        self._network_log.programmed(switch)
         self._note(self._rollout.acknowledged(switch, self._now()))
 
     def _group_done(self, switch: str, group: Group) -> None:

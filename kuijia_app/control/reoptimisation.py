@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -15,6 +14,7 @@ from typing import IO, Any
 
 from kuijia_app.control.plan_update import renumber
 from kuijia_base.errors import quoted
+from kuijia_base.log_lines import part_logger
 from te_solver.connectivity import Reachability
 from te_solver.demands import Demand
 from te_solver.plan import PairPlan, Plan
@@ -80,8 +80,8 @@ class Reoptimisation:
             if failed != self._answered and is_free and now - self._since >= SETTLE:
                 self._answered, self._begun = failed, now
                 self._begin(plan, failed)
-        except Exception:  # whatever it is, failover goes on without a new plan
-            logging.getLogger(__name__).exception("no new plan: the one in force stays")
+        except Exception:  # noqa: BLE001  # whatever it is, failover goes on without a new plan
+            part_logger("reoptimisation").exception("no new plan: the one in force stays")
             self._abandon()
         return None
 

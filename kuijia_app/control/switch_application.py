@@ -13,6 +13,7 @@ from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import GuardedApp
 from kuijia_app.framework.seam import (
+    FRAMEWORK,
     Event,
     EventBase,
     Harm,
@@ -29,8 +30,25 @@ from kuijia_app.framework.seam import (
 from kuijia_app.gate.application import Report
 from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError, quoted
+from kuijia_base.log_lines import (
+    DEFAULT_FORM,
+    DEFAULT_LEVEL,
+    LineFormatter,
+    require_log_options,
+    take_over_logs,
+)
 from kuijia_base.metrics.address import EXPECTED, parse_page_address
 from kuijia_base.metrics.server import MetricsServer
+
+OUTLETS = [
+    cfg.StrOpt("events", help="file to which events are appended as JSON lines"),
+    cfg.IntOpt("events_size", default=event_log.LARGEST_FILE, help="bytes from which on a new file of events begins"),
+    cfg.IntOpt("events_kept", default=event_log.KEPT_FILES, help="earlier files of events that are kept"),
+    cfg.StrOpt("log_level", default=DEFAULT_LEVEL, help="least level of the lines that are logged"),
+    cfg.StrOpt("log_format", default=DEFAULT_FORM, help="text or json"),
+    cfg.StrOpt("metrics", help="[ADDRESS:]PORT where metrics are served"),
+]
+"""Options of what an application says: events, logs and metrics."""
 
 
 class SwitchApplication(SwitchKeeper, GuardedApp):
@@ -110,6 +128,26 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
         super().start()
         if self._metrics_server is not None:
             self._metrics_server.start()
+
+    def _open_outlets(self, section: str) -> None:
+        """Open the file of events, and set up logs and metrics, by the `OUTLETS` in a section of the configuration.
+
+        Raises:
+            InputError: an option cannot be used.
+            PortTakenError: listening for metrics is not possible.
+        """
+        options = cfg.CONF[section]
+        require_log_options(section, options.log_level, options.log_format)
+        if options.events_size < 1 or not 1 <= options.events_kept <= event_log.MOST_KEPT:
+            found = f"{options.events_size} bytes, {options.events_kept} files"
+            expected = f"at least one byte, and 1 to {event_log.MOST_KEPT} files"
+            raise InputError(f"[{section}]", "events_size, events_kept", found, expected)
+        if FRAMEWORK == "ryu" and cfg.CONF.log_config_file is None:
+            take_over_logs(options.log_level, options.log_format)
+        self._formatter = LineFormatter(options.log_format)
+        path = Path(options.events) if options.events else None
+        self._log = event_log.EventLog(path, self._metrics.heard, options.events_size, options.events_kept)
+        self._serve_metrics(options.metrics)
 
     def _serve_metrics(self, address: str | None) -> None:
         """Take the address for metrics, if there is one, to serve them from `start` on.

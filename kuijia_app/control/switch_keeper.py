@@ -11,6 +11,7 @@ from typing import Any
 
 from kuijia_app.control.findings import Findings
 from kuijia_app.control.flap_damping import FlapDamping
+from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.sliced_work import SlicedWork
@@ -18,7 +19,7 @@ from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnec
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.framework import event_log
-from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError
+from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError, repeated
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_app.tables.wiring import Wiring
@@ -39,7 +40,8 @@ class SwitchKeeper(ABC):
 
     Attributes:
         logger: for messages to people.
-        _wiring: numbers of the switches and ports.
+        _wiring: numbers of the switches and ports, given by `_serve`.
+        _network_log: lines about links, ports and switches.
         _log: for events.
         _reports: limits how often events are repeated.
         _sliced_work: long work.
@@ -49,6 +51,7 @@ class SwitchKeeper(ABC):
 
     logger: logging.Logger
     _wiring: Wiring
+    _network_log: NetworkLog
     _log: event_log.Log
     _reports: BackOff
     _sliced_work: SlicedWork
@@ -64,6 +67,11 @@ class SwitchKeeper(ABC):
         self._noted_ports: dict[tuple[str, int], bool] = {}
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._findings = Findings()
+
+    def _serve(self, wiring: Wiring) -> None:
+        """Keep the switches of a network from now on."""
+        self._wiring = wiring
+        self._network_log = NetworkLog(wiring, self._now())
 
     @abstractmethod
     def _now(self) -> float:
@@ -81,25 +89,26 @@ class SwitchKeeper(ABC):
         """Take in a new connection, which names its switch."""
         switch = self._wiring.switch_of(datapath_id)
         if switch is None:
-            self._note_other(datapath_id)
+            self._note_other(datapath_id, datapath)
             return
         before = self._owner(datapath)
         if before is not None and before.switch != switch:
             raise SwitchFaultError("it gives its connection a second datapath id")
         reports = Reports(
-            read=partial(self._switch_read, switch),
+            read=partial(self._read, switch),
             done=partial(self._installed, switch),
             group_done=partial(self._group_done, switch),
             refused=partial(self._switch_refused, switch),
             displaced=partial(self._displaced, switch),
             role_told=partial(self._role_told, switch),
-            ports_told=partial(self._ports_told, switch),
+            ports_told=partial(self._ports_described, switch),
         )
         replaced = self._connections.get(switch)
         if replaced is not None:
             replaced.give_up()
         self._begun(switch)
         self._metrics.began(switch)
+        self._network_log.connected(switch, _host(datapath), self._now())
         wanted = self._wanted(switch)
         most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
         connection = self._connections[switch] = SwitchConnection(
@@ -123,6 +132,7 @@ class SwitchKeeper(ABC):
             connection.give_up()  # sliced work for it may be left
             del self._connections[connection.switch]
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
+            self._network_log.disconnected(connection.switch, self._now())
             self._ended(connection.switch)
 
     def _role_told(self, switch: str, reported: int | None) -> None:
@@ -139,12 +149,29 @@ class SwitchKeeper(ABC):
         before = self._claims.generation
         if not self._claims.met(switch, reported):
             self._connections[switch].yield_to_other()
-            self._displaced(switch, f"generation {reported}")
+            self._displaced(switch, f"generation id {reported or 0:016x}")
             return
         if self._claims.generation != before:
             for connection in self._connections.values():
                 connection.claim_again(self._claims.generation)
         self._connections[switch].start(self._claims.generation)
+
+    def _read(self, switch: str, has: ReadBack) -> None:
+        self._network_log.ports(switch, has.ports, self._now())
+        self._switch_read(switch, has)
+
+    def _ports_described(self, switch: str, ports: Mapping[int, bool]) -> None:
+        self._network_log.ports(switch, ports, self._now())
+        self._ports_told(switch, ports)
+
+    def _report_network(self, now: float) -> None:
+        """Log what has happened to links, ports, switches and tunnels; call this often."""
+        for level, line in self._network_log.lines(now, self._tunnel_states):
+            self.logger.log(level, "%s", line)
+
+    def _tunnel_states(self) -> TunnelStates:
+        """Return which tunnels are dead; there may be none."""
+        return TunnelStates()
 
     def _installed(self, switch: str, tables: SwitchTables) -> None:
         self._metrics.installed(switch, tables)
@@ -197,6 +224,7 @@ class SwitchKeeper(ABC):
         if connection is None or port not in self._wiring.ports(connection.switch):
             return None
         connection.port_changed(port, live=live, is_there=is_there)
+        self._network_log.port(connection.switch, port, self._now(), live=live)
         return connection.switch
 
     def _believed_ports(self, switch: str, ports: Mapping[int, bool]) -> dict[int, bool]:
@@ -230,7 +258,7 @@ class SwitchKeeper(ABC):
         if reports:
             self._metrics.has(self._findings)
 
-    def _note_other(self, datapath_id: int) -> None:
+    def _note_other(self, datapath_id: int, datapath: Any) -> None:
         """Log that a switch is not ours, or not in the network, within limits: a peer may claim any datapath id."""
         is_listed = self._wiring.is_not_ours(datapath_id)
         kind = event_log.SWITCH_NOT_OURS if is_listed else event_log.SWITCH_UNKNOWN
@@ -240,12 +268,10 @@ class SwitchKeeper(ABC):
         times = self._reports.occurred((kind, named), self._now())
         if times is None:
             return
-        self._log.write(kind, datapath_id=datapath_id, times=times)
-        if is_listed:
-            self.logger.info("switch with datapath id %016x is not ours: left alone (%d times)", datapath_id, times)
-        else:
-            words = "switch with datapath id %d is not in the network: left alone (%d times)"
-            self.logger.warning(words, datapath_id, times)
+        identity = datapath_text(datapath_id)
+        self._log.write(kind, datapath_id=identity, times=times)
+        level, what = (logging.INFO, "is not ours") if is_listed else (logging.WARNING, "is not in the network")
+        self.logger.log(level, "switch %s at %s %s: left alone%s", identity, _host(datapath), what, repeated(times))
 
     def _note_refusal(self, kind: str, switch: str, error: str) -> None:
         """Log that the switch refuses a message, in an event of a kind, within limits: it may repeat that."""
@@ -255,7 +281,7 @@ class SwitchKeeper(ABC):
         times = self._reports.occurred((kind, switch, error if error in noted else _OTHER_ERRORS), self._now())
         if times is not None:
             self._log.write(kind, switch=switch, error=error, times=times)
-            self.logger.error("switch %s refused a message (%d times): %s", switch, times, error)
+            self.logger.error("switch %s refused a message%s: %s", switch, repeated(times), error)
 
     def _connection(self, datapath: Any) -> SwitchConnection | None:
         """Return the connection if it is its switch's present one and not given up, else None."""
@@ -292,5 +318,10 @@ class SwitchKeeper(ABC):
         times = self._reports.occurred(("dropped", switch), self._now())
         if times is not None:
             self._log.write(event_log.SWITCH_DROPPED, switch=switch, reason=reason, times=times)
-            self.logger.error("connection of switch %s is dropped (%d times): %s", switch, times, reason)
+            self.logger.error("connection of switch %s is dropped%s: %s", switch, repeated(times), reason)
         self._close(datapath)
+
+
+def _host(datapath: Any) -> str:
+    """Return the address of a switch, without the port."""
+    return str(datapath.address[0])

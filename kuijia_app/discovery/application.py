@@ -53,6 +53,7 @@ class Discovery(GuardedApp):
     """Describes the switches that connect, and the cables between them."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
+    part = "discovery"
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)

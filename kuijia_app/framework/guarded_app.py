@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import io
+import logging
 import signal
 import sys
 import time
@@ -23,8 +24,9 @@ from typing import Any, NoReturn, TypeVar
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS, end_process
 from kuijia_app.framework.seam import SHARES_ONE_THREAD, BaseApp, Harm, hub, native_threading, native_time
-from kuijia_app.framework.switch_limits import BackOff, SwitchFaultError
+from kuijia_app.framework.switch_limits import BackOff, SwitchFaultError, repeated
 from kuijia_app.framework.watchdog import Watchdog
+from kuijia_base.log_lines import LineFormatter, part_logger
 
 _Body = TypeVar("_Body", bound=Callable[..., None])
 
@@ -53,10 +55,17 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
     """Guards every handler and every thread, by overriding the methods that the frameworks call.
 
     Every failure goes to the logger and to `_log`, which the application sets.
+
+    Attributes:
+        part: short name of the application in logs.
     """
+
+    part = "application"
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
+        self.logger = part_logger(self.part)
+        self._formatter = LineFormatter()
         self._log: event_log.Log = event_log.EventLog(None)
         self._reports = BackOff()
         self._watchdog = Watchdog(self._stalled, native_time.sleep)
@@ -124,8 +133,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
         told = self._reports.occurred((handle.__name__, type(error)), time.monotonic())
         if told is not None:
             self._log.write(event_log.FAILURE, part=part, error=_text(error), given_up="connection", times=told)
-            words = "%s raised, its connection is dropped (%d times)\n%s"
-            self.logger.error(words, part, told, _trace(error))
+            self.logger.error("%s raised, its connection is dropped%s", part, repeated(told), exc_info=error)
         self._drop(datapath, f"handler {handle.__name__} raised {_text(error)}")
 
     def _event_loop(self) -> None:
@@ -151,7 +159,7 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
     def _exit(self, part: str, problem: str, error: BaseException | None = None) -> NoReturn:
         def say() -> None:
             self._log.write(event_log.FAILURE, part=part, error=_text(error) if error else problem, given_up="process")
-            self.logger.critical("%s %s: the process %s\n%s", part, problem, _EXITS, _trace(error) if error else "")
+            self.logger.critical("%s %s: the process %s", part, problem, _EXITS, exc_info=error)
 
         end_process(say)
 
@@ -172,8 +180,11 @@ class GuardedApp(BaseApp):  # type: ignore[misc]  # the base class is one of two
 
         def say() -> None:
             self._log.write(event_log.FAILURE, part=part, error=problem, given_up="process", at=trace[-_LONGEST_ERROR:])
-            words = f"CRITICAL {part} {problem}: the process {_EXITS}\n{trace}"
-            io.FileIO(_STDERR, "w", closefd=False).write(words.encode(errors="backslashreplace"))
+            words = f"{part} {problem}: the process {_EXITS}"
+            line = self._formatter.line(
+                native_time.time(), logging.getLevelName(logging.CRITICAL), self.part, words, trace
+            )
+            io.FileIO(_STDERR, "w", closefd=False).write(f"{line}\n".encode(errors="backslashreplace"))
 
         end_process(say)
 
@@ -188,7 +199,8 @@ def _described(event: Any) -> str:
     words = [type(event).__name__]
     datapath, message = _datapath(event), getattr(event, "msg", None)
     if datapath is not None:
-        words.append(f"from datapath id {getattr(datapath, 'id', None)} at {getattr(datapath, 'address', None)}")
+        datapath_id = getattr(datapath, "id", None) or 0
+        words.append(f"from datapath id {datapath_id:016x} at {getattr(datapath, 'address', None)}")
     if message is not None:
         words.append(f"with xid {getattr(message, 'xid', None)}")
     return " ".join(words)

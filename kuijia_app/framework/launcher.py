@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from collections.abc import Mapping
@@ -13,11 +12,12 @@ from kuijia_app.framework.ending import end_process
 from kuijia_app.framework.listening import require_free, require_usable
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.extras import UnfitSystemError
+from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, part_logger, set_up_logs
 
 if sys.platform == "win32":
     raise UnfitSystemError("controllers do not run on Windows, which lacks their signals")
 
-_LOG = logging.getLogger(__name__)
+_LOG = part_logger("launcher")
 
 _HANDLED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 """The signals that applications handle."""
@@ -48,8 +48,7 @@ def run_application(
     from os_ken.lib import hub  # noqa: PLC0415  # see above
 
     require_free(listen_host, listen_port)  # the framework listens in a thread whose failure nobody sees
-    logging.basicConfig(level=logging.INFO, format="%(levelname)s %(message)s")
-    logging.getLogger("os_ken").setLevel(logging.WARNING)
+    set_up_logs(str(options.get("log_level", DEFAULT_LEVEL)), str(options.get("log_format", DEFAULT_FORM)))
     group = import_module(application).OPTION_GROUP  # the import also registers the options
     words = [f"--ofp-listen-host={listen_host}", f"--ofp-tcp-listen-port={listen_port}"]
     if tls is not None:

@@ -29,6 +29,11 @@ _LONGEST_STEP = 0.5
 """Seconds that one look may add: if more have passed, it was this process that stood still."""
 
 
+def repeated(times: int) -> str:
+    """Return the end of a line about something that has happened several times, as `BackOff` counts them."""
+    return f" ({times} times)" if times > 1 else ""
+
+
 class SwitchFaultError(Exception):
     """A switch breaks the rules: its connection is dropped; the application is not at fault."""
 

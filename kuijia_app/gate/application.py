@@ -17,7 +17,7 @@ class Report(EventBase):  # type: ignore[misc]  # the base class is one of two u
         super().__init__()
         self.name = name
         self.datapath_id = datapath_id
-        self.details = {"datapath_id": datapath_id, **details}
+        self.details = {"datapath_id": f"{datapath_id:016x}", **details}
 
 
 @dataclass(frozen=True)

@@ -69,4 +69,10 @@ class Greeting:
             self.reply += _FEATURES_REQUEST
         else:
             self.reply += message(Kind.ERROR, frame.xid, _HELLO_FAILED + b"only OpenFlow 1.3 is spoken here")
-            raise RefusedError("it does not speak OpenFlow 1.3")
+            offered = [f"1.{number - 1}" for number in _numbers(frame.version, versions)]
+            raise RefusedError("it does not speak OpenFlow 1.3", f"it offers {', '.join(offered) or 'no version'}")
+
+
+def _numbers(highest: int, bitmap: int | None) -> list[int]:
+    """Return the numbers of the versions that a hello offers: all up to its own without a bitmap."""
+    return [each for each in range(1, 32) if (each <= highest if bitmap is None else bitmap >> each & 1)]

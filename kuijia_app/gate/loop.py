@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 import ssl
 import sys
@@ -12,7 +11,7 @@ from typing import Any, Final, NoReturn
 
 from kuijia_app.framework.ending import end_process
 from kuijia_app.framework.seam import hub
-from kuijia_app.framework.switch_limits import BackOff
+from kuijia_app.framework.switch_limits import BackOff, repeated
 from kuijia_app.gate.channels import PlainChannel, TlsChannel
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
@@ -22,6 +21,7 @@ from kuijia_app.gate.rates import Allowance
 from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import Reception
 from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
+from kuijia_base.log_lines import part_logger
 
 _TICK: Final = 0.1
 """Seconds between two looks at the clock."""
@@ -39,7 +39,7 @@ _ROOM: Final = 16
 
 
 def _end(error: Exception) -> NoReturn:
-    logger = logging.getLogger("kuijia.gate")
+    logger = part_logger("gate")
     end_process(lambda: logger.critical("the loop that serves switches has failed", exc_info=error))
 
 
@@ -69,7 +69,7 @@ class Loop:
         self._arrivals = Allowance(limits.accepted_rate, limits.accepted_burst, time.monotonic())
         self._unfinished: dict[Peer, None] = {}
         self._next_tick = 0.0
-        self._logger = logging.getLogger("kuijia.gate")
+        self._logger = part_logger("gate")
         self._lines = BackOff()
 
     def __call__(self) -> None:
@@ -160,7 +160,8 @@ class Loop:
         listener.watch(reads=False)  # until the next tick
         times = self._lines.occurred("no room", now)
         if times is not None:
-            self._logger.error("too few descriptors (%d times): half-open connections are dropped for new ones", times)
+            told = "too few descriptors%s: half-open connections are dropped for new ones"
+            self._logger.error(told, repeated(times))
         self._reception.make_room(_ROOM, now)
 
     def _take_in(self, connected: socket.socket, address: tuple[Any, ...], now: float) -> None:

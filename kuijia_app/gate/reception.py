@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
@@ -19,11 +18,15 @@ from kuijia_app.gate.frames import Frame
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import EndedError
+from kuijia_base.log_lines import part_logger
 
 _LEAVING: Final = 1.0
 """Seconds for which a refused connection can read the reason."""
 
 _SHOWN_CHARACTERS: Final = 80
+
+MOST_HOSTS_NAMED: Final = 16
+"""Addresses whose refused connections are logged by themselves; those of all others together."""
 
 _SILENT: Final = "it shows no sign of life while another connection claims its datapath id"
 _NO_ANSWER: Final = "it does not answer echo requests"
@@ -46,8 +49,9 @@ class Reception:
         self._unanswered = unanswered
         self._limits = limits
         self._admission: Admission[Peer] = Admission(application.is_known, now, limits)
-        self._logger = logging.getLogger("kuijia.gate")
+        self._logger = part_logger("gate")
         self._lines = BackOff()
+        self._named_hosts: set[str] = set()
         self._events = BackOff()
         self._peers: dict[int, Peer] = {}
 
@@ -278,11 +282,18 @@ class Reception:
     def _note(self, peer: Peer, why: RefusedError, now: float) -> None:
         if peer.is_known and peer.datapath_id is not None:
             self._report(event_log.SWITCH_DROPPED, peer, peer.datapath_id, now, reason=why.reason)
-        named = "" if peer.datapath_id is None else f", datapath id {peer.datapath_id}"
-        times = self._lines.occurred((why.reason, peer.datapath_id if peer.is_known else None), now)
+        named = "" if peer.datapath_id is None else f", datapath id {peer.datapath_id:016x}"
+        about = peer.datapath_id if peer.is_known else self._named_host(peer.host)
+        times = self._lines.occurred((why.reason, about), now)
         if times is not None:
             more = f" ({times - 1} more like it before)" if times > 1 else ""
             self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, why, more)
+
+    def _named_host(self, host: str) -> str | None:
+        """Return an address whose refusals are logged by themselves, None if those of too many others are."""
+        if len(self._named_hosts) < MOST_HOSTS_NAMED:
+            self._named_hosts.add(host)
+        return host if host in self._named_hosts else None
 
     def _report(self, event: str, peer: Peer, datapath_id: int, now: float, **details: object) -> None:
         """Report an event; events of one kind about one switch, or about unknown ones, come ever less often."""

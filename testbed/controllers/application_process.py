@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -19,7 +20,8 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import quoted
 from kuijia_base.program import kuijia_command
-from testbed.machine.bounded_output import LONGEST_OUTPUT, one_line, require_short
+from testbed.controllers.event_file import EventFile
+from testbed.machine.bounded_output import one_line
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
 from testbed.machine.processes import LISTENING, owns_socket
@@ -35,7 +37,9 @@ _POLL_INTERVAL = 0.005
 _START_POLL_INTERVAL = 0.03
 """Longer, as the kernel takes milliseconds to list its sockets, and the process needs that time to start."""
 
-_LONGEST_EVENT = 1 << 20
+_COMPLAINT = re.compile(r"^\S+ (WARNING|ERROR|CRITICAL) ")
+_SHOWN_COMPLAINTS = 3
+
 _LAST_WORDS = 1 << 16
 """Bytes of the log, in which they are looked for."""
 
@@ -89,8 +93,8 @@ class ApplicationProcess(ABC):
         self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
         self._reading = threading.Lock()
+        self._event_lines = EventFile(self._events_file)
         self._events: list[Event] = []
-        self._events_read = 0
 
     @property
     def is_alive(self) -> bool:
@@ -108,15 +112,15 @@ class ApplicationProcess(ABC):
             TestbedError: it died, or does not listen after `START_TIMEOUT` seconds.
         """
         with self._reading:
-            self._events_file.write_bytes(b"")
-            self._events, self._events_read = [], 0
+            self._event_lines.clear()
+            self._events = []
         with self._output_file.open("ab") as output:
             self._process = self._launch(output)
         pid = self._process.pid
         port = self._listening.port
         if not self.wait_for(lambda _: owns_socket(pid, LISTENING, port), START_TIMEOUT, _START_POLL_INTERVAL):
             self.kill()
-            raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s; see {self._output_file}")
+            raise TestbedError(f"the controller does not listen after {START_TIMEOUT:g} s{self._complaints()}")
 
     def _launch(self, output: BufferedWriter) -> subprocess.Popen[bytes]:
         """Return the process, which has just begun and logs to `output`."""
@@ -151,8 +155,8 @@ class ApplicationProcess(ABC):
 
         if not self.wait_for(all_ready, timeout):
             raise TestbedError(
-                f"the controller has not programmed {', '.join(sorted(missing))} within {timeout:g} s; see"
-                f" {self._output_file}"
+                f"the controller has not programmed {', '.join(sorted(missing))} within {timeout:g} s"
+                f"{self._complaints()}"
             )
 
     def wait_for(
@@ -174,12 +178,8 @@ class ApplicationProcess(ABC):
 
     def events(self) -> list[Event]:
         """Return all events so far, oldest first; a line still being written is left for the next call."""
-        with self._reading, self._events_file.open("rb") as file:
-            file.seek(self._events_read)
-            complete, newline, begun = file.read(LONGEST_OUTPUT).rpartition(b"\n")
-            require_short(len(begun), f"an event in {self._events_file}", _LONGEST_EVENT)
-            self._events_read += len(complete) + len(newline)
-            self._events.extend(self._event(line) for line in complete.splitlines())
+        with self._reading:
+            self._events.extend(map(self._event, self._event_lines.new_lines()))
             return list(self._events)
 
     def _event(self, line: bytes) -> Event:
@@ -250,7 +250,15 @@ class ApplicationProcess(ABC):
         return [str(manager), "--config-file", str(configuration), application]
 
     def _last_words(self) -> str:
+        lines = self._last_lines()
+        return one_line(lines[-1]) if lines else "without a message"
+
+    def _complaints(self) -> str:
+        """Return the end of a message: the last warnings and errors in the log, which goes with the lab's folder."""
+        found = [line for line in self._last_lines() if _COMPLAINT.search(line)][-_SHOWN_COMPLAINTS:]
+        return f"; its log: {one_line(' | '.join(found))}" if found else "; its log has no warnings"
+
+    def _last_lines(self) -> list[str]:
         with self._output_file.open("rb") as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - _LAST_WORDS))
-            lines = file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()
-        return one_line(lines[-1]) if lines else "without a message"
+            return file.read(_LAST_WORDS).decode(errors="replace").strip().splitlines()

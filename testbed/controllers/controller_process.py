@@ -78,12 +78,13 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
 
         if not self.wait_for(has_ended, timeout):
             away = sorted(self._known_switches() - set(self.programmed_switches()))
-            because = f"it waited for switch {', '.join(away)}" if away else f"see {self._output_file}"
+            waited = f"it waited for switch {', '.join(away)}" if away else "no switch is away"
             self._process.send_signal(signal.SIGUSR1)
             if not self.wait_for(has_ended, _WITHDRAWAL_TIMEOUT):
-                raise TestbedError(f"the update is neither done nor withdrawn; see {self._output_file}")
+                raise TestbedError(f"the update is neither done nor withdrawn{self._complaints()}")
             if refused:
-                raise TestbedError(f"the update was not done within {timeout:g} s and is withdrawn: {because}")
+                told = f"{waited}{self._complaints()}"
+                raise TestbedError(f"the update was not done within {timeout:g} s and is withdrawn: {told}")
         if refused:
             raise TestbedError(f"the update was given up, the plan before stays in force: {refused[0]}")
         return load_plan(self._plan_file)

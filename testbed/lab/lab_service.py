@@ -26,6 +26,7 @@ from types import FrameType
 from typing import TextIO
 
 from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, set_up_logs
 from te_solver.plan import Plan
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
@@ -55,6 +56,7 @@ def main() -> int:
     """Start a lab, serve until asked to end, and stop it."""
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _terminate)
+    set_up_logs(DEFAULT_LEVEL, DEFAULT_FORM)
     _signal_when_parent_dies(signal.SIGTERM)
     try:
         plan, options = _read_order(sys.stdin)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
-import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from queue import Empty, SimpleQueue
@@ -18,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError, quoted
+from kuijia_base.log_lines import part_logger
 from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
 from testbed.lab.lab_deeds import MakePlan, prepared
@@ -306,5 +305,4 @@ def _log_failure(line: bytes) -> None:
     """Write the exception under way to standard error, which is the log, with the beginning of the request."""
     if os.fstat(sys.stderr.fileno()).st_size > LONGEST_LOG:
         return
-    sys.stderr.write(f"{time.strftime('%H:%M:%S')} failed at {line[:_SHOWN_BYTES]!r}\n{traceback.format_exc()}\n")
-    sys.stderr.flush()
+    part_logger("lab").error("failed at %r", line[:_SHOWN_BYTES], exc_info=True)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import http
 import json
-import sys
-import traceback
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from typing import Any
@@ -18,6 +16,7 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.log_lines import part_logger
 from testbed.machine.errors import TestbedError
 from testbed.web.access import HostRules, Limiter, Token
 from testbed.web.backend import KIND_OF, Action, Backend, Description, SetLink, SetPlan
@@ -129,7 +128,7 @@ class _Api:
                 is_gone = each.method == "GET" or isinstance(error, TestbedError)
                 return refusal(503 if is_gone else 409, str(error))
             except Exception as error:  # noqa: BLE001  # one request's fault must not end the others'
-                sys.stderr.write(f"{each.method} {each.path} failed\n{traceback.format_exc()}\n")
+                part_logger("web").exception("%s %s failed", each.method, each.path)
                 return refusal(500, f"the server has a fault: {type(error).__name__}")
 
         return answer

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import sys
 import time
-import traceback
 from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
 from kuijia_base.errors import KuijiaError
+from kuijia_base.log_lines import part_logger
 from testbed.web.backend import Backend, Description, LogEntry, State
 from testbed.web.recording import Recorder, with_views
 from testbed.web.requests import FIRST_ENTRIES
@@ -121,7 +120,7 @@ class Hub:
             except KuijiaError as error:
                 self._complain(str(error))
             except Exception as error:  # noqa: BLE001  # the server goes on, so that its readers learn of it
-                sys.stderr.write(f"the look at the lab failed\n{traceback.format_exc()}\n")
+                part_logger("web").exception("the look at the lab failed")
                 self._complain(f"the server has a fault: {type(error).__name__}")
 
     def refresh(self) -> None:

@@ -9,7 +9,6 @@ import secrets
 import signal
 import socket
 import ssl
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -17,6 +16,7 @@ import uvicorn
 
 from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.followed_tls import FollowedTls
+from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, part_logger, set_up_logs
 from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
@@ -120,6 +120,7 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
         server = _Server(
             config, lambda: ready(Link(_host(serving), listener.getsockname()[1], token, scheme)), hub.close, expiry
         )
+        set_up_logs(DEFAULT_LEVEL, DEFAULT_FORM)
         asyncio.run(server.serve(sockets=[listener]))
 
 
@@ -161,10 +162,11 @@ class _Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def _look_at_certificate(self) -> None:
-        # Nobody configures the log of this process, which would show warnings only.
         news, warnings = self._expiry.look()
-        for line in (*news, *warnings):
-            sys.stderr.write(f"{line}\n")
+        for line in news:
+            part_logger("web").info(line)
+        for line in warnings:
+            part_logger("web").warning(line)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

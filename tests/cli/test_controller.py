@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
 import signal
 import socket
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -115,6 +117,46 @@ def test_an_interrupt_ends_it(plan_file: Path) -> None:
         running.kill()
         running.communicate()
     assert (running.returncode, said) == (-signal.SIGINT, "")
+
+
+@pytest.mark.parametrize("framework", ["os-ken", "ryu"])
+def test_each_line_of_the_log_is_json_where_that_is_asked_for(plan_file: Path, tmp_path: Path, framework: str) -> None:
+    port = free_port()
+    configuration = tmp_path / "ryu.conf"
+    configuration.write_text(
+        f"[DEFAULT]\nofp_listen_host = 127.0.0.1\nofp_tcp_listen_port = {port}\n"
+        f"[kuijia]\nplan = {plan_file}\nlog_format = json\n"
+    )
+    manager = str(Path(sys.executable).with_name("ryu-manager"))
+    command = {
+        "os-ken": [sys.executable, "-m", "kuijia", "controller", str(plan_file), f"--port={port}", "--log-format=json"],
+        "ryu": [manager, "--config-file", str(configuration), "kuijia_app.controller"],
+    }[framework]
+    log = tmp_path / "log"
+    with log.open("w") as output:
+        running = subprocess.Popen(command, stderr=output)
+    try:
+        wait_until(lambda: listens(port), f"it listens on port {port}")
+        with socket.create_connection(("127.0.0.1", port)) as old_switch:
+            old_switch.sendall(bytes([1, 0, 0, 8, 0, 0, 0, 1]))  # a hello of OpenFlow 1.0
+            wait_until(lambda: "does not speak" in log.read_text(), "the switch is refused")
+    finally:
+        running.kill()
+        running.wait()
+    told = [json.loads(line) for line in log.read_text().splitlines() if "does not speak" in line]
+    assert [(each["level"], each["logger"], each["message"]) for each in told] == [
+        ("WARNING", "gate", "connection of 127.0.0.1 ended: it does not speak OpenFlow 1.3: it offers 1.0")
+    ]
+    assert all(datetime.fromisoformat(each["time"]).utcoffset() is not None for each in told)
+
+
+def test_ryu_manager_is_told_in_one_line_which_levels_there_are(plan_file: Path, tmp_path: Path) -> None:
+    configuration = tmp_path / "ryu.conf"
+    configuration.write_text(f"[kuijia]\nplan = {plan_file}\nlog_level = loud\n")
+    manager = Path(sys.executable).with_name("ryu-manager")
+    result = run(str(manager), "--config-file", str(configuration), "kuijia_app.controller")
+    assert result.returncode == 2
+    assert "error: [kuijia]:log_level: 'loud', expected debug, info, warning, error\n" in result.stderr
 
 
 def listens(port: int) -> bool:

@@ -24,7 +24,8 @@ def test_switches_of_other_networks_without_end_are_summed_up(application: Kuiji
         connected(application, datapath_id)
     told = events(tmp_path, event_log.SWITCH_UNKNOWN)
     assert len(told) == MOST_UNKNOWN_NAMED + 1
-    assert [event["datapath_id"] for event in told] == list(range(10**6, 10**6 + MOST_UNKNOWN_NAMED + 1))
+    first = range(10**6, 10**6 + MOST_UNKNOWN_NAMED + 1)
+    assert [event["datapath_id"] for event in told] == [f"{each:016x}" for each in first]
 
 
 def handled(application: KuijiaController, name: str, event: object) -> None:

@@ -59,3 +59,30 @@ def test_a_pipe_whose_reader_does_not_keep_up_is_given_up_without_waiting(
     assert caplog.messages == [f"{pipe} cannot be written any more: no events from now on"]
     assert taken.endswith(b"\n")
     assert {json.loads(line)["event"] for line in taken.splitlines()} == {PORT_STATUS}
+
+
+def test_a_large_file_is_renamed_and_only_so_many_are_kept(tmp_path: Path) -> None:
+    log = EventLog(tmp_path / "events", largest=1000, kept=2)
+    for number in range(100):
+        log.write(PORT_STATUS, number=number)
+    files = [tmp_path / "events.2", tmp_path / "events.1", tmp_path / "events"]
+    assert sorted(tmp_path.iterdir()) == sorted(files)
+    assert all(file.stat().st_size <= 1000 for file in files)
+    numbers = [json.loads(line)["number"] for file in files for line in file.read_text().splitlines()]
+    assert numbers == list(range(numbers[0], 100))
+    assert len(numbers) > 10
+
+
+def test_a_file_that_cannot_be_renamed_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "rename", refuse)
+    log = EventLog(tmp_path / "events", largest=200, kept=2)
+    for number in range(20):
+        log.write(PORT_STATUS, number=number)
+    lines = (tmp_path / "events").read_text().splitlines()
+    assert [json.loads(line)["number"] for line in lines] == list(range(20))
+    assert caplog.messages == [f"{tmp_path}/events grows: it cannot be renamed: Operation not permitted"]

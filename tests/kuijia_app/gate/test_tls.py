@@ -157,7 +157,7 @@ def test_a_certificate_speaks_for_the_ids_that_it_is_bound_to_and_for_no_others(
         rig.process.wait_until_ready(["s1", "s2", "s3"])
         wait_until(lambda: len(rig.events(event_log.SWITCH_UNBOUND)) == 2, "both are told of")
         told = {event["datapath_id"]: event["certificate"] for event in rig.events(event_log.SWITCH_UNBOUND)}
-    assert told == {1: other, 4: own}
+    assert told == {f"{1:016x}": other, f"{4:016x}": own}
 
 
 @pytest.mark.parametrize(

@@ -84,7 +84,7 @@ def test_a_controller_that_does_not_listen_is_ended(
 ) -> None:
     monkeypatch.setattr(application_process, "START_TIMEOUT", 0.01)
     monkeypatch.setattr(process, "_command", lambda: ["sleep", "600"])
-    with pytest.raises(TestbedError, match=r"^the controller does not listen after 0.01 s; see "):
+    with pytest.raises(TestbedError, match=r"^the controller does not listen after 0.01 s; its log has no warnings$"):
         process.start()
     assert not process.is_alive
 
@@ -99,3 +99,15 @@ def test_problems_are_those_that_are_not_gone_as_the_acting_controller_sees_them
     assert process.problems() == ["switch paris: port 3 has no queue 1"]
     append(log, {"event": "role-taken"}, found)
     assert process.problems() == ["switch paris: port 2 has no queue 1: make it"]
+
+
+def test_a_failure_says_what_the_log_complains_of_and_names_no_file(
+    log: Path, process: ControllerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application_process, "START_TIMEOUT", 0.01)
+    script = "echo '2026-11-28T11:00:00.000+00:00 WARNING controller: switch s1 is absent' >&2; exec sleep 600"
+    monkeypatch.setattr(process, "_command", lambda: ["sh", "-c", script])
+    with pytest.raises(TestbedError) as caught:
+        process.start()
+    assert "WARNING controller: switch s1 is absent" in str(caught.value)
+    assert str(log.parent) not in str(caught.value)

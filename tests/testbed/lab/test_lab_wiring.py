@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.framework import event_log
-from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring
+from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, datapath_text
 from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
 from kuijia_base.program import kuijia_command
 from te_solver.topology import Topology
@@ -61,7 +61,8 @@ def connect_stranger(lab: Lab, *ports: int) -> None:
 
 
 def has_left_stranger_alone(events: list[Event]) -> bool:
-    return [event["datapath_id"] for event in events if event["event"] == event_log.SWITCH_NOT_OURS] == [STRANGER]
+    found = [event["datapath_id"] for event in events if event["event"] == event_log.SWITCH_NOT_OURS]
+    return found == [datapath_text(STRANGER)]
 
 
 def is_listening(port: int) -> bool:

@@ -69,7 +69,7 @@ def test_the_day_on_which_the_certificate_expires_is_printed(
     made(tmp_path, days)
     while_served(tmp_path, lambda _link: None)
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith(f"the certificate {tmp_path / 'page.pem'} {said}")
+    assert f" web: the certificate {tmp_path / 'page.pem'} {said}" in line
 
 
 def test_expiry_that_cannot_be_watched_is_printed_with_what_is_missing(
@@ -78,7 +78,7 @@ def test_expiry_that_cannot_be_watched_is_printed_with_what_is_missing(
     monkeypatch.setattr(certificate_expiry, "is_installed", lambda _module: False)
     while_served(keys, lambda _link: None)
     (line,) = capfd.readouterr().err.splitlines()
-    assert line.startswith("when certificates expire is not watched: pip install ")
+    assert " web: when certificates expire is not watched: pip install " in line
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(keys: Path, monkeypatch: pytest.MonkeyPatch) -> None:
