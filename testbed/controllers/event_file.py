@@ -27,7 +27,7 @@ class EventFile:
     def clear(self) -> None:
         """Empty the file, delete those that an earlier writer has renamed, and begin anew."""
         self._let_go()
-        for earlier in self._renamed():
+        for earlier in self._renamed().values():
             earlier.unlink()
         self._path.write_bytes(b"")
         self._begun = b""
@@ -42,7 +42,7 @@ class EventFile:
     def _next_piece(self) -> bytes:
         """Return what can be read now, b"" at the end of the last file."""
         if self._file is None:
-            self._file = [*self._renamed(), self._path][0].open("rb")
+            self._file = [*self._renamed().values(), self._path][0].open("rb")
         read = self._file.read(LONGEST_OUTPUT)
         if read:
             return read
@@ -62,29 +62,30 @@ class EventFile:
         assert self._file is not None
         present = os.fstat(self._file.fileno())
         try:
-            paths = [*self._renamed(), self._path]
-            places = [place for place, path in enumerate(paths) if os.path.samestat(path.stat(), present)]
-            if not places:
-                return None if present.st_nlink else paths[0].open("rb")
-            if places[0] == len(paths) - 1:
+            if os.path.samestat(self._path.stat(), present):
                 return None
-            later = paths[places[0] + 1].open("rb")
+            renamed = self._renamed()
+            place = next((n for n, path in renamed.items() if os.path.samestat(path.stat(), present)), None)
+            if place is None:
+                return None if present.st_nlink else [*renamed.values(), self._path][0].open("rb")
+            later = self._named(place - 1).open("rb")
             # The writer renames the earliest first: if that has moved, perhaps another one was opened.
-            if os.path.samestat(paths[places[0]].stat(), present):
+            if os.path.samestat(renamed[place].stat(), present):
                 return later
             later.close()
         except FileNotFoundError:
             pass
         return None
 
-    def _renamed(self) -> list[Path]:
-        """Return the renamed files, the earliest first."""
-        found = {
-            int(path.suffix[1:]): path
-            for path in self._path.parent.glob(f"{self._path.name}.*")
-            if path.suffix[1:].isdecimal()
+    def _renamed(self) -> dict[int, Path]:
+        """Return the renamed files by their numbers, the earliest first; it may miss some that are renamed just now."""
+        suffixes = (path.suffix[1:] for path in self._path.parent.glob(f"{self._path.name}.*"))
+        return {
+            number: self._named(number) for number in sorted(map(int, filter(str.isdecimal, suffixes)), reverse=True)
         }
-        return [found[number] for number in sorted(found, reverse=True)]
+
+    def _named(self, number: int) -> Path:
+        return self._path.with_name(f"{self._path.name}.{number}") if number else self._path
 
     def _let_go(self) -> None:
         if self._file is not None:
