@@ -27,6 +27,7 @@ from kuijia.cli.lab_changes import add_changes
 from kuijia.cli.lab_live import add_live_actions, flow_table
 from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
@@ -43,7 +44,6 @@ from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
 from testbed.machine.commands import find_program, search_path
 from testbed.machine.run_directory import LAB_VARIABLE
-from testbed.network.bfd import DEFAULT_INTERVAL_MS
 
 DEFAULT_CAPACITY = 20.0
 

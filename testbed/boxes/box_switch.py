@@ -27,14 +27,18 @@ def remove_bridge(directory: str, name: str, mark: str) -> None:
     """
     vsctl = _vsctl(directory)
     bridges = run_command([*vsctl, "--bare", "--columns=name", "find", "Bridge", f"external_ids:{mark}"]).split()
-    queues = run_command([*vsctl, "--bare", "--columns=_uuid", "find", "QoS", f"external_ids:{mark}"]).split()
-    if name in bridges or queues:
+    queues = {
+        table: run_command([*vsctl, "--bare", "--columns=_uuid", "find", table, f"external_ids:{mark}"]).split()
+        for table in ("QoS", "Queue")  # a QoS refers to its queues
+    }
+    if name in bridges or any(queues.values()):
         require_forwarder(directory)
     if name in bridges:
         run_command([*vsctl, "del-br", name])
     # Nothing refers to them only after that.
-    for each in queues:
-        run_command([*vsctl, "destroy", "QoS", each])
+    for table, rows in queues.items():
+        if rows:
+            run_command([*vsctl, "destroy", table, *rows])
 
 
 def remove_cables(directory: str, bridge: str) -> None:

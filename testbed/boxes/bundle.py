@@ -11,6 +11,9 @@ from testbed.machine.commands import MODULES
 NEEDED_PYTHON = (3, 10)
 
 MODULES_ON_BOX = (
+    "kuijia_app/__init__.py",
+    "kuijia_app/preparation/__init__.py",
+    "kuijia_app/preparation/completion.py",
     "kuijia_base/__init__.py",
     "kuijia_base/errors.py",
     "testbed/__init__.py",

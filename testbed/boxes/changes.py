@@ -15,6 +15,9 @@ Command = tuple[str, ...]
 Facts = Mapping[str, Any]
 """Facts from `testbed.boxes.survey`."""
 
+COMPLETE_QUEUES = "complete-queues"
+"""First word of a built-in command; argument: the two lists of `kuijia_app.preparation.completion`, as JSON."""
+
 REMOVE_BRIDGE = "remove-bridge"
 """First word of a built-in undo command; arguments: directory of the Open vSwitch, bridge, mark. It removes the bridge
 if it has the mark, and everything else with the mark."""
@@ -57,11 +60,11 @@ class Step:
 
 @dataclass(frozen=True)
 class PortPlan:
-    """Target state of a switch port; `tc` commands create its queues."""
+    """Target state of a switch port; `queue_commands` are those of `COMPLETE_QUEUES`."""
 
     interface: str
     mtu: int
-    queue_commands: tuple[Command, ...]
+    queue_commands: str
 
 
 @dataclass(frozen=True)
@@ -112,11 +115,10 @@ def switch_steps(
         steps += _offload_steps(port.interface, ("lro", "gro"), found)
         if not found["promiscuous"]:  # a killed daemon leaves its ports promiscuous
             steps.append(Step((), (("ip", "link", "set", "dev", port.interface, "promisc", "off"),)))
+        # The bridge makes them, again after a restart, and leaves them when it is removed.
+        steps.append(Step((), ((REMOVE_QUEUES, port.interface),), lasting=True))
     steps.append(Step((bridge_command,), removals, lasting=True))
-    for port in ports:
-        make = tuple(("tc", *command) for command in port.queue_commands)
-        steps.append(Step(make, ((REMOVE_QUEUES, port.interface),)))
-    return steps
+    return [*steps, *(Step(((COMPLETE_QUEUES, port.queue_commands),)) for port in ports)]
 
 
 def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.framework.listening import require_free
+from kuijia_app.preparation.sessions import ends_of
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
@@ -30,7 +31,7 @@ from testbed.links.load_counters import LoadCounters
 from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, ends_of
+from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState
 from testbed.network.bridges import Bridge, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.lab_network import LabelWatch

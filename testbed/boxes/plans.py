@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from kuijia_app.tables.needs import port_rate
+from kuijia_app.preparation.queues import clearing_commands, htb_commands, tag_filter_commands
+from kuijia_app.tables.needs import HOST_MTU, port_rate
 from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.changes import (
     REMOVE_BRIDGE,
@@ -22,9 +23,8 @@ from testbed.boxes.changes import (
 from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
 from testbed.machine.ovs import Datapath
 from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
-from testbed.network.mtu import HOST_MTU, LINK_MTU
+from testbed.network.link_rates import LINK_MTU
 from testbed.network.network_options import NetworkOptions
-from testbed.network.queues import htb_commands, tag_filter_commands
 from testbed.network.site_commands import neighbours_at, own_address, site_commands
 
 _NAMESPACE = "kuijia"
@@ -63,7 +63,7 @@ class Target:
             bridge = self._bridge(box)
             vsctl = ("ovs-vsctl", f"--db=unix:{box.ovs_directory / 'db.sock'}", "--timeout=20")
             mark = f"boxes-{box.node.encode().hex()}"  # distinct from switches with a bridge of the same name
-            make = (*vsctl, *bridge_arguments(bridge, box.datapath, mark))
+            make = (*vsctl, *bridge_arguments(bridge, box.datapath, mark, self.options.layout.queues))
             directory = str(box.ovs_directory)
             removals = (
                 (REMOVE_CABLES, directory, box.bridge),
@@ -112,13 +112,14 @@ class Target:
 
     def _bridge(self, box: SwitchBox) -> Bridge:
         numbers = self.wiring.link_ports(box.node)
-        ports = [Port(self.interface(box.node, number), number, LINK_MTU) for number in numbers]
+        rates = {number: port_rate(self.wiring, box.node, number) for number in self.wiring.ports(box.node)}
+        ports = [Port(self.interface(box.node, number), number, LINK_MTU, rates[number]) for number in numbers]
         if self.wiring.has_host(box.node):
             last = self.wiring.host_port(box.node)
             if box.host is not None:
-                ports.append(Port(box.host, last, HOST_MTU))
+                ports.append(Port(box.host, last, HOST_MTU, rates[last]))
             else:  # the plan's tables need a port there anyway
-                ports.append(Port(f"{box.bridge}{_NO_HOST}", last, HOST_MTU, internal=True))
+                ports.append(Port(f"{box.bridge}{_NO_HOST}", last, HOST_MTU, rates[last], internal=True))
         return Bridge(box.bridge, self.wiring.datapath_id(box.node), tuple(ports))
 
     def _ports(self, box: SwitchBox) -> list[PortPlan]:
@@ -127,11 +128,11 @@ class Target:
         for port in self._bridge(box).ports:
             if port.internal:
                 continue
-            rate = port_rate(self.wiring, box.node, port.number)
-            commands = htb_commands(port.interface, rate, layout, self.options.buffer_packets)
+            commands = htb_commands(port.interface, port.rate, layout, self.options.buffer_packets)
             if box.datapath is Datapath.USERSPACE:  # where `set_queue` has no effect
                 commands += tag_filter_commands(port.interface, layout, tagging)
-            plans.append(PortPlan(port.interface, port.mtu, tuple(map(tuple, commands))))
+            clearing = clearing_commands(port.interface, layout)
+            plans.append(PortPlan(port.interface, port.mtu, json.dumps([clearing, commands])))
         return plans
 
     def _host(self, box: HostBox, macs: Mapping[str, str]) -> HostPlan:

@@ -14,9 +14,11 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from kuijia_app.preparation.completion import complete_queues
 from testbed.boxes.box_interfaces import leave_namespace, remove_namespace, remove_queues, restore_settings
 from testbed.boxes.box_switch import remove_bridge, remove_cables
 from testbed.boxes.changes import (
+    COMPLETE_QUEUES,
     LEAVE_NAMESPACE,
     REMOVE_BRIDGE,
     REMOVE_CABLES,
@@ -34,6 +36,7 @@ from testbed.machine.trusted_folders import require_trusted
 FOLDER = Path("/var/lib/kuijia/boxes")
 
 _SPECIAL: dict[str, Callable[..., None]] = {
+    COMPLETE_QUEUES: lambda commands: complete_queues(*json.loads(commands)),
     REMOVE_BRIDGE: remove_bridge,
     REMOVE_CABLES: remove_cables,
     REMOVE_QUEUES: remove_queues,
@@ -41,7 +44,7 @@ _SPECIAL: dict[str, Callable[..., None]] = {
     REMOVE_NAMESPACE: remove_namespace,
     RESTORE_SETTINGS: restore_settings,
 }
-"""Undo commands that are functions, not programs."""
+"""Commands that are functions, not programs."""
 
 _UNREADABLE = "unreadable"
 """Key of the placeholder for a damaged line."""
@@ -113,7 +116,7 @@ class Record:
         for step in steps:
             self._append({"undo": step.undo, "lasting": step.lasting})
             for command in step.do:
-                run_command(command)
+                _run(tuple(command))
             self._append({"made": True})
 
     def finish(self) -> None:
@@ -194,7 +197,7 @@ def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
     faults = []
     for command in commands:
         try:
-            _undo(tuple(command))
+            _run(tuple(command))
         except TestbedError as error:
             faults.append(str(error))
         except (OSError, LookupError, ValueError) as error:  # the others must still be undone
@@ -202,7 +205,7 @@ def _faults_of_undoing(commands: Iterable[Sequence[str]]) -> list[str]:
     return faults
 
 
-def _undo(command: Command) -> None:
+def _run(command: Command) -> None:
     special = _SPECIAL.get(command[0])
     if special is None:
         run_command(command)

@@ -8,6 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from types import TracebackType
 from typing import Any
 
+from kuijia_app.preparation.queues import ROOT_CLASS, burst_bytes
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
 from testbed.chaos import faults
@@ -22,7 +23,6 @@ from testbed.links.link_state import set_devices
 from testbed.machine.commands import run_batch
 from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath, PrivateOvs
-from testbed.network.queues import ROOT_CLASS, burst_bytes
 
 LATE_SECONDS = 0.2
 """Delay of a late connection, in each direction."""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 
+from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.options import PipelineOptions
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.plan import Plan
@@ -18,7 +19,6 @@ from testbed.chaos.probes import DRAIN_SECONDS, LOAD_PORT, Probe
 from testbed.machine.errors import TestbedError
 from testbed.machine.programs import Program
 from testbed.network.lab_network import LabNetwork
-from testbed.network.queues import MAX_FRAME
 from testbed.traffic.recorders import end_recorder, start_recorder
 
 MOST = 0.95

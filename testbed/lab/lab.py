@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.control.plan_update import renumber
+from kuijia_app.preparation.sessions import require_possible_interval
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
@@ -28,7 +29,6 @@ from testbed.lab.lab_order import positions_to_json
 from testbed.lab.lab_state import counters, death_of, full_state
 from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.bfd import require_possible_interval
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork
 from testbed.network.network import Network

@@ -57,17 +57,22 @@ def run_command(argv: Sequence[str], *, stdin: str | None = None, timeout: float
     return completed.stdout
 
 
-def run_batch(program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
-    """Run many commands of `ip` or `tc` in one process; the arguments come without the program's name.
+def run_batch(program: Literal["ip", "tc"], commands: Sequence[list[str]], *, to_the_end: bool = False) -> None:
+    """Run many commands of `ip` or `tc` in one process.
+
+    Args:
+        program: its name.
+        commands: their arguments.
+        to_the_end: True to run all of them, whether or not some fail.
 
     Raises:
-        TestbedError: a command failed; the message names the first one.
+        TestbedError: a command failed, which is not `to_the_end`; the message names the first one.
     """
     if not commands:
         return
     text = "".join(" ".join(command) + "\n" for command in commands)
-    completed = _finish([program, "-batch", "-"], text, COMMAND_TIMEOUT)
-    if completed.returncode == 0:
+    completed = _finish([program, *(["-force"] if to_the_end else []), "-batch", "-"], text, COMMAND_TIMEOUT)
+    if completed.returncode == 0 or to_the_end:
         return
     failed = _FAILED_BATCH_LINE.search(completed.stderr)
     command = shlex.join([program, *commands[int(failed[1]) - 1]]) if failed else f"{program} -batch"

@@ -1,9 +1,4 @@
-"""BFD sessions of a network: a cable at either end of each, and their state in Open vSwitch.
-
-Both ends of a cable are ports of the same bridge. Open vSwitch runs the session on the *watched* port; its packets
-arrive at the *inner* port, where flow entries take over (see `kuijia_app.tables.bfd`). Cables need no queues: their
-packets are queued with everything else where they leave the switch.
-"""
+"""BFD sessions of a network: their cables (`kuijia_app.preparation.sessions`), and their state in Open vSwitch."""
 
 from __future__ import annotations
 
@@ -15,17 +10,19 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Protocol
 
+from kuijia_app.preparation.sessions import (
+    SessionEnd,
+    cable_commands,
+    ends_of,
+    port_arguments,
+    require_possible_interval,
+)
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.wiring import Wiring
-from kuijia_base.errors import InputError
 from testbed.machine.errors import TestbedError
 from testbed.machine.ovs_tables import require_port_numbers, rows_of
 from testbed.machine.run_directory import MachineObject
-from testbed.network.names import bfd_inner_name, bfd_watched_name, bridge_name
-
-DEFAULT_INTERVAL_MS = 30
-MIN_INTERVAL_MS, MAX_INTERVAL_MS = 1, 10_000
-"""Bounds of the interval; Open vSwitch takes whole milliseconds from one on."""
+from testbed.network.names import bridge_name
 
 DETECT_MULTIPLIER = 3
 """Intervals without a packet after which a session is down: Open vSwitch's default, which we keep."""
@@ -40,17 +37,6 @@ _FORWARDING, _STATE, _DIAGNOSTIC = "Forwarding: ", "Local Session State: ", "Loc
 
 
 @dataclass(frozen=True)
-class SessionEnd:
-    """One end of a session: the switch and its bridge, the session's cable there and the numbers of its two ports."""
-
-    session: BfdSession
-    switch: str
-    bridge: str
-    watched: str
-    inner: str
-
-
-@dataclass(frozen=True)
 class EndState:
     """Open vSwitch's report on one end; `up` is True while its watched port counts as alive."""
 
@@ -62,54 +48,14 @@ class EndState:
 MISSING = EndState(up=False, state="missing", diagnostic="the port is gone")
 
 
-def require_possible_interval(interval_ms: int) -> None:
-    """Raise InputError for an interval that Open vSwitch does not accept."""
-    if not MIN_INTERVAL_MS <= interval_ms <= MAX_INTERVAL_MS:
-        expected = f"{MIN_INTERVAL_MS} to {MAX_INTERVAL_MS} ms"
-        raise InputError("testbed", "BFD interval", f"{interval_ms} ms is out of bounds", expected)
-
-
 def session_ends(sessions: Iterable[BfdSession], wiring: Wiring) -> tuple[SessionEnd, ...]:
     """Return both ends of every session in the emulation."""
     return tuple(end for session in sessions for end in ends_of(session, lambda switch: bridge_name(wiring, switch)))
 
 
-def ends_of(session: BfdSession, bridge_of: Callable[[str], str]) -> tuple[SessionEnd, SessionEnd]:
-    """Return both ends of a session, given the bridge of each switch."""
-
-    def end(switch: str) -> SessionEnd:
-        bridge, path_id = bridge_of(switch), session.path_id
-        return SessionEnd(session, switch, bridge, bfd_watched_name(bridge, path_id), bfd_inner_name(bridge, path_id))
-
-    return end(session.nodes[0]), end(session.nodes[-1])
-
-
 def cable_objects(ends: Iterable[SessionEnd]) -> list[MachineObject]:
     """Return the cables that a crash could leave in the machine's own namespace; removing one end removes the other."""
     return [MachineObject("interface", end.watched) for end in ends]
-
-
-def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
-    """Return the arguments of the `ip` commands that create the cables and bring them up."""
-    commands = []
-    for end in ends:
-        commands.append(["link", "add", "name", end.watched, "up", "type", "veth", "peer", "name", end.inner])
-        commands.append(["link", "set", end.inner, "up"])
-    return commands
-
-
-def port_arguments(ends: Iterable[SessionEnd], interval_ms: int) -> list[str]:
-    """Return the arguments of one `ovs-vsctl` that adds the cables' ends as ports and starts the sessions."""
-    arguments = []
-    for end in ends:
-        settings = ["bfd:enable=true", f"bfd:min_tx={interval_ms}", f"bfd:min_rx={interval_ms}"]
-        for interface, number, extra in (
-            (end.inner, end.session.inner_port, []),
-            (end.watched, end.session.watched_port, settings),
-        ):
-            arguments += ["--", "--may-exist", "add-port", end.bridge, interface]
-            arguments += ["--", "set", "Interface", interface, f"ofport_request={number}", *extra]
-    return arguments
 
 
 def parse_bfd_show(text: str) -> dict[str, EndState]:

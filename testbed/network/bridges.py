@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kuijia_app.preparation.queues import qos_arguments
+from kuijia_app.tables.queues import Queue
 from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import LAB_VARIABLE
 
@@ -17,14 +19,20 @@ _INACTIVITY_PROBE_MS = 5000
 
 @dataclass(frozen=True)
 class Port:
-    """A port of a bridge: its device, its OpenFlow number and the largest IP packet with labels that it carries.
+    """A port of a bridge.
 
-    An `internal` port has no device until Open vSwitch creates it.
+    Attributes:
+        interface: its device.
+        number: its OpenFlow number.
+        mtu: bytes of the largest IP packet with labels that it carries.
+        rate: Mbit/s of its queues.
+        internal: True if it has no device until Open vSwitch creates it; such a port has no queues.
     """
 
     interface: str
     number: int
     mtu: int
+    rate: float
     internal: bool = False
 
 
@@ -37,8 +45,8 @@ class Bridge:
     ports: tuple[Port, ...]
 
 
-def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[str]:
-    """Return the arguments of one `ovs-vsctl` that creates the bridge with its ports.
+def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str, queues: Sequence[Queue]) -> list[str]:
+    """Return the arguments of one `ovs-vsctl` that creates the bridge with its ports and their queues.
 
     Without a controller it drops packets that match no flow entry (fail mode `secure`). OpenFlow 1.5 is enabled for our
     own look at groups; a controller that speaks 1.3 gets 1.3.
@@ -53,12 +61,13 @@ def bridge_arguments(bridge: Bridge, datapath: Datapath, lab_id: str) -> list[st
         mark,
     ]
     arguments = ["--", "add-br", bridge.name, "--", "set", "Bridge", bridge.name, *settings]
-    # With a QoS of this type, Open vSwitch leaves the queues of the port to us.
-    queues = f"@{bridge.name}-qos"
-    arguments += ["--", f"--id={queues}", "create", "QoS", "type=linux-noop", mark]
+    rates = dict.fromkeys(port.rate for port in bridge.ports if not port.internal)
+    names = {rate: f"{bridge.name}-qos-{number}" for number, rate in enumerate(rates, start=1)}
+    for rate, name in names.items():
+        arguments += qos_arguments(name, rate, queues, mark)
     for port in bridge.ports:
         arguments += ["--", "add-port", bridge.name, port.interface]
-        arguments += [] if port.internal else ["--", "set", "Port", port.interface, f"qos={queues}"]
+        arguments += [] if port.internal else ["--", "set", "Port", port.interface, f"qos=@{names[port.rate]}"]
         arguments += ["--", "set", "Interface", port.interface]
         arguments += [f"ofport_request={port.number}", f"mtu_request={port.mtu}"]
         arguments += ["type=internal"] if port.internal else []

@@ -2,7 +2,7 @@
 
 Mininet's own switch, link and limit-setting code assume the machine's Open vSwitch, its `tc` classes and its network
 namespace; these subclasses replace just that, and leave bridges to
-`testbed.network.bridges` and queues to `testbed.network.queues`.
+`testbed.network.bridges` and queues to `kuijia_app.preparation.queues`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from mininet.net import Mininet
 from mininet.node import Host, Node, Switch
 from mininet.topo import Topo
 
+from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
 from testbed.machine.commands import find_program, run_batch, run_command, search_path
 from testbed.machine.network_namespace import disable_ipv6, network_of
-from testbed.network.mtu import HOST_MTU, LINK_MTU
+from testbed.network.link_rates import LINK_MTU
 from testbed.network.names import bridge_name, host_name
 from testbed.network.site_commands import neighbours_at, own_address, site_commands
 

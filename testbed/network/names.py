@@ -20,13 +20,3 @@ def host_name(number: int) -> str:
 
 def host_interface(number: int) -> str:
     return f"{host_name(number)}-eth0"
-
-
-def bfd_watched_name(bridge: str, path_id: int) -> str:
-    """Return the port of a bridge whose liveness is that of the BFD session over a path."""
-    return f"{bridge}-b{path_id}"
-
-
-def bfd_inner_name(bridge: str, path_id: int) -> str:
-    """Return the other end of the watched port's cable."""
-    return f"{bridge}-i{path_id}"

@@ -13,8 +13,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from kuijia_app.preparation.completion import complete_queues
+from kuijia_app.preparation.queues import clearing_commands, htb_commands, tag_filter_commands
+from kuijia_app.preparation.sessions import ends_of
 from kuijia_app.tables.bfd import BfdSession
-from kuijia_app.tables.needs import port_rate
+from kuijia_app.tables.needs import HOST_MTU, port_rate
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
@@ -39,22 +42,20 @@ from testbed.machine.ovs import (
 from testbed.machine.ovs_tables import require_port_numbers
 from testbed.machine.packet_origin import forget_origin
 from testbed.machine.run_directory import MachineObject, RunDirectory
-from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, ends_of, session_ends
+from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, session_ends
 from testbed.network.bridges import Bridge, Port, bridge_arguments, controller_arguments
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.hosts import Host
-from testbed.network.link_rates import require_possible_links
+from testbed.network.link_rates import LINK_MTU, interface_rate_commands, require_possible_links
 from testbed.network.machine_objects import (
     claim_machine_objects,
     interfaces,
     remove_machine_objects,
     require_free_names,
 )
-from testbed.network.mtu import HOST_MTU, LINK_MTU
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import PortCounters, QueueCounters, read_all_queue_counters, read_queue_counters
-from testbed.network.queues import htb_commands, interface_rate_commands, tag_filter_commands
 from testbed.network.this_machine import ThisMachine
 
 _T = TypeVar("_T")
@@ -125,7 +126,7 @@ class Network:
                 self.ovs.start()
             undo.callback(self._end_programs)
             self._start_bridges()
-            self._set_up_queues()
+            self._complete_queues()
             self._undo = undo.pop_all()
 
     def connect(self, controller_port: int, *others: int) -> None:
@@ -313,7 +314,12 @@ class Network:
         def ports(switch: str) -> tuple[Port, ...]:
             links = self.wiring.link_ports(switch)
             return tuple(
-                Port(self.interface(switch, number), number, LINK_MTU if number in links else HOST_MTU)
+                Port(
+                    self.interface(switch, number),
+                    number,
+                    LINK_MTU if number in links else HOST_MTU,
+                    self.port_capacity(switch, number),
+                )
                 for number in self.wiring.ports(switch)
             )
 
@@ -351,35 +357,30 @@ class Network:
         run_batch("ip", [["link", "delete", cable] for cable in cables if cable in present])
 
     def _start_bridges(self) -> None:
-        self.ovs.vsctl(*_flat(bridge_arguments(bridge, self.ovs.datapath, self.run.lab_id) for bridge in self._bridges))
+        datapath, mark, queues = self.ovs.datapath, self.run.lab_id, self.layout.queues
+        self.ovs.vsctl(*_flat(bridge_arguments(bridge, datapath, mark, queues) for bridge in self._bridges))
         wanted = {port.interface: port.number for bridge in self._bridges for port in bridge.ports}
         require_port_numbers(self.ovs.vsctl, wanted)
 
-    def _set_up_queues(self) -> None:
+    def _complete_queues(self) -> None:
         layout, buffer_packets = self.options.layout, self.options.buffer_packets
-        capacities = {
-            port.interface: self.port_capacity(switch, port.number)
-            for switch, bridge in zip(self.topology.nodes, self._bridges, strict=True)
-            for port in bridge.ports
-        }
+        capacities = {port.interface: port.rate for bridge in self._bridges for port in bridge.ports}
         delays = {
             self.interface(link.source, self.wiring.port(*link.ends)): link.delay
             for link in self.topology.links
             if self.has_delays
         }
-        run_batch(
-            "tc",
-            _flat(
-                htb_commands(name, rate, layout, buffer_packets, delays.get(name, 0.0))
-                for name, rate in capacities.items()
-            ),
+        building = _flat(
+            htb_commands(name, rate, layout, buffer_packets, delays.get(name, 0.0)) for name, rate in capacities.items()
         )
+        if self.ovs.datapath is Datapath.USERSPACE:
+            building += _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities)
+        complete_queues(_flat(clearing_commands(name, layout) for name in capacities), building)
         self._limit_hosts()
         if self.ovs.datapath is Datapath.KERNEL:
             forget_origin(self.interface(site.switch, site.port) for site in self.wiring.sites)
-            return
-        run_batch("tc", _flat(tag_filter_commands(name, layout, self.options.tagging) for name in capacities))
-        self.enlarge_send_buffer()
+        else:
+            self.enlarge_send_buffer()
 
     def enlarge_send_buffer(self) -> None:
         """Give the switches' daemon room for the packets of all queues (`testbed.links.send_buffer`)."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from kuijia_app.preparation.queues import leaf_class
 from kuijia_app.tables.queues import QueueLayout
 from testbed.machine.commands import run_command
 from testbed.machine.errors import TestbedError
-from testbed.network.queues import leaf_class
 
 _Port = TypeVar("_Port", bound=Hashable)
 

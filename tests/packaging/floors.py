@@ -15,6 +15,9 @@ ROOMS = {
     "te_solver": "kuijia_base",
     "simulator": "kuijia_base te_solver",
     "kuijia_app.tables": "kuijia_base te_solver",
+    "testbed.machine": "kuijia_base",
+    "testbed.links": "kuijia_base testbed.machine",
+    "kuijia_app.preparation": "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links",
     "kuijia_app.framework": "kuijia_base",
     "kuijia_app.gate": "kuijia_base kuijia_app.framework",
     "kuijia_app.pki": "kuijia_base kuijia_app.framework",
@@ -35,10 +38,8 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
     "hedera": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control",
-    "testbed.machine": "kuijia_base",
     "testbed.uml": "kuijia_base testbed.machine",
-    "testbed.links": "kuijia_base testbed.machine",
-    "testbed.network": "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links",
+    "testbed.network": ("kuijia_base te_solver kuijia_app.tables kuijia_app.preparation testbed.machine testbed.links"),
     "testbed.traffic": "kuijia_base testbed.machine testbed.links testbed.network",
     "testbed.controllers": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.framework.tls"
@@ -46,11 +47,12 @@ ROOMS = {
     ),
     "testbed.crosscheck": "kuijia_base te_solver simulator.planned kuijia_app.tables kuijia_app.proof testbed.machine",
     "testbed.boxes": (
-        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.listening kuijia_app.framework.tls"
-        " testbed.machine testbed.links testbed.network testbed.controllers"
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.listening"
+        " kuijia_app.framework.tls testbed.machine testbed.links testbed.network testbed.controllers"
     ),
     "testbed.lab": (
-        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.liveness"
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.event_log"
+        " kuijia_app.control.liveness"
         " kuijia_app.control.plan_update kuijia_app.proof testbed.machine testbed.uml testbed.links testbed.network"
         " testbed.traffic testbed.controllers testbed.boxes"
     ),
@@ -59,8 +61,9 @@ ROOMS = {
         " kuijia_app.control.plan_update testbed.machine testbed.lab"
     ),
     "testbed.chaos": (
-        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.control.flap_damping"
-        " testbed.machine testbed.links testbed.network testbed.traffic testbed.controllers testbed.lab"
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.event_log"
+        " kuijia_app.control.flap_damping testbed.machine testbed.links testbed.network testbed.traffic"
+        " testbed.controllers testbed.lab"
     ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",
@@ -85,7 +88,8 @@ ROOMS = {
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
     " experiments.packet_study experiments.sweep",
-    "experiments.hedera": f"{_MEASURED} simulator hedera experiments.sweep kuijia_app.proof.model",
+    "experiments.hedera": f"{_MEASURED} simulator hedera kuijia_app.preparation experiments.sweep"
+    " kuijia_app.proof.model",
     "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.scenario",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.case_plan",

@@ -28,8 +28,8 @@ def undoing(steps: list[Step]) -> list[str]:
 
 def test_what_is_as_it_should_be_is_not_changed() -> None:
     assert [step.do for step in wake_steps(["eth1"], facts(eth1=interface()))] == [()]
-    steps = switch_steps([PortPlan("eth1", 1500, ())], ("ovs-vsctl",), REMOVALS, facts(eth1=interface()))
-    assert [step.do for step in steps] == [(), (("ovs-vsctl",),), ()]
+    steps = switch_steps([PortPlan("eth1", 1500, "[[], []]")], ("ovs-vsctl",), REMOVALS, facts(eth1=interface()))
+    assert [step.do for step in steps] == [(), (), (("ovs-vsctl",),), (("complete-queues", "[[], []]"),)]
 
 
 def test_what_was_down_and_spoke_ipv6_does_so_again() -> None:
@@ -46,16 +46,15 @@ def test_what_was_up_is_so_again_when_a_cut_has_taken_it_down() -> None:
 
 def test_a_switch_is_put_back_in_reverse_and_its_bridge_even_after_a_restart() -> None:
     found = facts(eth1=interface(mtu=9000, offloads=["gro", "tx"]))
-    queues = (("qdisc", "add", "dev", "eth1", "root", "htb"),)
-    steps = switch_steps([PortPlan("eth1", 1508, queues)], ("ovs-vsctl", "add-br"), REMOVALS, found)
+    steps = switch_steps([PortPlan("eth1", 1508, "[[], []]")], ("ovs-vsctl", "add-br"), REMOVALS, found)
     assert undoing(steps) == [
-        "remove-queues eth1",
         *(" ".join(removal) for removal in REMOVALS),
+        "remove-queues eth1",
         "ip link set dev eth1 promisc off",
         "ethtool -K eth1 gro on",
         "ip link set dev eth1 mtu 9000",
     ]
-    assert [step.do for step in steps if step.lasting] == [(("ovs-vsctl", "add-br"),)]
+    assert [step.do for step in steps if step.lasting] == [(), (("ovs-vsctl", "add-br"),)]
 
 
 def test_a_host_leaves_its_namespace_before_that_is_deleted() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.framework.tls import TlsFiles
+from kuijia_app.preparation.sessions import watched_name
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID
 from kuijia_base.errors import InputError
 from te_solver.topology import Link, Topology
 from testbed.boxes.inventory import DEFAULT_BRIDGE, read_inventory
 from testbed.machine.ovs import Datapath
-from testbed.network.names import bfd_watched_name
 
 GOOD = """\
 controller: {address: 192.0.2.1}
@@ -158,7 +158,7 @@ def test_switches_connect_by_tls_where_the_inventory_says_with_what(tmp_path: Pa
 def test_names_of_cables_made_from_a_bridge_are_no_longer_than_the_kernel_allows(tmp_path: Path) -> None:
     longest = "kuijia-8"
     inventory = read_inventory(written(tmp_path, GOOD.replace("host: eth2", f"host: eth2, bridge: {longest}")))
-    assert len(bfd_watched_name(inventory.switches["a"].bridge, LAST_BFD_PATH_ID)) < 16
+    assert len(watched_name(inventory.switches["a"].bridge, LAST_BFD_PATH_ID)) < 16
 
 
 def test_boxes_must_be_those_of_the_topology(tmp_path: Path) -> None:

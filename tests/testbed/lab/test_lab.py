@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kuijia_app.preparation.queues import leaf_class
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_demands, shipped_network
@@ -24,7 +25,6 @@ from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE
-from testbed.network.queues import leaf_class
 from tests.kuijia_app.dummy_switches import wait_until
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]

@@ -5,19 +5,12 @@ from collections.abc import Sequence
 
 import pytest
 
+from kuijia_app.preparation.sessions import cable_commands, ends_of, port_arguments
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
 from te_solver.topology import Topology
 from testbed.machine.errors import TestbedError
-from testbed.network.bfd import (
-    BfdCables,
-    EndState,
-    cable_commands,
-    ends_of,
-    parse_bfd_show,
-    port_arguments,
-    session_ends,
-)
+from testbed.network.bfd import BfdCables, EndState, parse_bfd_show, session_ends
 from tests.testbed.emulated import TRIANGLE, topology
 
 SESSION = BfdSession(17, ("a", "b", "c"))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_app.preparation.queues import ROOT_CLASS, htb_commands
 from kuijia_app.tables.wiring import Wiring
 from testbed.links.link_probes import LinkProbeError, ProbeCounts, ProbeSink, ProbeStream, ProbeTiming
 from testbed.links.link_state import set_devices
@@ -18,7 +19,6 @@ from testbed.network import network as network_module
 from testbed.network.calibration import ATTEMPTS, LinkCalibration, calibrate
 from testbed.network.network import Network
 from testbed.network.network_options import NetworkOptions
-from testbed.network.queues import htb_commands
 from tests.testbed.emulated import CAPACITY, TRIANGLE, running_network, topology
 
 GOOD = LinkCalibration("a", "b", capacity=20.0, rate=19.9, high_share=0.999, low_share=0.4)
@@ -128,7 +128,7 @@ def test_every_directed_link_carries_its_capacity_in_strict_order(network: Netwo
 
 @pytest.mark.emulation
 def test_a_link_of_the_wrong_rate_is_found(network: Network, from_b_to_c: str) -> None:
-    change = f"class change dev {from_b_to_c} parent 1: classid 1:fffe htb rate 15mbit ceil 15mbit"
+    change = f"class change dev {from_b_to_c} parent 1: classid {ROOT_CLASS} htb rate 15mbit ceil 15mbit"
     run_batch("tc", [change.split()])
     said: list[str] = []
     with pytest.raises(TestbedError, match=r"^link b-c carries 1[45]\.\d\d Mbit/s instead of 20; "):
@@ -140,7 +140,7 @@ def test_a_link_of_the_wrong_rate_is_found(network: Network, from_b_to_c: str) -
 @pytest.mark.emulation
 def test_a_link_whose_queues_are_not_strict_is_found(network: Network, from_b_to_c: str) -> None:
     ceiling = "htb rate 12kbit ceil 20mbit burst 1522 cburst 12500 quantum 1522"
-    change = f"class change dev {from_b_to_c} parent 1:fffe classid 1:2 {ceiling} prio 2"
+    change = f"class change dev {from_b_to_c} parent {ROOT_CLASS} classid 1:2 {ceiling} prio 2"
     run_batch("tc", [change.split()])
     with pytest.raises(TestbedError, match=r"^link b-c carries only \d\d\.\d% of the normal traffic"):
         calibrate(network)

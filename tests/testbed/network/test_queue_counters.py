@@ -6,11 +6,11 @@ import json
 
 import pytest
 
+from kuijia_app.preparation.queues import leaf_class
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from testbed.machine.errors import TestbedError
 from testbed.network import queue_counters
 from testbed.network.queue_counters import QueueRates, parse_all_queue_counters, read_queue_counters
-from testbed.network.queues import leaf_class
 
 
 def test_rates_and_drops_are_those_since_the_last_look() -> None:

@@ -9,13 +9,15 @@ from dataclasses import replace
 
 import pytest
 
+from kuijia_app.preparation.completion import complete_queues
+from kuijia_app.preparation.queues import clearing_commands, htb_commands, tag_filter_commands
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import Queue, QueueLayout
 from testbed.machine.commands import run_batch, run_command
 from testbed.machine.network_namespace import private_network
 from testbed.network.queue_counters import read_queue_counters
-from testbed.network.queues import htb_commands, tag_filter_commands
+from tests.kuijia_app.preparation.ovs_tree import tree_of_ovs
 
 pytestmark = pytest.mark.emulation
 
@@ -43,8 +45,9 @@ def in_ip(code_point: int, ecn: int) -> bytes:
 
 
 def sent_by_queue(layout: QueueLayout, tagging: Tagging, frames: list[bytes]) -> dict[str, int]:
-    run_batch("tc", htb_commands(INTERFACE, 20.0, layout, 100))
-    run_batch("tc", tag_filter_commands(INTERFACE, layout, tagging))
+    run_batch("tc", tree_of_ovs(INTERFACE, layout))
+    filters = tag_filter_commands(INTERFACE, layout, tagging)
+    complete_queues(clearing_commands(INTERFACE, layout), [*htb_commands(INTERFACE, 20.0, layout, 100), *filters])
     with socket.socket(socket.AF_PACKET, socket.SOCK_RAW) as sender:
         sender.bind((INTERFACE, 0))
         for frame in frames:

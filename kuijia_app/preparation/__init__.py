@@ -1,0 +1,1 @@
+"""Preparation of switches: queues, frame sizes and ports that OpenFlow cannot create."""
