@@ -24,6 +24,7 @@ from hedera.options import SchedulerOptions, build
 from hedera.polling import Polls
 from hedera.route_search import Routes, first_routing, routes_around
 from hedera.tables import Cable
+from kuijia_app.control.network_log import link_name, listed
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
@@ -324,6 +325,8 @@ class HederaScheduler(PairApplication):
         self._next_routing = now + routes.seconds
         self._metrics.routed(routes.seconds)
         self._log.write(events.ROUTES_CHANGED, failed=sorted(sorted(cable) for cable in routes.failed))
+        avoided = listed(sorted(map(link_name, routes.failed)))
+        self.logger.info("routes %s", f"avoid {avoided}" if avoided else "use all links")
         self._routing, self._tables = routes.routing, routes.tables
         self._schedule.follow(self._routing, routes.failed)
         self._settled.clear()

@@ -227,9 +227,9 @@ class NetworkLog:
 
     def _of_links(self, now: float) -> Iterator[Line]:
         due = self._links.due(now)
-        down = [(_link(edge), f"{self._ends(edge)}{_times(changes)}") for edge, changes in _by_name(due.failed)]
-        blinked = [(_link(edge), f"{self._ends(edge)}{_times(changes)}") for edge, changes in _by_name(due.blinked)]
-        up = [(_link(edge), _times(changes)) for edge, changes in _by_name(due.back)]
+        down = [(link_name(edge), f"{self._ends(edge)}{_times(changes)}") for edge, changes in _by_name(due.failed)]
+        blinked = [(link_name(edge), f"{self._ends(edge)}{_times(changes)}") for edge, changes in _by_name(due.blinked)]
+        up = [(link_name(edge), _times(changes)) for edge, changes in _by_name(due.back)]
         yield from _said(_WARNING, "link {} is down", "{} links are down", down)
         yield from _said(_WARNING, "link {} went down and up", "{} links went down and up", blinked)
         yield from _said(_INFO, "link {} is up again", "{} links are up again", up)
@@ -272,7 +272,7 @@ class NetworkLog:
         failed = [edge for edge in map(frozenset, pairwise(route)) if edge in states.failed_edges]
         if not failed:
             return ""
-        return f": link {_link(failed[0])} {'is' if failed[0] in self._links.failed else 'counts as'} down"
+        return f": link {link_name(failed[0])} {'is' if failed[0] in self._links.failed else 'counts as'} down"
 
 
 def _said(level: int, one: str, many: str, named: Sequence[Named]) -> Iterator[Line]:
@@ -281,8 +281,18 @@ def _said(level: int, one: str, many: str, named: Sequence[Named]) -> Iterator[L
         for name, detail in named:
             yield level, one.format(name) + detail
         return
-    shown = ", ".join(name for name, _ in named[:MOST_NAMED])
-    yield level, f"{many.format(len(named))}: {shown} and {len(named) - MOST_NAMED} more"
+    yield level, f"{many.format(len(named))}: {listed([name for name, _ in named])}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names in a row, the first of them if they are many."""
+    more = len(names) - MOST_NAMED
+    return ", ".join(names[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+
+
+def link_name(edge: Edge) -> str:
+    """Return the name of the link between two switches."""
+    return "-".join(sorted(edge))
 
 
 def _times(changes: int) -> str:
@@ -290,12 +300,8 @@ def _times(changes: int) -> str:
     return f", after {changes} changes" if changes > _BLINK else ""
 
 
-def _link(edge: Edge) -> str:
-    return "-".join(sorted(edge))
-
-
 def _by_name(edges: Mapping[Edge, int]) -> list[tuple[Edge, int]]:
-    return sorted(edges.items(), key=lambda each: _link(each[0]))
+    return sorted(edges.items(), key=lambda each: link_name(each[0]))
 
 
 def _both_ways(tunnels: Iterable[Tunnel], states: TunnelStates) -> list[tuple[str, Sequence[str]]]:

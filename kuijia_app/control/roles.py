@@ -5,10 +5,14 @@ from __future__ import annotations
 import secrets
 from collections.abc import Iterable
 
+from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Wiring
 
 DENIALS = frozenset({"OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE", "OFPET_ROLE_REQUEST_FAILED/OFPRRFC_STALE"})
 """Errors by which a switch informs a controller that a newer one is its master (OpenFlow 1.3.5, 7.3.9)."""
+
+_NO_ROOM = ("/OFPFMFC_TABLE_FULL", "/OFPGMFC_OUT_OF_GROUPS")
+"""Ends of the names of errors by which a switch says that it is full (OpenFlow 1.3.5, 7.5.4.6 and 7.5.4.7)."""
 
 UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
 """Generation id by which a switch says that it has seen none (as Open vSwitch does)."""
@@ -101,3 +105,18 @@ def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) 
     leads_to = ", ".join(wiring.topology.neighbours[switch])
     host = " and the site's host" if wiring.has_host(switch) else ""
     return f"has no port {listed}: the plan expects ports {numbers}, to {leads_to}{host}"
+
+
+def shortage(error: str, needed: SwitchTables | None, entries: int, groups: int) -> str:
+    """Return an error of a switch; one that says that it is full comes with the numbers of entries and groups.
+
+    Args:
+        error: the name of the error.
+        needed: tables that the switch should have.
+        entries: number of entries of ours that it had when it was read.
+        groups: number of groups likewise.
+    """
+    if needed is None or not error.endswith(_NO_ROOM):
+        return error
+    needs = f"it needs {len(needed.flows):,} entries and {len(needed.groups):,} groups"
+    return f"{error}: {needs}, and had {entries:,} and {groups:,} of ours when it was read"

@@ -13,7 +13,7 @@ from kuijia_app.control.findings import Findings
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
-from kuijia_app.control.roles import Claims
+from kuijia_app.control.roles import Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
@@ -60,6 +60,7 @@ class SwitchKeeper(ABC):
         super().__init__(**contexts)
         self._metrics = SwitchMetrics("kuijia", self._now)
         self._connections: dict[str, SwitchConnection] = {}
+        self._held: dict[str, tuple[int, int]] = {}
         self._claims = Claims()
         self._is_displaced = False
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
@@ -98,7 +99,7 @@ class SwitchKeeper(ABC):
             read=partial(self._read, switch),
             done=partial(self._installed, switch),
             group_done=partial(self._group_done, switch),
-            refused=partial(self._switch_refused, switch),
+            refused=partial(self._refused_by, switch),
             displaced=partial(self._displaced, switch),
             role_told=partial(self._role_told, switch),
             ports_told=partial(self._ports_described, switch),
@@ -158,7 +159,11 @@ class SwitchKeeper(ABC):
 
     def _read(self, switch: str, has: ReadBack) -> None:
         self._network_log.ports(switch, has.ports, self._now())
+        self._held[switch] = len(has.tables.flows), len(has.tables.groups)
         self._switch_read(switch, has)
+
+    def _refused_by(self, switch: str, tables: SwitchTables | None, error: str) -> None:
+        self._switch_refused(switch, tables, shortage(error, tables, *self._held[switch]))
 
     def _ports_described(self, switch: str, ports: Mapping[int, bool]) -> None:
         self._network_log.ports(switch, ports, self._now())

@@ -45,7 +45,6 @@ _TEXTS: Mapping[str, tuple[Kind, str]] = {
     event_log.HANDOVER_REFUSED: ("controller", "controller {controller} has not handed over: {reason}"),
 }
 _TOLD_BY_OTHERS = (event_log.UPDATE_DONE, event_log.PORT_STATUS, event_log.SWITCH_NOT_OURS)
-CONTROLLER_DIED = "the controller has died: nobody reacts to failures beyond a tunnel's first link"
 
 
 @dataclass(frozen=True)
@@ -121,8 +120,6 @@ class Spotter:
         faults = set(found)
         if not with_queues:
             faults |= self._last.faults
-        if not self._lab.controller.is_alive:
-            faults.add(CONTROLLER_DIED)
         if switched % 2 or switched != self._lab.switched:  # a request is switching links
             return _Seen(self._last.links_up, frozenset(dead), frozenset(faults), -1)
         return _Seen(links_up, frozenset(dead), frozenset(faults), switched)

@@ -20,6 +20,8 @@ from testbed.machine.errors import TestbedError
 from testbed.network.bfd import EndState
 from testbed.network.queue_counters import QueueRates
 
+CONTROLLER_DIED = "the controller has died: nobody reacts to failures beyond a tunnel's first link"
+
 _LISTED_ERRORS = 20
 
 LinkStates = Mapping[frozenset[str], bool]
@@ -168,6 +170,8 @@ def _switches(lab: LabParts, faults: Faults) -> tuple[frozenset[str], Sessions]:
     if isinstance(lab.controller, ControllerSet):
         for number in lab.controller.dead:
             faults.add(f"controller {number} is dead")
+    if not lab.controller.is_alive:
+        faults.add(CONTROLLER_DIED)
     for problem in lab.controller.problems():
         faults.add(problem)
     sessions: Sessions = {}

@@ -12,7 +12,7 @@ from testbed.lab import lab_spotter
 from testbed.lab.lab_flows import FlowEnd
 from testbed.lab.lab_journal import Journal
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_spotter import CONTROLLER_DIED, Spotter
+from testbed.lab.lab_spotter import Spotter
 from tests.kuijia_app.plans import motivation_plan
 
 PLAN = motivation_plan()
@@ -27,7 +27,6 @@ class Scene:
         self.faults: list[str] = []
         self.events: list[dict[str, Any]] = []
         self.ends: list[FlowEnd] = []
-        self.alive = True
 
     def look(self, _: object, *, with_queues: bool) -> Any:  # noqa: ANN401, ARG002  # as `observed`
         return dict(self.links_up), set(self.dead), list(self.faults)
@@ -46,8 +45,6 @@ def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
 @pytest.fixture
 def lab(scene: Scene) -> Any:  # noqa: ANN401  # the parts that a spotter looks at
     class Controller:
-        is_alive = property(lambda _: scene.alive)
-
         def events(self) -> list[dict[str, Any]]:
             return list(scene.events)
 
@@ -140,8 +137,8 @@ def test_a_takeover_is_told_with_the_controller_before(scene: Scene, lab: Any) -
 def test_a_fault_is_told_once_and_again_after_it_was_gone(scene: Scene, lab: Any) -> None:  # noqa: ANN401
     journal = Journal()
     spotter = Spotter(lab, journal)
-    scene.faults, scene.alive = ["interface s1-eth1 has lost its queues"], False
-    assert set(told(spotter, journal)) == {("fault", scene.faults[0]), ("fault", CONTROLLER_DIED)}
+    scene.faults = ["interface s1-eth1 has lost its queues", "the controller has died"]
+    assert set(told(spotter, journal)) == {("fault", fault) for fault in scene.faults}
     assert told(spotter, journal) == []
     scene.faults = []
     assert told(spotter, journal) == []
