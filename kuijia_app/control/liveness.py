@@ -24,6 +24,9 @@ Port = tuple[str, int]
 Link = tuple[str, str]
 """Two neighbours, the one that sends first."""
 
+Ends = tuple[str, str]
+"""Ingress and egress of a pair."""
+
 MOST_LEARNT = 16
 """Plans that are prepared but not followed, at most: a peer may send any number."""
 
@@ -53,6 +56,9 @@ class PlannedTunnels:
     together: Mapping[Tunnel, frozenset[Tunnel]]
     routes: Mapping[Tunnel, tuple[str, ...]]
 
+    def ends(self, tunnel: Tunnel) -> Ends:
+        return tunnel[0], self.routes[tunnel][-1]
+
     @classmethod
     def of(cls, plan: Plan) -> PlannedTunnels:
         beyond: defaultdict[Edge, set[Tunnel]] = defaultdict(set)
@@ -77,15 +83,18 @@ class LivenessTracker:
     Until a switch has described its ports, they count as up, except for tunnels that an earlier controller has declared
     dead (`found_dead`). The cost of a port-status is proportional to the number of tunnels over its link. One that
     changes nothing, or whose port leads to no switch, costs nothing.
+
+    Attributes:
+        revision: differs whenever something may have changed.
     """
 
     def __init__(self, plan: Plan, wiring: Wiring | None = None) -> None:
         """Create a tracker; `wiring` numbers the ports, by the plan's topology if it is None."""
+        self.revision = 0
         self._wiring = wiring or Wiring(plan.topology)
         self._beyond: Mapping[Edge, frozenset[Tunnel]] = {}
         self._first: Mapping[Link, frozenset[Tunnel]] = {}
-        self._together: tuple[Mapping[Tunnel, frozenset[Tunnel]], ...] = ()
-        self._routes: tuple[Mapping[Tunnel, tuple[str, ...]], ...] = ()
+        self._planned: tuple[PlannedTunnels, ...] = ()
         self._broken: frozenset[Tunnel] = frozenset()
         self._known: dict[int, tuple[Plan, PlannedTunnels]] = {}
         self._followed: tuple[Plan, ...] = ()
@@ -93,10 +102,12 @@ class LivenessTracker:
         self._down_ports: set[Port] = set()
         self._failed_edges: frozenset[Edge] = frozenset()
         self._dead: frozenset[Tunnel] = frozenset()
+        self._distrusted: frozenset[Tunnel] = frozenset()
         self._undescribed = set(plan.topology.nodes)
         self._found_dead: set[Tunnel] = set()
         self._unnoticed: frozenset[Link] = frozenset()
         self._doubted: frozenset[Port] = frozenset()
+        self._carried: frozenset[Ends] = frozenset()
         self._lossy_edges: frozenset[Edge] = frozenset()
         self._lossy_tunnels: frozenset[Tunnel] = frozenset()
 
@@ -125,13 +136,33 @@ class LivenessTracker:
         """All tunnels that a failure has broken, on their first link too; any thread may ask."""
         return self._broken
 
+    @property
+    def doubted_edges(self) -> frozenset[Edge]:
+        """The node pairs whose link fails by doubts and losses alone."""
+        return self.failed_edges - self._edges(self._down_ports - self._doubted)
+
+    @property
+    def knows_all(self) -> bool:
+        """True once every switch has described its ports."""
+        return not self._undescribed
+
+    def stranded(self) -> frozenset[Ends]:
+        """Return the ends without a tunnel, of one of the plans, that is alive and crosses no doubted or lossy link."""
+        broken = self._distrusted | self._begun_with(self._failed_edges)
+        return frozenset(
+            plan.ends(tunnel)
+            for plan in self._planned
+            for tunnel in broken
+            if tunnel in plan.together and plan.together[tunnel] <= broken
+        )
+
     def broken_path_ids(self) -> frozenset[int]:
         """Return the path ids of all tunnels that a failure has broken; any thread may call this."""
         return frozenset(path_id for _, path_id in self.broken)
 
     def route(self, tunnel: Tunnel) -> tuple[str, ...]:
         """Return the switches of a tunnel, none if it is in none of the plans that are followed."""
-        return next((routes[tunnel] for routes in self._routes if tunnel in routes), ())
+        return next((plan.routes[tunnel] for plan in self._planned if tunnel in plan.routes), ())
 
     def dead_path_ids(self, ingress: str) -> frozenset[int]:
         """Return the tunnels of `ingress` that a failure beyond their first link has broken."""
@@ -229,6 +260,13 @@ class LivenessTracker:
         self._lossy_tunnels = tunnels
         return self._changes()
 
+    def carried(self, pairs: frozenset[Ends]) -> tuple[LivenessChange, ...]:
+        """Record the pairs that are carried without tunnels: they need no doubted or lossy one as their last."""
+        if pairs == self._carried:
+            return ()
+        self._carried = pairs
+        return self._changes()
+
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
 
@@ -239,8 +277,7 @@ class LivenessTracker:
         found = [self._tunnels(plan) for plan in plans]
         self._beyond = _united([each.beyond for each in found])
         self._first = _united([each.first for each in found])
-        self._together = tuple(each.together for each in found)
-        self._routes = tuple(each.routes for each in found)
+        self._planned = tuple(found)
         self._followed = plans
         for identity in self._known.keys() - set(map(id, plans)):
             self._known.pop(identity, None)
@@ -285,7 +322,9 @@ class LivenessTracker:
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
         dead |= self._crossing(self._lossy_edges) | (self._lossy_tunnels & self._followed_tunnels)
+        self._distrusted = dead
         dead -= self._last_resorts(dead)
+        self.revision += 1
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
         self._dead = dead
@@ -293,7 +332,7 @@ class LivenessTracker:
         return (*died, *revived)
 
     def _last_resorts(self, dead: frozenset[Tunnel]) -> frozenset[Tunnel]:
-        """Return the dead tunnels that only doubts and losses break, and whose pair has no other tunnel."""
+        """Return the dead tunnels that only doubts and losses break, and whose pair has no other way."""
         if not (self._doubted or self._lossy_edges or self._lossy_tunnels):
             return frozenset()
         broken = dead | self._begun_with(self._failed_edges)
@@ -301,12 +340,15 @@ class LivenessTracker:
         return frozenset(
             tunnel
             for tunnel in dead - surely
-            if any(tunnel in together and together[tunnel] <= broken for together in self._together)
+            if any(
+                tunnel in plan.together and plan.together[tunnel] <= broken and plan.ends(tunnel) not in self._carried
+                for plan in self._planned
+            )
         )
 
     @property
     def _followed_tunnels(self) -> frozenset[Tunnel]:
-        return frozenset().union(*self._together)
+        return frozenset().union(*(plan.together for plan in self._planned))
 
     def _undescribed_edges(self) -> frozenset[Edge]:
         """Return the links with at least one end that has not described its ports yet."""

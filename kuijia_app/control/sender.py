@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count, islice
 
 from kuijia_app.control.reconciliation import (
     AddGroup,
     Change,
+    DeleteFlow,
     DeleteGroup,
+    FlowKey,
     IndexedTables,
     ModifyGroup,
+    PutFlow,
     Tables,
     difference,
 )
-from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables
 
 BATCH = 200
 """Messages that one barrier acknowledges."""
 
 IN_FLIGHT = 2
 """Batches that may await their barrier at a time."""
+
+Name = int | FlowKey
+"""A group's id, or an entry's key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +47,7 @@ class Sender:
 
     A change of a later phase is not sent before all earlier ones are acknowledged, and never more than `IN_FLIGHT`
     batches await an answer, besides as many urgent ones. The changes are recomputed whenever the wanted tables change;
-    urgent ones wait only for batches in flight that change the same groups.
+    urgent ones wait only for batches in flight that change the same groups or entries.
     """
 
     def __init__(self, present: Tables, batch: int = BATCH, in_flight: int = IN_FLIGHT) -> None:
@@ -52,24 +58,33 @@ class Sender:
         self._numbers = count(1)
         self._wanted: SwitchTables | None = None
         self._wanted_groups: Mapping[int, Group] = {}
+        self._wanted_entries: Mapping[FlowKey, FlowEntry] = {}
         self._instead: dict[int, Group] = {}
+        self._besides: Mapping[FlowKey, FlowEntry] = {}
         self._left: deque[Change] = deque()
         self._unacknowledged: dict[int, type] = {}
-        self._touched: dict[int, frozenset[int]] = {}
+        self._touched: dict[int, frozenset[Name]] = {}
         self._urgent: dict[int, None] = {}
+        self._urgent_entries: dict[FlowKey, Change] = {}
         self._urgent_in_flight: set[int] = set()
 
     def want(self, tables: SwitchTables) -> None:
-        """Set the wanted tables; groups given to `want_instead` replace those of the same id."""
+        """Set the wanted tables.
+
+        Groups given to `want_instead` replace those of the same id, entries given to `want_besides` come on top.
+        """
         if tables is not self._wanted:
             self._wanted = tables
             indexed = IndexedTables.of(tables)
-            self._wanted_groups = indexed.group_of
+            self._wanted_groups, self._wanted_entries = indexed.group_of, indexed.entry_of
             instead = {group_id: each for group_id, each in self._instead.items() if group_id in indexed.group_of}
-            if instead:
-                indexed = IndexedTables.from_index({**indexed.group_of, **instead}, indexed.entry_of)
+            if instead or self._besides:
+                groups, entries = {**indexed.group_of, **instead}, {**indexed.entry_of, **self._on_top()}
+                indexed = IndexedTables.from_index(groups, entries)
             self._left = deque(difference(self.present, indexed))
             self._urgent.clear()
+            self._urgent_entries.clear()
+            self._take_from_left(self._on_top())
 
     def want_instead(self, group_id: int, group: Group | None) -> None:
         """Want this group instead of the wanted one with the same id, or that one again (None).
@@ -96,6 +111,48 @@ class Sender:
             self._left.insert(0 if wanted.buckets else len(self._urgent), ModifyGroup(wanted))
             self._urgent[group_id] = None
 
+    def want_besides(self, entries: Mapping[FlowKey, FlowEntry]) -> None:
+        """Want these entries besides the wanted tables, in the place of those given here before; pass no dict twice.
+
+        Their changes are sent first. An entry of the wanted tables with the same key goes before one of these.
+        """
+        changed = [key for key in {**self._besides, **entries} if self._besides.get(key) != entries.get(key)]
+        self._besides = entries
+        if self._wanted is None:
+            return
+        self._take_from_left(changed)
+
+    def _on_top(self) -> dict[FlowKey, FlowEntry]:
+        """Return the entries of `want_besides` whose keys the wanted tables do not have."""
+        return {key: entry for key, entry in self._besides.items() if key not in self._wanted_entries}
+
+    def _take_from_left(self, keys: Collection[FlowKey]) -> None:
+        """Make the changes of some entries urgent, in the place of those that are left."""
+        chosen = frozenset(key for key in keys if key not in self._wanted_entries)
+        if not chosen:
+            return
+        if self._left:
+            self._left = deque(
+                each for each in self._left if not (isinstance(each, PutFlow | DeleteFlow) and each.key in chosen)
+            )
+        for key in keys:
+            if key not in chosen:
+                continue
+            self._urgent_entries.pop(key, None)
+            entry = self._besides.get(key)
+            if entry is None and key in self.present.flows:
+                self._urgent_entries[key] = DeleteFlow(key)
+            elif entry is not None and self.present.flows.get(key) != entry:
+                self._urgent_entries[key] = PutFlow(entry, key)
+
+    def is_settled(self, name: Name) -> bool:
+        """Return True once the switch has acknowledged what is wanted of this group or entry."""
+        if self._wanted is None or any(name in touched for touched in self._touched.values()):
+            return False
+        if isinstance(name, int):
+            return self.present.groups.get(name) == self._instead.get(name, self._wanted_groups.get(name))
+        return self.present.flows.get(name) == self._wanted_entries.get(name, self._besides.get(name))
+
     @property
     def wanted(self) -> SwitchTables | None:
         """The wanted tables, as they were given last."""
@@ -104,12 +161,13 @@ class Sender:
     @property
     def is_done(self) -> bool:
         """True if the switch has acknowledged all wanted tables."""
-        return self._wanted is not None and not self._left and not self._unacknowledged
+        is_sent = not self._left and not self._urgent_entries
+        return self._wanted is not None and is_sent and not self._unacknowledged
 
     @property
     def left(self) -> int:
         """Number of changes still to be sent."""
-        return len(self._left)
+        return len(self._left) + len(self._urgent_entries)
 
     def next_batch(self) -> Batch | None:
         """Return the changes to send now; None if an answer must come first, or nothing is left to send."""
@@ -124,19 +182,23 @@ class Sender:
         return self._taken(tuple(changes))
 
     def urgent_batch(self) -> Batch | None:
-        """Return changes by `want_instead` of groups that no batch in flight changes, and so need not wait.
+        """Return changes by `want_instead` or `want_besides` that need not wait: no batch in flight changes the same.
 
-        None if there are none, or while `IN_FLIGHT` batches like it await their answer.
+        Groups come first. None if there are none, or while `IN_FLIGHT` batches like it await their answer.
         """
-        if not self._urgent or len(self._urgent_in_flight) >= self._in_flight:
+        if not (self._urgent or self._urgent_entries) or len(self._urgent_in_flight) >= self._in_flight:
             return None
-        urgent = self._urgent.keys() - frozenset().union(*self._touched.values())
+        in_flight: frozenset[Name] = frozenset().union(*self._touched.values())
         ready = (each for each in islice(self._left, len(self._urgent)) if isinstance(each, ModifyGroup))
-        changes = [each for each in ready if each.group.group_id in urgent][: self._batch]
-        if not changes:
-            return None
+        urgent = self._urgent.keys() - in_flight
+        changes: list[Change] = [each for each in ready if each.group.group_id in urgent][: self._batch]
         for change in changes:
             self._left.remove(change)
+        if not changes:
+            keys = [key for key in self._urgent_entries if key not in in_flight][: self._batch]
+            changes = [self._urgent_entries.pop(key) for key in keys]
+        if not changes:
+            return None
         batch = self._taken(tuple(changes))
         self._urgent_in_flight.add(batch.number)
         return batch
@@ -161,15 +223,18 @@ class Sender:
             self.present.apply(change)
         batch = Batch(next(self._numbers), changes)
         self._unacknowledged[batch.number] = type(changes[-1])
-        self._touched[batch.number] = frozenset(_groups_in(changes))
+        self._touched[batch.number] = frozenset(_changed_by(changes))
         if self._urgent:
             self._urgent = {group_id: None for group_id in self._urgent if group_id not in self._touched[batch.number]}
         return batch
 
 
-def _groups_in(changes: Iterable[Change]) -> Iterator[int]:
+def _changed_by(changes: Iterable[Change]) -> Iterator[Name]:
     for change in changes:
-        if isinstance(change, AddGroup | ModifyGroup):
-            yield change.group.group_id
-        elif isinstance(change, DeleteGroup):
-            yield change.group_id
+        match change:
+            case AddGroup(group) | ModifyGroup(group):
+                yield group.group_id
+            case DeleteGroup(group_id):
+                yield group_id
+            case PutFlow() | DeleteFlow():
+                yield change.key

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
-from kuijia_app.control.reconciliation import AddGroup, Change, IndexedTables, ModifyGroup, Tables
+from kuijia_app.control.reconciliation import (
+    AddGroup,
+    Change,
+    DeleteFlow,
+    FlowKey,
+    IndexedTables,
+    ModifyGroup,
+    PutFlow,
+    Tables,
+)
 from kuijia_app.control.roles import DENIALS, UNDEFINED
-from kuijia_app.control.sender import BATCH, Batch, Sender
+from kuijia_app.control.sender import BATCH, Batch, Name, Sender
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework.switch_limits import MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
-from kuijia_app.tables.rules import Group, Match, SwitchTables
+from kuijia_app.tables.rules import FlowEntry, Group, Match, SwitchTables
 
 Then = Callable[[], None]
 
@@ -55,7 +64,7 @@ class Reports:
         done: it has acknowledged these tables, the last that were given to `want`; others may be wanted by now.
         group_done: it has acknowledged a change of one group, or a new group without buckets.
         refused: it has refused a message on its way to these tables, for the given reason, and is read again; None if
-            it was given no tables.
+            it was given no tables, or has refused an entry of `want_besides`.
         displaced: another controller is its master now, for the given reason; nothing more is sent.
         role_told: it has told the greatest generation id that it has seen, None if it has seen none; `start` or
             `yield_to_other` or `stand_by` must follow.
@@ -115,6 +124,7 @@ class SwitchConnection:
         # Not the framework's ids: they may repeat, as several threads increment them.
         self._last_id = 0
         self._waiting: dict[int, Then] = {}
+        self._ids_besides: set[int] = set()
         self._role_query: int | None = None
         self._generation: int | None = None
         self.seen: int | None = None
@@ -229,6 +239,20 @@ class SwitchConnection:
         if self._sender is not None:
             self._sender.want_instead(group_id, group)
 
+    def want_besides(self, entries: Mapping[FlowKey, FlowEntry]) -> None:
+        """See `Sender.want_besides`; otherwise as `want_instead`."""
+        if self._sender is not None:
+            self._sender.want_besides(entries)
+
+    @property
+    def is_read(self) -> bool:
+        """True while the switch is ours to change, and has described its tables."""
+        return self._sender is not None
+
+    def is_settled(self, name: Name) -> bool:
+        """See `Sender.is_settled`; False until the switch has been read."""
+        return self._sender is not None and self._sender.is_settled(name)
+
     def acknowledged(self, xid: int) -> bool:
         """Handle the reply to a barrier; return False, and do nothing, for one that was never sent."""
         then = self._waiting.pop(xid, None)
@@ -293,8 +317,9 @@ class SwitchConnection:
                 self._reports.displaced(name)
         elif self._sender is not None:
             # Its tables are uncertain now: it may have applied some of the changes.
-            headed_for = self._sender.wanted
+            headed_for = None if message.xid in self._ids_besides else self._sender.wanted
             self._sender = self._next_wanted = None
+            self._ids_besides.clear()
             self._reports.refused(headed_for, name)
             self._read()
 
@@ -334,7 +359,7 @@ class SwitchConnection:
         if sender is None:
             return
         while (batch := sender.urgent_batch()) is not None:
-            self._send(map(self._messages.change, batch.changes), then=self._taking(sender, batch))
+            self._send_urgent(sender, batch)
         if self._next_wanted is not None:
             return
         while (batch := self._next_batch(sender)) is not None:
@@ -342,6 +367,18 @@ class SwitchConnection:
         if sender.is_done and sender.wanted is not None and not self._was_done:
             self._was_done = True
             self._reports.done(sender.wanted)
+
+    def _send_urgent(self, sender: Sender, batch: Batch) -> None:
+        first, taking = self._last_id + 1, self._taking(sender, batch)
+        is_besides = isinstance(batch.changes[0], PutFlow | DeleteFlow)
+        its = range(first, first + len(batch.changes)) if is_besides else range(0)
+        self._ids_besides.update(its)
+
+        def done() -> None:
+            self._ids_besides.difference_update(its)
+            taking()
+
+        self._send(map(self._messages.change, batch.changes), then=done)
 
     def _next_batch(self, sender: Sender) -> Batch | None:
         # Also a single change waits for a bundle: it would be done before what is still to be committed.

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 from kuijia_app.tables.identifiers import default_path_id
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import Queue
-from kuijia_app.tables.rules import FlowEntry
+from kuijia_app.tables.routes import directions
+from kuijia_app.tables.rules import Bucket, FlowEntry, Output, SetQueue
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
 from te_solver.path_search import NOWHERE, search
+from te_solver.plan import Plan
 from te_solver.topology import Topology
 from te_solver.tunnels import Weight, link_costs
 
@@ -113,8 +116,22 @@ class DefaultEntries:
 
     def along(self, path: Path, queues: Iterable[Queue]) -> Iterator[tuple[str, FlowEntry]]:
         """Yield the entries of a path in these queues, each with the switch it belongs to, from the second one on."""
-        entries = TunnelEntries(self.wiring, self.options.layout, self.tags)
-        yield from entries.of_tunnel(self.path_id(path[-1]), path, queues)
+        yield from self._entries.of_tunnel(self.path_id(path[-1]), path, queues)
+
+    def at(self, before: str, switch: str, out_port: int, egress: str, queues: Iterable[Queue]) -> Iterator[FlowEntry]:
+        """Yield the entries of one switch for packets to the egress from the switch before it."""
+        path_id, is_end = self.path_id(egress), switch == egress
+        yield from self._entries.at(path_id, before, switch, out_port, queues, is_end=is_end)
+
+    @property
+    def _entries(self) -> TunnelEntries:
+        return TunnelEntries(self.wiring, self.options.layout, self.tags)
+
+    def bucket(self, ingress: str, next_hop: str, egress: str, queue: Queue) -> Bucket:
+        """Return the bucket of an ingress that sends to the egress while the link to the next hop is up."""
+        port = self.wiring.port(ingress, next_hop)
+        mark = self.tags.mark(self.path_id(egress), queue)
+        return Bucket((*mark, SetQueue(queue.queue_id), Output(port)), watch_port=port)
 
     def of_tree(self, next_hops: NextHops, egress: str, queues: Iterable[Queue]) -> Iterator[tuple[str, FlowEntry]]:
         """Yield the entries of all paths of a tree."""
@@ -135,3 +152,24 @@ class DefaultEntries:
 
 def _is_permitted(tail: str, head: str, bound: Mapping[str, Bound]) -> bool:
     return (tail not in bound or bound[tail].next_hop == head) and (head not in bound or tail in bound[head].upstream)
+
+
+def restored(plan: Plan, failed: frozenset[Edge], trees: DestinationTrees | None = None) -> dict[tuple[str, str], Path]:
+    """Return the path of each pair that failed links leave without a tunnel, but not without a path.
+
+    Pairs are ingress and egress, in both directions, whatever the classes. Pass the trees of the plan's topology if
+    there are many failures.
+    """
+    finder = trees or DestinationTrees(plan.topology)
+    found: dict[tuple[str, str], Path] = {}
+    next_hops: dict[str, NextHops] = {}
+    for direction in directions(plan):
+        if any(failed.isdisjoint(map(frozenset, pairwise(route.nodes))) for route in direction.routes):
+            continue
+        egress = direction.egress
+        if egress not in next_hops:
+            next_hops[egress] = finder.towards(egress, failed)
+        path = path_along(next_hops[egress], direction.ingress, egress)
+        if path is not None:
+            found[direction.ends] = path
+    return found

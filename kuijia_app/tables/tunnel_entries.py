@@ -45,11 +45,27 @@ class TunnelEntries:
     def _along(
         self, label: int, nodes: tuple[str, ...], queues: Iterable[Queue], last_port: int, priority: int
     ) -> Iterator[tuple[str, FlowEntry]]:
-        for position in range(1, len(nodes)):
-            switch, in_port = nodes[position], self.wiring.port(nodes[position], nodes[position - 1])
-            is_egress = position == len(nodes) - 1
-            out_port = last_port if is_egress else self.wiring.port(switch, nodes[position + 1])
-            for queue in queues:
-                unmark = self.tags.unmark(queue) if is_egress else ()
-                actions = (*unmark, SetQueue(queue.queue_id), Output(out_port))
-                yield switch, FlowEntry(priority, self.tags.match(in_port, label, queue), actions)
+        for before, switch, after in zip(nodes, nodes[1:], (*nodes[2:], None), strict=False):
+            out_port = last_port if after is None else self.wiring.port(switch, after)
+            yield from (
+                (switch, entry)
+                for entry in self.at(label, before, switch, out_port, queues, priority, is_end=after is None)
+            )
+
+    def at(
+        self,
+        label: int,
+        before: str,
+        switch: str,
+        out_port: int,
+        queues: Iterable[Queue],
+        priority: int = identifiers.TUNNEL_PRIORITY,
+        *,
+        is_end: bool,
+    ) -> Iterator[FlowEntry]:
+        """Yield the entries of one switch for packets of a tunnel from the switch before it."""
+        in_port = self.wiring.port(switch, before)
+        for queue in queues:
+            unmark = self.tags.unmark(queue) if is_end else ()
+            actions = (*unmark, SetQueue(queue.queue_id), Output(out_port))
+            yield FlowEntry(priority, self.tags.match(in_port, label, queue), actions)
