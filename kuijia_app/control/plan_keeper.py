@@ -21,6 +21,7 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.peer_plans import PeerPlans
 from kuijia_app.control.plan_source import OVERTAKEN, WITHDRAWN, PlanReading, PlanSource
+from kuijia_app.control.restoration import Layer, News, Restoration, Situation, State
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
@@ -76,6 +77,9 @@ class PlanKeeper(PairKeeper):
         self._tracker = LivenessTracker(first.plan, self._wiring)
         self._metrics.expect(first.plan.topology.nodes)
         self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
+        self._restoration = Restoration(self._wiring, options, self._rollout.plans)
+        self._situation = Situation(frozenset(), frozenset(), frozenset(), is_complete=False)
+        self._situation_at = self._tracker.revision
         self._unnoticed: Lasting[Link] = Lasting(UNNOTICED)
         self._failed_edges = self._tracker.failed_edges
         self._read_plans: deque[PlanReading] = deque()
@@ -183,9 +187,11 @@ class PlanKeeper(PairKeeper):
 
     def _taken_over(self) -> None:
         self._adopted = self._followed = None
+        self._restoration.forget()
 
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
+        self._restoration.forget()
         self._ports_released(switch)  # the one that acts tells ingresses
         self._note(self._rollout.left(switch))
 
@@ -250,6 +256,8 @@ class PlanKeeper(PairKeeper):
             tuple(entry for entry in has.tables.flows.values() if entry is not None),
         )
         self._had.setdefault(switch, SwitchTables(*known))
+        self._restoration.found(switch, has.tables)
+        self._put_on_top(connection, self._restoration.told_anew(switch, self._rollout.wanted(switch)))
         if self._tells_ingresses:
             self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
         for path_id in self._tracker.dead_path_ids(switch):
@@ -292,6 +300,8 @@ class PlanKeeper(PairKeeper):
 
     def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
+        if tables is None:
+            self._restoration.refused(switch, self._now())
         if self._is_refused(switch):
             if not self._second_chances.has_one(switch):
                 # It refuses even what it had: there is no point in going on for now.
@@ -334,6 +344,46 @@ class PlanKeeper(PairKeeper):
             for change in its_changes:
                 self._tell(connection, change)
             connection.proceed()  # once for all changes, or the third would wait for the answer to the first
+        self._restore()
+
+    def _restore(self) -> None:
+        """Carry pairs without a live tunnel over other paths, as far as switches have answered."""
+        if self._situation_at != self._tracker.revision:
+            tracker, self._situation_at = self._tracker, self._tracker.revision
+            self._situation = Situation(
+                tracker.stranded(), tracker.failed_edges, tracker.doubted_edges, is_complete=tracker.knows_all
+            )
+        situation, restoration = self._situation, self._restoration
+        if not self._acts or (restoration.is_idle and not situation.stranded):
+            return
+        plans, wanted = self._rollout.plans, self._rollout.wanted
+        for switch, layer in restoration.update(situation, plans, self._connections, wanted, self._now()).items():
+            self._put_on_top(self._connections[switch], layer)
+            self._connections[switch].proceed()
+        for news in restoration.news(situation):
+            self._tell_restored(news)
+        changes = self._tracker.carried(restoration.trusted(situation))
+        if changes:
+            self._tell_ingresses(changes)
+
+    def _put_on_top(self, connection: SwitchConnection, layer: Layer) -> None:
+        connection.want_besides(layer.entries)
+        for group_id, group in layer.groups.items():
+            connection.want_instead(group_id, group)
+
+    def _tell_restored(self, news: News) -> None:
+        (ingress, egress), path = news.ends, "-".join(news.path)
+        details = {"ingress": ingress, "egress": egress, "path": list(news.path)}
+        self._log.write(event_log.RESTORATION, state=news.state.value, **details)
+        match news.state:
+            case State.CARRIED:
+                self.logger.warning("pair %s>%s has no live tunnel: carried over %s", ingress, egress, path)
+            case State.CUT_OFF:
+                self.logger.error("pair %s>%s has no live tunnel, and no path: cut off", ingress, egress)
+            case State.UNTAGGED:
+                self.logger.error("pair %s>%s has no live tunnel, and no tag is left for it", ingress, egress)
+            case State.ENDED:
+                self.logger.info("pair %s>%s has a live tunnel again", ingress, egress)
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)
@@ -397,6 +447,10 @@ class PlanKeeper(PairKeeper):
             self.logger.info("plan %s is %s", name, "in force" if state == "live" else "fully rolled out")
 
     def _follow_rollout(self) -> None:
+        self._put_in_force()
+        self._restore()
+
+    def _put_in_force(self) -> None:
         if self._unfiled or not self._acts:
             return  # a restarted controller must find the plan in the files that the switches follow
         self._sliced_work.add(self._rollout.take_discarded())

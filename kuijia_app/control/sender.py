@@ -189,17 +189,16 @@ class Sender:
         if not (self._urgent or self._urgent_entries) or len(self._urgent_in_flight) >= self._in_flight:
             return None
         in_flight: frozenset[Name] = frozenset().union(*self._touched.values())
-        ready = (each for each in islice(self._left, len(self._urgent)) if isinstance(each, ModifyGroup))
         urgent = self._urgent.keys() - in_flight
-        changes: list[Change] = [each for each in ready if each.group.group_id in urgent][: self._batch]
-        for change in changes:
+        first = islice(self._left, len(self._urgent))
+        groups = [each for each in first if isinstance(each, ModifyGroup) and each.group.group_id in urgent]
+        for change in groups[: self._batch]:
             self._left.remove(change)
-        if not changes:
-            keys = [key for key in self._urgent_entries if key not in in_flight][: self._batch]
-            changes = [self._urgent_entries.pop(key) for key in keys]
-        if not changes:
+        keys = [] if groups else [key for key in self._urgent_entries if key not in in_flight]
+        entries = [self._urgent_entries.pop(key) for key in keys[: self._batch]]
+        if not groups and not entries:
             return None
-        batch = self._taken(tuple(changes))
+        batch = self._taken((*groups[: self._batch], *entries))
         self._urgent_in_flight.add(batch.number)
         return batch
 

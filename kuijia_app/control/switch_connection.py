@@ -245,9 +245,9 @@ class SwitchConnection:
             self._sender.want_besides(entries)
 
     @property
-    def is_read(self) -> bool:
-        """True while the switch is ours to change, and has described its tables."""
-        return self._sender is not None
+    def is_ready(self) -> bool:
+        """True while the switch is ours to change, has described its tables, and has been given some."""
+        return self._sender is not None and self._sender.wanted is not None
 
     def is_settled(self, name: Name) -> bool:
         """See `Sender.is_settled`; False until the switch has been read."""

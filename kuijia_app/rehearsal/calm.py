@@ -8,6 +8,7 @@ from typing import TypeVar
 
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.reconciliation import IndexedTables
+from kuijia_app.control.restoration import Layer
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.messages import Role
 from kuijia_app.rehearsal.plans import PlanStore
@@ -39,7 +40,10 @@ def require_calm(world: World) -> None:
     if not controller.is_settled:
         raise ViolationError("an update never ends")
     for name, switch in world.switches.items():
-        differs = _difference(switch, controller.in_force.of(name), controller.told_dead(name))
+        on_top = controller.on_top(name)
+        if not down and (on_top.entries or on_top.groups):
+            raise ViolationError(f"{name} has entries for pairs without a tunnel, but no link is down")
+        differs = _difference(switch, _with(on_top, controller.in_force.of(name)), controller.told_dead(name))
         if differs:
             raise ViolationError(f"{name} {differs}")
         _require_roles(switch, controller)
@@ -91,6 +95,11 @@ def _require_update(world: World, in_force: Plan) -> None:
     due = world.updates.due
     if due is not None and world.options.tagging is not Tagging.DSCP_ECN and not is_same_plan(due, in_force):
         raise ViolationError("the plan that was asked for last is not in force, and nothing excuses that")
+
+
+def _with(on_top: Layer, tables: IndexedTables) -> IndexedTables:
+    instead = {group_id: group for group_id, group in on_top.groups.items() if group is not None}
+    return IndexedTables.from_index({**tables.group_of, **instead}, {**tables.entry_of, **on_top.entries})
 
 
 def _difference(switch: SimulatedSwitch, wanted: IndexedTables, dead: frozenset[int]) -> str:

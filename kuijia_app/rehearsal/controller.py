@@ -12,6 +12,7 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.restoration import Layer
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
@@ -135,6 +136,10 @@ class SimulatedController(PlanKeeper):
         if not self._tells_ingresses:
             return frozenset()
         return self._tracker.dead_path_ids(ingress)
+
+    def on_top(self, switch: str) -> Layer:
+        """Return what a switch is to have besides the tables of plans."""
+        return self._restoration.told(switch)
 
     def end(self, writes: int) -> None:
         """End the process; if a plan waits for its files, so many changes to them come first."""

@@ -16,7 +16,9 @@ from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import GroupType
+from te_solver.connectivity import Reachability
 from te_solver.plan import Plan
+from te_solver.topology import Topology
 
 Ends = tuple[str, str]
 Underway = tuple[str, Packet]
@@ -139,12 +141,11 @@ class Traffic:
         self._hit(self._crossing)
 
     def require_all(self, plan: Plan) -> None:
-        """Check all pairs that have a live tunnel in this plan; from now on only the others are exempt."""
-        alive = {
-            direction.ends
-            for direction in directions(plan)
-            if any(self._is_up(route.nodes) for route in direction.routes)
-        }
+        """Check all pairs of this plan that live links connect; from now on only the others are exempt."""
+        links = [link for link in self._wiring.topology.links if self._is_up(link.ends)]
+        topology = self._wiring.topology
+        live = Reachability(Topology(topology.name, topology.nodes, tuple(links)))
+        alive = {direction.ends for direction in directions(plan) if live.connects(*direction.ends)}
         self.affected = set(self._crossing) - alive
         self._in_flight.clear()
         for ends in sorted(alive):

@@ -95,6 +95,17 @@ def control_last_resort_group(egress_number: int) -> int:
     return last_resort_group(egress_number, MAX_CLASSES)
 
 
+def egress_of_last_resort(group_id: int) -> int | None:
+    """Return the number of the egress of such a group, None for any other group."""
+    is_one = _LAST_RESORT_BASE <= group_id < _LAST_RESORT_BASE + (MAX_CLASSES + 1) * _EGRESSES
+    return group_id % _EGRESSES if is_one else None
+
+
+def last_resort_groups(egress_number: int) -> tuple[int, ...]:
+    """Return the ids that such groups may have at an ingress for one egress, those of control traffic last."""
+    return tuple(last_resort_group(egress_number, index) for index in range(MAX_CLASSES + 1))
+
+
 def bfd_label(path_id: int) -> int:
     """Return the MPLS label for packets of a tunnel's BFD session, in the upper half of the labels."""
     return _BFD_LABEL_BIT | path_id
