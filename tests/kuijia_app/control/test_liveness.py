@@ -264,3 +264,31 @@ def test_a_port_that_leads_nowhere_is_not_remembered() -> None:
         assert tracker.port_changed("s2", port, live=False) == ()
     assert tracker._down_ports == set()
     assert tracker.failed_edges == frozenset()
+
+
+def test_a_pair_is_stranded_once_failures_and_doubts_break_all_its_tunnels() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    tracker.port_changed("s1", wiring.port("s1", "s2"), live=False)
+    tracker.port_changed("s4", wiring.port("s4", "s3"), live=False)
+    assert tracker.stranded() == frozenset()
+    flaps = ("s1", wiring.port("s1", "s4"))
+    tracker.ports_changed({flaps: False}, frozenset({flaps}))
+    assert tracker.stranded() == {("s1", "s4"), ("s4", "s1")}
+    assert tracker.doubted_edges == {frozenset({"s1", "s4"})}
+    tracker.port_changed(*flaps, live=True)
+    assert tracker.stranded() == frozenset()
+
+
+def test_a_pair_that_is_carried_otherwise_does_not_keep_a_lossy_tunnel_as_its_last() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    for neighbour in ("s3", "s4"):
+        tracker.port_changed("s1", wiring.port("s1", neighbour), live=False)
+    tracker.links_lossy(frozenset({frozenset({"s2", "s4"})}))
+    assert T1 not in tracker.dead_path_ids("s1")
+    revision = tracker.revision
+    assert LivenessChange("s1", T1, alive=False) in tracker.carried(frozenset({("s1", "s4")}))
+    assert tracker.revision != revision
+    assert tracker.carried(frozenset({("s1", "s4")})) == ()
+    assert LivenessChange("s1", T1, alive=True) in tracker.carried(frozenset())

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.reconciliation import AddGroup, ModifyGroup, PutFlow, Tables
+from kuijia_app.control.reconciliation import AddGroup, DeleteFlow, FlowKey, ModifyGroup, PutFlow, Tables
 from kuijia_app.control.sender import Batch, Sender
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
 from tests.kuijia_app.switch_tables import tables
@@ -158,3 +158,68 @@ def test_whatever_is_wanted_meanwhile_the_switch_ends_with_what_was_wanted_last(
         send()
     assert sender.is_done
     assert switch == Tables.of(last)
+
+
+EXTRA = FlowEntry(9, Match(in_port=9), (Output(1),))
+KEY = FlowKey.of(EXTRA)
+
+
+def test_entries_besides_the_tables_are_sent_before_the_rest_and_stay_when_others_are_wanted() -> None:
+    sender = Sender(Tables(), batch=2, in_flight=2)
+    sender.want(WANTED)
+    first, _ = sent(sender)
+    sender.want_besides({KEY: EXTRA})
+    urgent = sender.urgent_batch()
+    assert urgent is not None
+    assert urgent.changes == (PutFlow(EXTRA),)
+    assert not sender.is_settled(KEY)
+    sender.acknowledged(urgent.number)
+    assert sender.is_settled(KEY)
+    sender.want(SwitchTables(GROUPS, ENTRIES[:4]))
+    assert sender.urgent_batch() is None
+    assert sender.present.flows[KEY] == EXTRA
+    sender.acknowledged(first.number)
+
+
+def test_an_entry_besides_the_tables_that_was_not_sent_yet_stays_urgent_when_others_are_wanted() -> None:
+    sender = Sender(Tables())
+    sender.want_besides({KEY: EXTRA})
+    sender.want(WANTED)
+    urgent = sender.urgent_batch()
+    assert urgent is not None
+    assert urgent.changes == (PutFlow(EXTRA),)
+
+
+def test_an_entry_besides_the_tables_that_is_not_wanted_any_more_is_deleted() -> None:
+    sender = Sender(Tables.of(SwitchTables(GROUPS, (*ENTRIES, EXTRA))))
+    sender.want_besides({KEY: EXTRA})
+    sender.want(WANTED)
+    assert sender.is_done
+    sender.want_besides({})
+    assert not sender.is_done
+    urgent = sender.urgent_batch()
+    assert urgent is not None
+    assert urgent.changes == (DeleteFlow(KEY),)
+
+
+def test_an_entry_of_the_tables_goes_before_one_besides_them() -> None:
+    ours = FlowEntry(ENTRIES[0].priority, ENTRIES[0].match, (Output(7),))
+    sender = Sender(Tables.of(WANTED))
+    sender.want(WANTED)
+    sender.want_besides({FlowKey.of(ours): ours})
+    assert sender.urgent_batch() is None
+    assert sender.is_done
+
+
+def test_a_second_change_of_an_entry_waits_for_the_answer_to_the_first() -> None:
+    sender = Sender(Tables())
+    sender.want(SwitchTables((), ()))
+    sender.want_besides({KEY: EXTRA})
+    first = sender.urgent_batch()
+    assert first is not None
+    sender.want_besides({})
+    assert sender.urgent_batch() is None
+    sender.acknowledged(first.number)
+    second = sender.urgent_batch()
+    assert second is not None
+    assert second.changes == (DeleteFlow(KEY),)

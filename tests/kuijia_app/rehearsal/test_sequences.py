@@ -56,6 +56,7 @@ def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: lis
         pytest.param(110515387, 1, id="a slow connection brings news of flapping ports 1.7 s late"),
         pytest.param(122002803, 2, id="a port comes up at a switch that a foreign controller has written into"),
         pytest.param(131505558, 1, id="a switch whose restart is noticed late refuses its tables"),
+        pytest.param(74, 1, id="one failed link leaves a pair without a tunnel, but not without a path"),
         pytest.param(143009098, 2, id="a switch restarts after it has acknowledged a plan that needs its sessions"),
     ],
 )
