@@ -166,12 +166,12 @@ class Restoration:
     def __init__(self, wiring: Wiring, options: PipelineOptions, plans: Iterable[Plan]) -> None:
         self._wiring = wiring
         self._options = options
-        self._trees = DestinationTrees(wiring.topology)
         layout = options.layout
         self._queues = tuple(dict.fromkeys([*(each.victim for each in layout.classes), layout.control]))
         self._queue_of = {queue.queue_id: queue for queue in self._queues}
         self._hold = BFD_HOLD if options.liveness is Liveness.BFD else HOLD
         self._plans: tuple[Plan, ...] = ()
+        self._trees: DestinationTrees
         self._default: DefaultEntries
         self._egress_of: dict[tuple[int | None, int | None], str]
         self._follow(tuple(plans))
@@ -309,10 +309,11 @@ class Restoration:
         self._stated = stated
 
     def _follow(self, plans: tuple[Plan, ...]) -> None:
-        """Give the egresses the tags that these plans leave."""
+        """Give the egresses the tags that these plans leave, and trees the metric of the one in force."""
         if len(plans) == len(self._plans) and all(map(is_, plans, self._plans)):
             return
         self._plans = plans
+        self._trees = DestinationTrees.of_plan(plans[0])
         path_ids = dict.fromkeys(tunnel.path_id for plan in plans for tunnel in plan.tunnels)
         uses_bfd = self._options.liveness is Liveness.BFD
         sessions = {each.label: each for plan in plans for each in (BfdSessions(plan) if uses_bfd else ())}

@@ -55,6 +55,11 @@ class DestinationTrees:
         self._avoided = sum(self._costs.values()) + 1
         self._neighbours = topology.neighbours
 
+    @classmethod
+    def of_plan(cls, plan: Plan) -> DestinationTrees:
+        """Return the trees that minimise what the plan's tunnels do; links, if the plan does not say."""
+        return cls(plan.topology) if plan.options is None else cls(plan.topology, plan.options.tunnel_weight)
+
     def towards(
         self,
         egress: str,
@@ -160,7 +165,7 @@ def restored(plan: Plan, failed: frozenset[Edge], trees: DestinationTrees | None
     Pairs are ingress and egress, in both directions, whatever the classes. Pass the trees of the plan's topology if
     there are many failures.
     """
-    finder = trees or DestinationTrees(plan.topology)
+    finder = trees or DestinationTrees.of_plan(plan)
     found: dict[tuple[str, str], Path] = {}
     next_hops: dict[str, NextHops] = {}
     for direction in directions(plan):

@@ -194,7 +194,7 @@ def test_an_entry_besides_the_tables_that_is_not_wanted_any_more_is_deleted() ->
     sender = Sender(Tables.of(SwitchTables(GROUPS, (*ENTRIES, EXTRA))))
     sender.want_besides({KEY: EXTRA})
     sender.want(WANTED)
-    assert sender.is_done
+    assert sender.left == 0
     sender.want_besides({})
     assert not sender.is_done
     urgent = sender.urgent_batch()

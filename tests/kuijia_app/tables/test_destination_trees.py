@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kuijia_app.proof.model.network import End, ModelNetwork
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.tables.bfd import BfdSessions
-from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, path_along
+from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, path_along, restored
 from kuijia_app.tables.identifiers import bfd_label, default_path_id
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
@@ -19,6 +19,7 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import FlowEntry, Match, Output, SetQueue, SwitchTables
 from kuijia_app.tables.tagging import DscpEcnTags, MplsTags, last_path_id, tags_of
 from kuijia_app.tables.wiring import MAX_SITES
+from te_solver.plan import PlanOptions
 from te_solver.topology import Link, Topology
 from tests.kuijia_app.plans import both_ways, plan_of
 
@@ -70,6 +71,17 @@ def test_the_metric_may_be_the_delay() -> None:
         SQUARE, links=tuple(Link(*link.ends, 1000.0, 0.1 if "b" in link.ends else 0.01) for link in SQUARE.links)
     )
     assert path_along(DestinationTrees(slow, "delay").towards("c"), "a", "c") == ("a", "d", "c")
+    by_delay = replace(plan_of(slow, "a-b"), options=PlanOptions(1, "delay"))
+    assert path_along(DestinationTrees.of_plan(by_delay).towards("c"), "a", "c") == ("a", "d", "c")
+
+
+def test_a_pair_is_restored_exactly_if_all_its_tunnels_fail_and_a_path_is_left() -> None:
+    plan = plan_of(RING, "a-b-c", "a-e-d a-b-c-d")
+    assert restored(plan, _edges("a-b")) == {
+        ("a", "c"): ("a", "e", "d", "c"),
+        ("c", "a"): ("c", "d", "e", "a"),
+    }
+    assert restored(plan, _edges("a-b a-e")) == {}
 
 
 def test_a_doubted_link_is_used_only_where_nothing_else_connects() -> None:
