@@ -25,7 +25,12 @@ NO_SHARE = 5e-5
 """Largest share that is shown as zero."""
 
 _PREFIXES = {"": 1.0, "k": 1e-3, "m": 1.0, "g": 1e3, "t": 1e6, "p": 1e9}
-_RATE = re.compile(r"(?P<number>.*?\d\.?) ?(?P<prefix>[kmgtp]?)(?P<unit>bit/s|bits/s|bps|b/s)?", re.IGNORECASE)
+_RATE = re.compile(
+    r"(?P<number>.*?\d\.?) ?(?P<prefix>[kKmMgGtTpP]?)(?:(?i:bits?/s)|bps|b/s|(?P<bytes>(?i:bytes?/s)|Bps|B/s))?"
+)
+"""A rate; of one letter b is the bit and B the byte, so that BPS, which may be either, is none."""
+
+_BITS_PER_BYTE = 8
 
 RATE_EXPECTED = "a finite number greater than zero, in Mbit/s or with its unit, such as 10G"
 
@@ -78,10 +83,16 @@ def significant(number: float, digits: int = _DIGITS) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
+def exact(number: float) -> str:
+    """Return a number for a message that compares it with a bound: short, but with as many digits as tell it apart."""
+    short = f"{number:g}"
+    return short if float(short) == number or math.isnan(number) else repr(float(number))
+
+
 def parse_rate(text: str) -> float | None:
     """Return the Mbit/s of a rate such as `400`, `10G` or `1.2 Tbit/s`; None if the text is none.
 
-    Without a unit a number is in Mbit/s; the prefixes k, M, G, T and P may be small letters.
+    Without a unit a number is in Mbit/s; the prefixes k, M, G, T and P may be small letters. 125 MB/s are 1 Gbit/s.
     """
     number = parse_number(text)
     if number is not None:
@@ -90,9 +101,10 @@ def parse_rate(text: str) -> float | None:
     number = None if found is None else parse_number(found["number"])
     if found is None or number is None:
         return None
+    factor = _BITS_PER_BYTE if found["bytes"] else 1
     if not found["prefix"]:
-        return number * _RATES[0][0]
-    return number * _PREFIXES[found["prefix"].lower()]
+        return number * factor * _RATES[0][0]
+    return number * factor * _PREFIXES[found["prefix"].lower()]
 
 
 def require_rate(text: str, source: str | Path, place: str | int, what: str, expected: str) -> float:

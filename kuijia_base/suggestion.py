@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterable
 from difflib import get_close_matches
 
@@ -25,9 +26,24 @@ def similar(name: str, known: Iterable[str]) -> str | None:
 
 
 def meant(name: str, known: Iterable[str]) -> str:
-    """Return the question that follows a complaint about an unknown name; empty if no known name is like it."""
-    found = similar(name, known)
+    """Return what follows a complaint about an unknown name; empty if no known name is like it.
+
+    Names that look alike may have different characters: an accented letter is one, or a letter and its accent, as the
+    file system of macOS writes it (Unicode Standard Annex 15).
+    """
+    names = list(known)
+    if not name.isascii() and len(name) <= _LONGEST_COMPARED:
+        composed = unicodedata.normalize("NFC", name)
+        twin = next((each for each in names if unicodedata.normalize("NFC", each) == composed), None)
+        if twin is not None:
+            return f" (there is {shown(twin)} in another Unicode form: {_form(name)} here, {_form(twin)} there)"
+    found = similar(name, names)
     return "" if found is None else f" (did you mean {shown(found)}?)"
+
+
+def _form(name: str) -> str:
+    """Return the name of the Unicode form that a text is in."""
+    return next((form for form in ("NFC", "NFD") if unicodedata.is_normalized(form, name)), "neither NFC nor NFD")
 
 
 def unknown(name: str, known: Iterable[str]) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 
+from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 
 
@@ -23,6 +24,13 @@ def connected_parts(topology: Topology) -> list[tuple[str, ...]]:
                     part.append(neighbour)
         parts.append(tuple(part))
     return parts
+
+
+def connected_nodes(topology: Topology) -> str:
+    """Return what demands must be between, for messages: links that go one way only may be why they are not."""
+    one_way = sum(not topology.has_link(link.target, link.source) for link in topology.links)
+    only = f" ({counted(one_way, 'link')} without a reverse)" if one_way else ""
+    return f"demands between connected nodes of {topology.name}{only}"
 
 
 class Reachability:

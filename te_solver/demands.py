@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.quantities import exact
 from kuijia_base.suggestion import meant
 from te_solver.topology import LARGEST_RATE, Topology
 
@@ -28,9 +29,9 @@ class Demand:
         if self.source == self.target:
             raise UnsoundError(("target",), f"a demand from {quoted(self.source)} to itself", "two different nodes")
         if not (math.isfinite(self.rate) and self.rate >= 0):
-            raise UnsoundError(("rate",), f"rate {self.rate:g}", "a finite number of Mbit/s, zero or more")
+            raise UnsoundError(("rate",), f"rate {exact(self.rate)}", "a finite number of Mbit/s, zero or more")
         if self.rate > LARGEST_RATE:
-            raise UnsoundError(("rate",), f"rate {self.rate:g}", f"at most {LARGEST_RATE:g} Mbit/s")
+            raise UnsoundError(("rate",), f"rate {exact(self.rate)}", f"at most {LARGEST_RATE:g} Mbit/s")
         if self.priority < 0:
             raise UnsoundError(("priority",), f"priority {self.priority}", "a whole number, zero or more")
 

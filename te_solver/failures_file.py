@@ -7,7 +7,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, UnsoundError, shown
 from kuijia_base.reading import reading
 from te_solver.failures import Failure
-from te_solver.formats.csv_rows import csv_rows
+from te_solver.formats.csv_rows import csv_rows, header_error
 from te_solver.topology import Topology
 
 _HEADER = ("failure", "a", "b")
@@ -34,7 +34,7 @@ def _failures(path: Path, topology: Topology) -> tuple[Failure, ...]:
     rows = csv_rows(path, "a list of failures", _EXPECTED)
     number, header = next(rows, (0, _HEADER))
     if header != _HEADER:
-        raise InputError(path, number, "the header is missing", _EXPECTED)
+        raise header_error(path, number, header, _EXPECTED)
     parts: dict[str, dict[frozenset[str], Failure]] = {}
     for number, row in rows:
         part = _part(path, number, row, topology)

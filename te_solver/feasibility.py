@@ -9,7 +9,7 @@ from te_solver.programs.registry import MIN_MAX_UTILISATION
 from te_solver.topology import Topology
 
 TOLERANCE = 1e-6
-"""Relative tolerance for sums of rounded numbers."""
+"""Relative tolerance for sums of rounded numbers; messages show eight digits, so that an excess is seen."""
 
 Where = tuple[str | int, ...]
 
@@ -75,19 +75,21 @@ def require_within_bounds(plan: Plan) -> None:
         for number, tunnel in enumerate(pair.tunnels):
             if not tunnel.rate >= 0:
                 raise UnsoundError(
-                    ("pairs", index, "tunnels", number, "rate"), f"rate {tunnel.rate:g}", "no less than 0"
+                    ("pairs", index, "tunnels", number, "rate"), f"rate {tunnel.rate:.8g}", "no less than 0"
                 )
         offered = sum(tunnel.rate for tunnel in pair.tunnels)
         bound = min(pair.demand, offered)
         if not 0 <= pair.allocated <= bound * (1 + TOLERANCE):
             raise UnsoundError(
                 ("pairs", index, "allocated"),
-                f"{pair.allocated:g} Mbit/s allocated",
-                f"no more than the demand, {pair.demand:g}, and the tunnels' rates together, {offered:g}",
+                f"{pair.allocated:.8g} Mbit/s allocated",
+                f"no more than the demand, {pair.demand:.8g}, and the tunnels' rates together, {offered:.8g}",
             )
         if carries_all and pair.allocated < pair.demand * (1 - TOLERANCE):
             raise UnsoundError(
-                ("pairs", index, "allocated"), f"{pair.allocated:g} Mbit/s allocated", f"the demand, {pair.demand:g}"
+                ("pairs", index, "allocated"),
+                f"{pair.allocated:.8g} Mbit/s allocated",
+                f"the demand, {pair.demand:.8g}",
             )
     for position, link in enumerate(plan.topology.links):
         load = plan.link_loads[link.ends]
@@ -95,10 +97,10 @@ def require_within_bounds(plan: Plan) -> None:
         if not load <= bound * (1 + TOLERANCE):
             raise UnsoundError(
                 ("topology", "links", position, "capacity"),
-                f"tunnels put {load:g} Mbit/s on link {link.source}-{link.target}",
-                f"no more than {bound:g}, {plan.objective_value:g} times its capacity"
+                f"tunnels put {load:.8g} Mbit/s on link {link.source}-{link.target}",
+                f"no more than {bound:.8g}, {plan.objective_value:.8g} times its capacity"
                 if carries_all
-                else f"no more than its capacity, {bound:g}",
+                else f"no more than its capacity, {bound:.8g}",
             )
 
 
@@ -119,8 +121,8 @@ def require_protected(plan: Plan) -> None:
         if not pair.allocated <= left * (1 + TOLERANCE):
             raise UnsoundError(
                 ("pairs", index, "allocated"),
-                f"{pair.allocated:g} Mbit/s allocated",
-                f"no more than protection against {plan.protected_failures} leaves of the tunnels' rates, {left:g}",
+                f"{pair.allocated:.8g} Mbit/s allocated",
+                f"no more than protection against {plan.protected_failures} leaves of the tunnels' rates, {left:.8g}",
             )
 
 
@@ -145,7 +147,7 @@ def _require_path(topology: Topology, pair: PairPlan, tunnel: Tunnel, where: Whe
 def _require_weights(pair: PairPlan, where: Where) -> None:
     for number, tunnel in enumerate(pair.tunnels):
         if not 0 <= tunnel.weight <= 1 + TOLERANCE:
-            raise UnsoundError((*where, number, "weight"), f"weight {tunnel.weight:g}", "a number from 0 to 1")
+            raise UnsoundError((*where, number, "weight"), f"weight {tunnel.weight:.8g}", "a number from 0 to 1")
     total = sum(tunnel.weight for tunnel in pair.tunnels)
     if not abs(total - 1) <= TOLERANCE:
-        raise UnsoundError(where, f"the weights sum to {total:g}", "a sum of 1")
+        raise UnsoundError(where, f"the weights sum to {total:.8g}", "a sum of 1")

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
+from kuijia_base.quantities import exact
 from kuijia_base.reading import reading
 from kuijia_base.text import require_number
 from te_solver.failure_probabilities import FailureProbabilities, from_links, from_names
 from te_solver.failures import Failure
-from te_solver.formats.csv_rows import csv_rows
+from te_solver.formats.csv_rows import csv_rows, header_error
 from te_solver.formats.notes import Note, counted, unheard
 from te_solver.topology import Topology
 
@@ -43,7 +44,7 @@ def _probabilities(path: Path, topology: Topology, failures: Sequence[Failure], 
     rows = csv_rows(path, "a list of probabilities", _EXPECTED)
     number, header = next(rows, (0, ()))
     if header not in {_LINKS, _NAMES}:
-        raise InputError(path, number or "", "the header is missing", _EXPECTED)
+        raise header_error(path, number, header, _EXPECTED)
     lines: dict[tuple[str, ...], tuple[int, float]] = {}
     for number, row in rows:
         if len(row) != len(header):
@@ -71,7 +72,7 @@ def _probabilities(path: Path, topology: Topology, failures: Sequence[Failure], 
 def _of_names(path: Path, failures: Sequence[Failure], lines: dict[str, tuple[int, float]]) -> FailureProbabilities:
     total = sum(share for _, share in lines.values())
     if total > _MOST:
-        raise InputError(path, "", f"the probabilities add up to {total:g}", "at most 1")
+        raise InputError(path, "", f"the probabilities add up to {exact(total)}", "at most 1")
     try:
         named = {name: share for name, (_, share) in lines.items()}
         return from_names(failures, named, none=max(0.0, 1 - total))
@@ -91,5 +92,5 @@ def _cable(path: Path, number: int, ends: Sequence[str], topology: Topology) -> 
 def _probability(path: Path, number: int, text: str) -> float:
     share = require_number(text, path, number, "probability", _PROBABILITY)
     if not 0 <= share < 1:
-        raise InputError(path, number, f"probability {share:g}", _PROBABILITY)
+        raise InputError(path, number, f"probability {exact(share)}", _PROBABILITY)
     return share

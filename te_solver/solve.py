@@ -9,7 +9,7 @@ from itertools import count
 import numpy as np
 
 from kuijia_base.errors import InputError, SolverError, UnsoundError, quoted
-from te_solver.connectivity import Reachability
+from te_solver.connectivity import Reachability, connected_nodes
 from te_solver.demands import Demand
 from te_solver.exposure import Exposure
 from te_solver.feasibility import require_feasible
@@ -249,9 +249,7 @@ def _require_connected(topology: Topology, demands: Sequence[Demand], source: st
     if apart:
         named = ", ".join(f"{start} to {end}" for start, end in list(apart)[:_NAMED_PAIRS])
         more = f" and {len(apart) - _NAMED_PAIRS} more" if len(apart) > _NAMED_PAIRS else ""
-        raise InputError(
-            source, "", f"no path from {named}{more}", f"demands between connected nodes of {topology.name}"
-        )
+        raise InputError(source, "", f"no path from {named}{more}", connected_nodes(topology))
 
 
 def _require_protectable(tunnels: Sequence[Paths], failures: int) -> None:

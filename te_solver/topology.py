@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.quantities import exact
 from te_solver.formats.notes import counted
 
 POSITIVE_RATE = "a finite number of Mbit/s greater than zero"
@@ -149,24 +150,24 @@ def _require_sound(link: Link, position: int, known: Collection[str]) -> None:
         raise UnsoundError(("links", position, "target"), f"a link from {link.source} to itself", "two different nodes")
     if not (math.isfinite(link.capacity) and link.capacity > 0):
         raise UnsoundError(
-            ("links", position, "capacity"), f"link {_between(link)} has capacity {link.capacity:g}", POSITIVE_RATE
+            ("links", position, "capacity"), f"link {_between(link)} has capacity {exact(link.capacity)}", POSITIVE_RATE
         )
     if link.capacity > LARGEST_RATE:
         raise UnsoundError(
             ("links", position, "capacity"),
-            f"link {_between(link)} has capacity {link.capacity:g}",
+            f"link {_between(link)} has capacity {exact(link.capacity)}",
             f"at most {LARGEST_RATE:g} Mbit/s",
         )
     if LARGEST_DELAY < link.delay < math.inf:
         raise UnsoundError(
             ("links", position, "delay"),
-            f"link {_between(link)} has delay {link.delay:g}",
+            f"link {_between(link)} has delay {exact(link.delay)}",
             f"at most {LARGEST_DELAY:g} seconds",
         )
     if not (math.isfinite(link.delay) and link.delay >= 0):
         raise UnsoundError(
             ("links", position, "delay"),
-            f"link {_between(link)} has delay {link.delay:g}",
+            f"link {_between(link)} has delay {exact(link.delay)}",
             "a finite number of seconds, zero or more",
         )
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.json_document import read_json
-from kuijia_base.quantities import parse_rate
+from kuijia_base.quantities import exact, parse_rate
 from kuijia_base.reading import reading
 from kuijia_base.text import parse_number
 from simulator.packet.faults import BlackHole, RandomDrop, SwitchFault, cables, with_rates
@@ -114,7 +114,7 @@ class _Reader:
             for (_, heals, place), (fails, _, other) in pairwise(sorted(of_link)):
                 if fails < heals:
                     where, _ = cuts[max(place, other)]
-                    raise UnsoundError(where, f"a cable is cut twice at {fails:g} s", "one cut of it at a time")
+                    raise UnsoundError(where, f"a cable is cut twice at {exact(fails)} s", "one cut of it at a time")
 
     def _drop(self, data: object, where: Where) -> RandomDrop:
         fields = _fields(data, where, ("switch", "probability"), ("begins", "ends"))
@@ -216,7 +216,7 @@ def _span(fields: Fields, where: Where) -> tuple[float, float]:
         return begins, math.inf
     ends = _number(fields["ends"], (*where, "ends"), 0, LONGEST, _SECONDS)
     if ends <= begins:
-        raise UnsoundError((*where, "ends"), f"found {ends:g}", f"a time after the beginning, {begins:g} s")
+        raise UnsoundError((*where, "ends"), f"found {exact(ends)}", f"a time after the beginning, {exact(begins)} s")
     return begins, ends
 
 
@@ -242,5 +242,5 @@ def _found(value: object) -> str:
     if isinstance(value, bool) or value is None:
         return f"found {'null' if value is None else str(value).lower()}"
     if isinstance(value, int | float):
-        return f"found {float(value):g}"
+        return f"found {exact(float(value))}"
     return f"found {'a list' if isinstance(value, list) else 'an object'} of {len(value)}"  # type: ignore[arg-type]  # JSON has no other values

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from kuijia.api.frames import Frame, is_empty, is_frame, name_of, number_in, records
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
@@ -58,6 +58,12 @@ class Demands(tuple[Demand, ...]):  # noqa: SLOT001  # a tuple's subclass cannot
         """Return the demands with every rate multiplied by `factor`."""
         rated = (Demand(each.source, each.target, each.rate * factor, each.priority) for each in self)
         return Demands.of(rated, self.notes, self.source)
+
+    def __mul__(self, factor: object) -> NoReturn:
+        """Refuse to repeat demands, as tuples do, or to guess that `scaled` is meant."""
+        raise TypeError(f"demands times {factor!r}: use demands.scaled({factor!r}) for other rates")
+
+    __rmul__ = __mul__
 
     def save(self, path: str | Path) -> Path:
         """Write the demands as CSV; raises InputError."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from kuijia.api.spelling import OptionError, Setting
 from kuijia_base.errors import InputError
 from kuijia_base.quantities import rate
-from te_solver.connectivity import Reachability
+from te_solver.connectivity import Reachability, connected_nodes
 from te_solver.demands import Demand
 from te_solver.demands_file import line_of_demand, load_demands
 from te_solver.formats.csv_rows import Progress, no_progress
@@ -92,7 +92,7 @@ def connected_demands(
             name,
             place(apart[0]),
             f"no path from {first.source} to {first.target}{others}",
-            f"demands between connected nodes of {topology.name}, or ",
+            f"{connected_nodes(topology)}, or ",
             Setting("drop_unreachable", value=True),
         )
     return _without(demands, set(apart), topology, name, note) if apart else demands

@@ -161,10 +161,10 @@ def _of_frame(frame: Frame, draft: NetworkDraft) -> core.Topology:
     ends = [(name_of(cells["source"]), name_of(cells["target"])) for _, cells in rows]
     for node in dict.fromkeys(node for pair in ends for node in pair):
         draft.add_node(node)
-    directed = bool({(b, a) for a, b in ends} & set(ends))
+    given = set(ends)
     for (a, b), (place, cells) in zip(ends, rows, strict=True):
         capacity, delay = (number_in(cells, column, place) for column in ("capacity", "delay"))
-        draft.add_edge(a, b, capacity, delay or 0.0, directed=directed, place=place)
+        draft.add_edge(a, b, capacity, delay or 0.0, directed=(b, a) in given, place=place)
     return draft.topology()
 
 

@@ -45,7 +45,7 @@ def _links(summary: TopologySummary) -> str:
 
 def _parts(summary: TopologySummary) -> str:
     if len(summary.parts) == 1:
-        return "1, every node is connected"
+        return f"1, every node is connected{', apart from directions' if summary.one_way_links else ''}"
     sizes = ", ".join(map(str, summary.parts[:_LISTED]))
     more = ", ..." if len(summary.parts) > _LISTED else ""
     return f"{len(summary.parts)} that no link connects, of {sizes}{more} nodes"

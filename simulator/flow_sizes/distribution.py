@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from kuijia_base.errors import UnsoundError
+from kuijia_base.quantities import exact
 from simulator.portable_random import Draws, exp, log
 
 
@@ -54,13 +55,15 @@ class FlowSizes:
             falls = np.flatnonzero(np.diff(values) < 0) + 1
             if falls.size:
                 place = int(falls[0])
-                before = f"{values[place - 1]:g} or more, as the point before"
-                raise UnsoundError((place,), f"{what} {values[place]:g} is less than that of the point before", before)
+                before = f"{exact(values[place - 1])} or more, as the point before"
+                raise UnsoundError(
+                    (place,), f"{what} {exact(values[place])} is less than that of the point before", before
+                )
         if probabilities[-1] != 1:
             place = len(probabilities) - 1
-            raise UnsoundError((place,), f"the last probability is {probabilities[-1]:g}", "1")
+            raise UnsoundError((place,), f"the last probability is {exact(probabilities[-1])}", "1")
         if sizes[-1] < 1:
-            raise UnsoundError((len(sizes) - 1,), f"the largest size is {sizes[-1]:g}", "at least a byte")
+            raise UnsoundError((len(sizes) - 1,), f"the largest size is {exact(sizes[-1])}", "at least a byte")
 
     @classmethod
     def of_one(cls, size: float) -> FlowSizes:
@@ -120,4 +123,4 @@ def _require(good: NDArray[np.bool_], values: NDArray[np.float64], what: str, ex
     bad = np.flatnonzero(~good)
     if bad.size:
         place = int(bad[0])
-        raise UnsoundError((place,), f"{what} {values[place]:g}", expected)
+        raise UnsoundError((place,), f"{what} {exact(values[place])}", expected)

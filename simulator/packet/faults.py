@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
+from kuijia_base.quantities import exact
 from simulator.packet import _core
 from simulator.packet.network import Network
 from simulator.packet.units import LONGEST, picoseconds
@@ -111,10 +112,12 @@ def _check(network: Network, hosts: frozenset[int], place: int, fault: SwitchFau
     if not 0 <= fault.switch < network.nodes or fault.switch in hosts:
         raise UnsoundError((*where, "switch"), f"node {fault.switch} is no switch", "a node that forwards packets")
     if not 0 <= fault.begins <= LONGEST or not fault.ends > fault.begins:
-        raise UnsoundError(where, f"from {fault.begins:g} to {fault.ends:g} s", "times of 0 s or more that rise")
+        raise UnsoundError(
+            where, f"from {exact(fault.begins)} to {exact(fault.ends)} s", "times of 0 s or more that rise"
+        )
     if isinstance(fault, RandomDrop):
         if not 0 <= fault.probability <= 1:
-            raise UnsoundError((*where, "probability"), f"{fault.probability:g}", "a number between 0 and 1")
+            raise UnsoundError((*where, "probability"), f"{exact(fault.probability)}", "a number between 0 and 1")
         return
     for number, pair in enumerate(fault.pairs):
         for host in pair:

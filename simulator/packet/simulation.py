@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
+from kuijia_base.quantities import exact
 from simulator.packet import _core
 from simulator.packet.faults import last_change
 from simulator.packet.flows import Flows, Path
@@ -126,7 +127,7 @@ class Simulation:
         """
         moment = int(picoseconds(time))
         if moment < self._core.now:
-            raise UnsoundError(("at",), f"{time:g} s is in the past", f"{self.now:g} s or later")
+            raise UnsoundError(("at",), f"{exact(time)} s is in the past", f"{exact(self.now)} s or later")
         self._called += 1
         heapq.heappush(self._calls, (moment, self._called, call))
 
@@ -140,7 +141,7 @@ class Simulation:
         check_sizes(self.network, [flows], by_tables=by_tables)
         if flows.count and picoseconds(flows.start).min() < self._core.now:
             raise UnsoundError(
-                ("flows", "start"), f"{flows.start.min():g} s is in the past", f"{self.now:g} s or later"
+                ("flows", "start"), f"{exact(flows.start.min())} s is in the past", f"{exact(self.now)} s or later"
             )
         routes, sets = (table[0].size - 1 for table in (self._table.arrays(), self._table.sets()))
         first = len(self._table.taken)

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.quantities import exact
 from te_solver.plan import Plan
 from te_solver.topology import Topology
 
@@ -109,7 +110,7 @@ class Timing:
         for name, values in times.items():
             for value in values:
                 if not (math.isfinite(value) and value >= 0):
-                    raise UnsoundError((name,), f"{value:g} seconds", "a finite number, 0 or more")
+                    raise UnsoundError((name,), f"{exact(value)} seconds", "a finite number, 0 or more")
         if self.bfd.multiplier < 1 or self.bfd.interval == 0 or self.bfd.slow == 0:
             raise UnsoundError(("bfd",), f"{self.bfd}", "a multiplier of 1 or more and intervals above 0")
 

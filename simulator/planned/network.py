@@ -9,6 +9,7 @@ from functools import partial
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.quantities import exact
 from simulator.packet.load_balancing import TableSwitched
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Queueing, StrictPriority, TokenBucket
@@ -121,7 +122,7 @@ def _require_sound(topology: Topology, layout: QueueLayout, physical: Physical, 
         raise UnsoundError(("queue",), f"{len(physical.queue)} rules", f"one, or {len(layout.queues)} for the queues")
     for position, queue in enumerate(layout.queues):
         if queue.guaranteed > 0:
-            problem = f"queue {quoted(queue.name)} has a guaranteed share of {queue.guaranteed:g}"
+            problem = f"queue {quoted(queue.name)} has a guaranteed share of {exact(queue.guaranteed)}"
             raise UnsoundError(("queues", position, "guaranteed"), problem, "0: the packet model has strict priority")
 
 

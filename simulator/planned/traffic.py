@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.quantities import exact
 from simulator.packet.flows import ENDLESS, Flows
 from simulator.packet.queues import TokenBucket
 from simulator.packet.simulation import NO_SLOT
@@ -71,7 +72,7 @@ class SiteFlows:
         )
         starts, limits = (np.broadcast_to(np.asarray(value, np.float64), (count,)) for value in (start, limit))
         if (limits < 0).any() or not np.isfinite(limits).all():
-            raise UnsoundError(("limit",), f"a limit of {limits.min():g} Mbit/s", "a finite number, 0 or more")
+            raise UnsoundError(("limit",), f"a limit of {exact(limits.min())} Mbit/s", "a finite number, 0 or more")
         return cls(
             tuple(pairs), transport, sizes, starts, priorities, slots, tunnels, backups, limits, max(catch_up, 0.0)
         )

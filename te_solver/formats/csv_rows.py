@@ -6,7 +6,7 @@ import csv
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import read_lines
 
 Progress = Callable[[int], None]
@@ -17,6 +17,16 @@ _LINES_BETWEEN_PROGRESS = 20_000
 
 def no_progress(_line: int) -> None:
     """Ignore progress: a `Progress` for callers who do not need it."""
+
+
+def header_error(path: Path, line: int, row: tuple[str, ...], expected: str) -> InputError:
+    """Return the error for a first row that is no known header; its line is 0, and it is empty, if there is no row."""
+    if not line:
+        return InputError(path, "", "there is no header", expected)
+    separators = {";": "semicolons", "\t": "tabs", "|": "bars"}
+    by = next((word for sign, word in separators.items() if len(row) == 1 and sign in row[0]), None)
+    separated = f", separated by {by}" if by else ""
+    return InputError(path, line, f"found {quoted(','.join(row))}{separated}", f"the header {expected}")
 
 
 def csv_rows(

@@ -10,7 +10,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.quantities import require_rate
 from te_solver.demands import Demand
-from te_solver.formats.csv_rows import Progress, csv_rows, no_progress
+from te_solver.formats.csv_rows import Progress, csv_rows, header_error, no_progress
 from te_solver.topology import Topology
 
 _COLUMNS = ("source", "target", "rate", "priority")
@@ -21,9 +21,8 @@ _HEADERS = (_COLUMNS[:3], _COLUMNS)
 def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_progress) -> Iterator[Demand]:
     """Yield the demands in a CSV file, in file order.
 
-    The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s, or
-    have a unit as in `10G`. Empty lines
-    and lines that start with `#` are left out, spaces around a cell do not count.
+    The first line is the header `source,target,rate` or `source,target,rate,priority`; rates are Mbit/s, or have a
+    unit as in `10G`. Empty lines and lines that start with `#` are left out, spaces around a cell do not count.
 
     Raises:
         InputError: anything else, unknown nodes and a repeated (source, target, priority) among it; its place is the
@@ -32,7 +31,7 @@ def iterate_csv_demands(path: Path, topology: Topology, progress: Progress = no_
     rows = csv_rows(path, "a demand file", _HEADER, progress)
     header_line, header = next(rows, (0, ()))
     if header not in _HEADERS:
-        raise InputError(path, header_line or "", "the header is missing", _HEADER)
+        raise header_error(path, header_line, header, _HEADER)
     # Demands share the topology's own texts, and what was seen is kept as numbers: a file has many lines.
     names = {node: (node, position) for position, node in enumerate(topology.nodes)}
     seen: set[tuple[int, int] | int] = set()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from kuijia_base.quantities import rate
+from kuijia_base.quantities import exact, rate
 from kuijia_base.text import parse_number
 from te_solver.connectivity import connected_parts
 from te_solver.formats.notes import Note, counted
@@ -37,7 +37,16 @@ class NetworkDraft:
     are distinguished by their ids. Each of these is noted.
     """
 
-    def __init__(self, source: str | Path, name: str, default_capacity: float | None, note: Note) -> None:
+    def __init__(
+        self,
+        source: str | Path,
+        name: str,
+        default_capacity: float | None,
+        note: Note,
+        *,
+        assumes_seconds: bool = False,
+    ) -> None:
+        """Start an empty network; `assumes_seconds` is True if the file does not say in which unit delays are."""
         self._source = source
         self._name = name
         self._default = DEFAULT_CAPACITY if default_capacity is None else default_capacity
@@ -49,9 +58,17 @@ class NetworkDraft:
         self._edges = 0
         self._without_capacity = 0
         self._loops = 0
+        self._assumes_seconds = assumes_seconds
+        self._has_other_names = False
 
-    def add_node(self, identity: str, label: str | None = None, place: str | int = "") -> None:
-        """Add a node, to which edges refer by `identity`, any text; raises InputError if there is one already."""
+    def add_node(
+        self, identity: str, label: str | None = None, place: str | int = "", *, has_other_names: bool = False
+    ) -> None:
+        """Add a node, to which edges refer by `identity`, any text; raises InputError if there is one already.
+
+        `has_other_names` is True if attributes that are not read may hold the name that people know it by.
+        """
+        self._has_other_names |= has_other_names
         if identity in self._labels:
             raise InputError(self._source, place, f"node {quoted(identity)} is given twice", "different nodes")
         self._labels[identity] = _printable(label or "")
@@ -82,10 +99,10 @@ class NetworkDraft:
             if end not in self._labels:
                 raise self._fault_of_edge(a, b, f": unknown node {quoted(end)}", "a node of the file", place)
         if capacity is not None and not (math.isfinite(capacity) and capacity > 0):
-            raise self._fault_of_edge(a, b, f" has capacity {capacity:g}", POSITIVE_RATE, place)
+            raise self._fault_of_edge(a, b, f" has capacity {exact(capacity)}", POSITIVE_RATE, place)
         if not (math.isfinite(delay) and delay >= 0):
             expected = "a finite number of seconds, zero or more"
-            raise self._fault_of_edge(a, b, f" has delay {delay:g}", expected, place)
+            raise self._fault_of_edge(a, b, f" has delay {exact(delay)}", expected, place)
         if a == b:
             self._loops += 1
             return
@@ -158,6 +175,12 @@ class NetworkDraft:
         if self._without_capacity:
             missing = f"{self._without_capacity} of {counted(self._edges, 'edge')} without a capacity"
             self._note(f"{missing}: {rate(self._default)} assumed")
+        longest = max(each.delay for each in self._directions.values())
+        if longest and self._assumes_seconds:
+            self._note(f"delays are taken as seconds: up to {exact(longest)} s")
+        one_way = sum((b, a) not in self._directions for a, b in self._directions)
+        if one_way:
+            self._note(f"{one_way} of {counted(len(self._directions), 'link')} one way only: no link leads back")
 
     def _unique_names(self) -> dict[str, str]:
         """Return a name for every node id: its label, or the id, or both if several nodes have the same label."""
@@ -166,7 +189,9 @@ class NetworkDraft:
             ids = {identity: str(position) for position, identity in enumerate(ids, start=1)}
         names = {identity: label or ids[identity] for identity, label in self._labels.items()}
         unlabelled = sum(not label for label in self._labels.values())
-        if 0 < unlabelled < len(names):
+        if unlabelled == len(names) and self._has_other_names:
+            self._note(f"no node has a label: named by id, such as {quoted(next(iter(names.values())))}")
+        elif 0 < unlabelled < len(names):
             self._note(f"{counted(unlabelled, 'node')} without a label: named by id")
         changed: dict[str, str] = {}
         holders: dict[str, list[str]] = {}

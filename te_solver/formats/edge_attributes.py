@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
 
-from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.errors import UnsoundError, quoted, shown
 from kuijia_base.text import parse_number
+from te_solver.formats.notes import Note, counted
 from te_solver.topology import POSITIVE_RATE
 
 EDGE_ATTRIBUTES = ("capacity", "LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "delay")
 """All attributes that are read."""
+
+_READ = ("capacity", "LinkSpeedRaw", "LinkSpeed", "delay")
+_TELLING = re.compile("bandwidth|capacity|speed|rate|throughput|delay|latency|bw", re.IGNORECASE)
+"""Words in names of attributes that are likely to hold a capacity or a delay."""
 
 _BITS_PER_MBIT = 1e6
 _UNITS = {"K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
@@ -40,6 +47,13 @@ def edge_capacity(attributes: Mapping[str, str]) -> float | None:
 def edge_delay(attributes: Mapping[str, str]) -> float:
     """Return the attribute `delay` in seconds, 0 if there is none; raises UnsoundError if it is no number."""
     return _number(attributes, "delay", "a number of seconds") if attributes.get("delay", "").strip() else 0.0
+
+
+def note_unused(names: Iterable[str], note: Note) -> None:
+    """Note attributes of edges, given once for each edge that has them, which look like a capacity or delay."""
+    edges = Counter(name for name in names if name not in EDGE_ATTRIBUTES and _TELLING.search(name))
+    for name, number in edges.items():
+        note(f"the attribute {shown(name)} of {counted(number, 'edge')} is not used: only {', '.join(_READ)} are")
 
 
 def _number(attributes: Mapping[str, str], key: str, expected: str) -> float:

@@ -11,11 +11,12 @@ from pathlib import Path
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.text import read_text
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.edge_attributes import edge_capacity, edge_delay
+from te_solver.formats.edge_attributes import edge_capacity, edge_delay, note_unused
 from te_solver.formats.notes import Note, note_hyperedge_nodes
 from te_solver.topology import Topology
 
 _EXPECTED = "a topology in GML"
+_USED_OF_NODES = frozenset({"id", "label", "hyperedge", "Longitude", "Latitude"})
 _TOKEN = re.compile(r'"(?P<text>[^"]*)"|(?P<bracket>[\[\]])|(?P<word>[^\s\[\]"]+)|(?P<stray>")')
 _MOST_DIGITS = 10
 _LONG_REFERENCE = re.compile(rf"&#[xX]?[0-9a-fA-F]{{{_MOST_DIGITS + 1},}}")
@@ -47,10 +48,11 @@ def read_gml(path: Path, default_capacity: float | None, note: Note) -> Topology
     graph = next(_parse(path).all("graph"), None)
     if graph is None:
         raise InputError(path, "", "there is no graph [ ... ]", _EXPECTED)
-    draft = NetworkDraft(path, path.stem, default_capacity, note)
+    draft = NetworkDraft(path, path.stem, default_capacity, note, assumes_seconds=True)
     for node in graph.all("node"):
         identity = _required(path, node, "id")
-        draft.add_node(identity, node.texts.get("label"), node.line)
+        others = node.texts.keys() - _USED_OF_NODES
+        draft.add_node(identity, node.texts.get("label"), node.line, has_other_names=bool(others))
         draft.put_node(identity, node.texts.get("Longitude"), node.texts.get("Latitude"))
     note_hyperedge_nodes(sum(node.texts.get("hyperedge") == "1" for node in graph.all("node")), note)
     directed = graph.texts.get("directed") == "1"
@@ -61,7 +63,9 @@ def read_gml(path: Path, default_capacity: float | None, note: Note) -> Topology
         except UnsoundError as error:
             raise InputError(path, edge.line, error.problem, error.expected) from error
         draft.add_edge(*ends, capacity, delay, directed=directed, place=edge.line)
-    return draft.topology()
+    topology = draft.topology()
+    note_unused((name for edge in graph.all("edge") for name in edge.texts), note)
+    return topology
 
 
 def _parse(path: Path) -> _Block:

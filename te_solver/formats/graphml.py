@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.edge_attributes import EDGE_ATTRIBUTES, edge_capacity, edge_delay
+from te_solver.formats.edge_attributes import EDGE_ATTRIBUTES, edge_capacity, edge_delay, note_unused
 from te_solver.formats.notes import Note, counted, note_hyperedge_nodes
 from te_solver.formats.xml_document import Element, read_xml
 from te_solver.topology import Topology
@@ -33,7 +33,8 @@ class _Reader:
     def __init__(self, path: Path, default_capacity: float | None, note: Note) -> None:
         self._path = path
         self._note = note
-        self._draft = NetworkDraft(path, path.stem, default_capacity, note)
+        self._draft = NetworkDraft(path, path.stem, default_capacity, note, assumes_seconds=True)
+        self._edge_attributes: list[str] = []
         self._attribute_names: dict[str, str] = {}
         self._defaults: dict[str, dict[str, str]] = {"node": {}, "edge": {}}
 
@@ -51,7 +52,8 @@ class _Reader:
             attributes = self._attributes(node, "node")
             hyperedge_nodes += attributes.get("hyperedge") in {"1", "true"}
             identity = self._required(node, "id")
-            self._draft.add_node(identity, attributes.get("label"), node.line)
+            others = attributes.keys() - _USED
+            self._draft.add_node(identity, attributes.get("label"), node.line, has_other_names=bool(others))
             self._draft.put_node(identity, attributes.get("Longitude"), attributes.get("Latitude"))
         note_hyperedge_nodes(hyperedge_nodes, self._note)
         hyperedges = list(graph.all("hyperedge"))
@@ -61,7 +63,9 @@ class _Reader:
             self._note(f"{counted(len(hyperedges), 'hyperedge')}: each made a node that is joined to all its ends")
         for edge in graph.all("edge"):
             self._add_edge(edge, graph.attributes.get("edgedefault", ""))
-        return self._draft.topology()
+        topology = self._draft.topology()
+        note_unused(self._edge_attributes, self._note)
+        return topology
 
     def _declare(self, key: Element) -> None:
         identity = self._required(key, "id")
@@ -96,6 +100,7 @@ class _Reader:
     def _add(self, element: Element, edges: Iterable[tuple[str, str]], *, directed: bool) -> None:
         """Add the edges that one element stands for; they have its attributes."""
         attributes = self._attributes(element, "edge")
+        self._edge_attributes += attributes
         try:
             capacity, delay = edge_capacity(attributes), edge_delay(attributes)
         except UnsoundError as error:

@@ -22,7 +22,7 @@ _LINES_LOOKED_AT = 50
 
 def is_sndlib_native(path: Path, expected: str) -> bool:
     """Return True if the file begins as SNDlib's native format does; raises InputError if it cannot be read."""
-    return any(line.startswith(HEADER) for _, line in islice(read_lines(path, expected), _LINES_LOOKED_AT))
+    return any(line.lstrip().startswith(HEADER) for _, line in islice(read_lines(path, expected), _LINES_LOOKED_AT))
 
 
 def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:

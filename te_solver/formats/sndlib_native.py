@@ -14,6 +14,7 @@ HEADER = "?SNDlib native format"
 
 _EXPECTED = "an SNDlib network file"
 _TOKEN = re.compile(r"[()]|[^\s()]+")
+_META = re.compile(r"META\s*\(")
 _END = ("", 0)
 
 
@@ -27,7 +28,7 @@ def parse_sndlib_native(path: Path) -> SndlibNetwork:
     is_data = (bool(line.strip()) and not line.lstrip().startswith("#") for line in lines)
     number, header = next(((number, lines[number]) for number, data in enumerate(is_data) if data), (0, ""))
     kind = dict(part.strip().partition(":")[::2] for part in header.split(";")[1:])
-    if not header.startswith(HEADER) or kind.get("type", "").strip() != "network":
+    if not header.lstrip().startswith(HEADER) or kind.get("type", "").strip() != "network":
         expected = f"{HEADER}; type: network; version: 1.0"
         raise InputError(path, number + 1, f"found {quoted(header.strip())}", expected)
     return _Parser(path, lines).parse()
@@ -38,23 +39,47 @@ class _Parser:
 
     def __init__(self, path: Path, lines: list[str]) -> None:
         self._path = path
+        self._network = SndlibNetwork()
         self._tokens = self._split(lines)
         self._text, self._line = next(self._tokens, _END)
-        self._network = SndlibNetwork()
 
-    @staticmethod
-    def _split(lines: list[str]) -> Iterator[tuple[str, int]]:
-        for number, line in enumerate(lines, start=1):
-            if not line.startswith("?"):
-                for match in _TOKEN.finditer(line.partition("#")[0]):
+    def _split(self, lines: list[str]) -> Iterator[tuple[str, int]]:
+        """Yield words and brackets with their lines, without those of META."""
+        data = (
+            (number, line.partition("#")[0].strip())
+            for number, line in enumerate(lines, start=1)
+            if not line.lstrip().startswith("?")
+        )
+        for number, line in data:
+            if _META.match(line):
+                self._meta(line, data)
+            else:
+                for match in _TOKEN.finditer(line):
                     yield match.group(), number
 
+    def _meta(self, line: str, lines: Iterator[tuple[int, str]]) -> None:
+        """Read META, whose first line is given: settings such as `unit = MBITPERSEC`, one a line.
+
+        Their values are free text: brackets in it end the section only if nothing opens them.
+        """
+        line = line.partition("(")[2]
+        while True:
+            ends = line.endswith(")") and line.count(")") > line.count("(")
+            key, _, value = line[: len(line) - ends].partition("=")
+            if key.strip() == "unit":
+                self._network.unit = value.strip()
+            if ends:
+                return
+            number, line = next(lines, (0, ""))
+            if not number:
+                raise InputError(self._path, "", "the file ends in the middle of a section", "a key")
+
     def parse(self) -> SndlibNetwork:
-        items = {"NODES": self._node, "LINKS": self._link, "DEMANDS": self._demand, "META": self._setting}
+        items = {"NODES": self._node, "LINKS": self._link, "DEMANDS": self._demand}
         while self._text:
             section, line = self._next("a section")
             if section not in items and section != "ADMISSIBLE_PATHS":
-                raise InputError(self._path, line, f"unknown section {quoted(section)}", ", ".join(items))
+                raise InputError(self._path, line, f"unknown section {quoted(section)}", ", ".join([*items, "META"]))
             self._take("(")
             if section in items:
                 while self._text != ")":
@@ -63,16 +88,6 @@ class _Parser:
                 self._skip()
             self._take(")")
         return self._network
-
-    def _setting(self) -> None:
-        """`unit = MBITPERSEC`; other settings are not used."""
-        key, line = self._next("a key")
-        self._take("=")
-        words = []
-        while self._line == line and self._text not in {")", ""}:
-            words.append(self._next("a value")[0])
-        if key == "unit":
-            self._network.unit = " ".join(words)
 
     def _node(self) -> None:
         """`Berlin ( 13.4 52.5 )`, with further brackets or without any."""

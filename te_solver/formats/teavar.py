@@ -18,6 +18,7 @@ TOPOLOGY_FILE, DEMANDS_FILE, NODES_FILE = "topology.txt", "demand.txt", "nodes.t
 
 _HEADER = "to_node from_node capacity prob_failure"
 _LARGEST_NODE = 100_000
+_OTHER_UNIT = " (TEAVAR's programs divide them by 1,000, as if they were kbit/s)"
 
 
 def file_of_folder(path: Path, name: str) -> Path:
@@ -61,7 +62,7 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
         for link in topology.links
     ):
         note("not the same links in both directions: the first column is taken as the node that a link comes from")
-    note("capacities are taken as Mbit/s")
+    note(f"capacities are taken as Mbit/s{_OTHER_UNIT}")
     if topology.down:
         note("its failure probabilities are those of `kuijia whatif`")
     return topology
@@ -88,7 +89,7 @@ def read_teavar_demands(path: Path, topology: Topology, row: int | None, note: N
         raise InputError(path, "", f"{counted(rows, 'matrix', 'matrices')}, no row {wanted}", "a row of the file")
     if row is None and rows > 1:
         note(f"the first of {rows} matrices is taken; --row chooses another")
-    note("demands are taken as Mbit/s")
+    note(f"demands are taken as Mbit/s{_OTHER_UNIT}")
     return _matrix(path, topology, *chosen).demands(note)
 
 

@@ -112,3 +112,11 @@ def test_a_missing_rate_of_a_matrix_is_refused_with_its_place() -> None:
     with pytest.raises(kuijia.InputError, match=r"^data frame:1, 2: rate is empty, expected a value$"):
         kuijia.load_demands(matrix, network)
     assert kuijia.load_demands(matrix.fillna(0), network) == (kuijia.Demand("2", "1", 5.0),)
+
+
+def test_demands_are_neither_repeated_nor_scaled_by_a_factor() -> None:
+    demands = kuijia.load_demands([("s1", "s4", 10)], "fig1")
+    for product in (lambda: demands * 2, lambda: 2 * demands):
+        with pytest.raises(TypeError, match=r"demands times 2: use demands\.scaled\(2\)"):
+            product()
+    assert demands.scaled(2).total == 20

@@ -165,3 +165,11 @@ def test_a_folder_of_teavar_has_its_demands_too(tmp_path: Path) -> None:
     (tmp_path / "topology.txt").write_text("to_node from_node capacity prob_failure\n1 2 10 0\n2 1 10 0\n")
     (tmp_path / "demand.txt").write_text("0 5 6 0\n")
     assert [pair.demand for pair in kuijia.solve(tmp_path).pairs] == [5, 6]
+
+
+def test_a_row_of_a_data_frame_goes_both_ways_unless_its_reverse_is_there_too() -> None:
+    pandas = pytest.importorskip("pandas")
+    rows = {"source": ["A", "B", "B"], "target": ["B", "A", "C"], "capacity": [1.0, 2.0, 3.0]}
+    network = kuijia.load_topology(pandas.DataFrame(rows))
+    links = [(link.source, link.target, link.capacity) for link in network.links]
+    assert links == [("A", "B", 1), ("B", "A", 2), ("B", "C", 3), ("C", "B", 3)]

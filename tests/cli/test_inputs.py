@@ -119,7 +119,9 @@ def test_the_name_of_a_file_does_not_break_the_line_of_a_note(folder: Path, caps
     (folder / "a\nb\x1b").write_text("0 1 0 0 0 1 0 1 0")
     (folder / "net.yaml").write_text("nodes: [a, b, c]\nlinks: [{a: a, b: b, capacity: 1}, {a: b, b: c, capacity: 1}]")
     assert main(["solve", "net.yaml", "a\nb\x1b", "--demand-format", "teavar"]) == 0
-    assert capsys.readouterr().err == "note: a b\\x1b: demands are taken as Mbit/s\n"
+    assert capsys.readouterr().err == (
+        "note: a b\\x1b: demands are taken as Mbit/s (TEAVAR's programs divide them by 1,000, as if they were kbit/s)\n"
+    )
 
 
 def test_a_note_on_a_file_that_is_topology_and_demands_comes_once(

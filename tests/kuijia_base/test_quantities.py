@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import math
+
 import pytest
 
-from kuijia_base.quantities import NO_SHARE, duration, parse_rate, rate, rate_of, share, significant, size
+from kuijia_base.quantities import NO_SHARE, duration, exact, parse_rate, rate, rate_of, share, significant, size
 
 
 @pytest.mark.parametrize(
@@ -66,7 +68,26 @@ def test_rates_are_read_with_units_and_without(text: str, mbits: float) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "G", "10X", "10GG", "1_0G", "ten", "10  G", "10G/s", "٤G", "0x10", "10GiB", "nanG"]
+    "text",
+    [
+        "125 MB",
+        "125 BPS",
+        "125 MBPS",
+        "1 B/S",
+        "1 MiB/s",
+        "",
+        "G",
+        "10X",
+        "10GG",
+        "1_0G",
+        "ten",
+        "10  G",
+        "10G/s",
+        "٤G",
+        "0x10",
+        "10GiB",
+        "nanG",
+    ],
 )
 def test_other_texts_are_no_rates(text: str) -> None:
     assert parse_rate(text) is None
@@ -112,3 +133,21 @@ def test_sizes_and_durations_have_units() -> None:
 )
 def test_a_share_that_would_round_to_nothing_is_zero(part: float, text: str) -> None:
     assert share(part) == text
+
+
+@pytest.mark.parametrize(
+    "text", ["125 MB/s", "125MBps", "125 mB/s", "125 Mbyte/s", "125 MBytes/s", "0.125 GB/s", "125e6 B/s"]
+)
+def test_bytes_a_second_are_eight_times_as_many_bits(text: str) -> None:
+    assert parse_rate(text) == pytest.approx(1000)
+
+
+@pytest.mark.parametrize("text", ["125 Mb/s", "125 Mbit/s", "125 mbps", "125 MBit/s", "125 MBITS/S", "125Mbps", "125M"])
+def test_of_one_letter_b_is_the_bit(text: str) -> None:
+    assert parse_rate(text) == pytest.approx(125)
+
+
+def test_a_compared_number_has_as_many_digits_as_tell_it_apart() -> None:
+    assert [exact(number) for number in (1.0, 0.9999997, 1e21, 0.1, math.inf, 2**53 + 2)] == [
+        "1", "0.9999997", "1e+21", "0.1", "inf", "9007199254740994.0"
+    ]  # fmt: skip

@@ -15,6 +15,7 @@ from te_solver.topology import Link, Topology
 TOPOLOGY = Topology("net", ("a", "b", "c, d"), (Link("a", "b", 1),))
 HEADER = "source,target,rate\n"
 RATE = "Mbit/s, such as 800 or 0.5, or a rate with its unit, such as 10G"
+HEADER_EXPECTED = "expected the header source,target,rate[,priority]"
 PRIORITY_HEADER = "source,target,rate,priority\n"
 
 
@@ -37,8 +38,11 @@ def test_one_pair_may_have_demands_of_several_priorities(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("", ": the header is missing, expected source,target,rate[,priority]"),
-        ("# nothing\na,b,1\n", ":2: the header is missing, expected source,target,rate[,priority]"),
+        ("", ": there is no header, expected source,target,rate[,priority]"),
+        ("# nothing\na,b,1\n", ":2: found 'a,b,1', expected the header source,target,rate[,priority]"),
+        ("source;target;rate\n", f":1: found 'source;target;rate', separated by semicolons, {HEADER_EXPECTED}"),
+        ("source\ttarget\trate\n", f":1: found 'source\\ttarget\\trate', separated by tabs, {HEADER_EXPECTED}"),
+        ("Source,Target,Rate\n", f":1: found 'Source,Target,Rate', {HEADER_EXPECTED}"),
         (HEADER, ": there is no demand, expected at least one line after the header"),
         (HEADER + "a,b\n", ":2: 2 columns, expected 3, as in the header"),
         (HEADER + "a,b,1,0\n", ":2: 4 columns, expected 3, as in the header"),

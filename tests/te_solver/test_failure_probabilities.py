@@ -71,8 +71,8 @@ def test_a_file_gives_links_or_failures(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "p.csv: the header is missing, expected a,b,probability or failure,probability"),
-        ("a,b\ns1,s2\n", "p.csv:1: the header is missing"),
+        ("", "p.csv: there is no header, expected a,b,probability or failure,probability"),
+        ("a,b\ns1,s2\n", "p.csv:1: found 'a,b', expected the header a,b,probability or"),
         ("a,b,probability\n", "p.csv: there is no probability"),
         ("a,b,probability\ns1,s2\n", "p.csv:2: 2 columns, expected 3"),
         ("a,b,probability\ns2,s3,0.1\n", "p.csv:2: there is no link between 's2' and 's3', expected a link of fig1"),

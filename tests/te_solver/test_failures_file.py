@@ -37,7 +37,7 @@ def test_lines_of_one_name_fail_together_wherever_they_stand(tmp_path: Path) -> 
     [
         ("", "", "there is no failure, expected the header failure,a,b and at least one line after it"),
         ("failure,a,b\n", "", "there is no failure, expected the header failure,a,b and at least one line after it"),
-        ("x,s1,s2\n", "1", "the header is missing, expected failure,a,b"),
+        ("x,s1,s2\n", "1", "found 'x,s1,s2', expected the header failure,a,b"),
         ("failure,a,b\nx,s1\n", "2", "2 columns, expected 3, as in the header"),
         ('failure,a,b\n"x,s1,s2\n', "2", "malformed CSV (unexpected end of data), expected failure,a,b"),
         ("failure,a,b\n,s1,s2\n", "2", "the failure has no printable name, expected failure,a,b"),

@@ -250,7 +250,8 @@ def test_pairs_that_are_not_connected_are_listed() -> None:
         solve(islands, [Demand("n0", name, 1) for name in names[1:]])
     listed = ", ".join(f"n0 to {name}" for name in names[2:22])
     assert str(raised.value) == (
-        f"demands: no path from {listed} and 2 more, expected demands between connected nodes of islands"
+        f"demands: no path from {listed} and 2 more, "
+        "expected demands between connected nodes of islands (1 link without a reverse)"
     )
 
 

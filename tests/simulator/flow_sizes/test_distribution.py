@@ -106,6 +106,8 @@ def test_no_flow_is_smaller_than_a_byte() -> None:
         ([1, 3, 2], [0, 0.5, 1], r"\[2\]: size 2 is less than that of the point before, expected 3 or more"),
         ([1, 2, 3, 4], [0, 0.5, 0.4, 1], r"\[2\]: probability 0.4 is less than"),
         ([1, 2], [0, 0.9], r"\[1\]: the last probability is 0.9, expected 1"),
+        ([1, 2], [0, 0.9999997], r"\[1\]: the last probability is 0.9999997, expected 1"),
+        ([1, 2], [0, 1.0000001], r"\[1\]: probability 1.0000001, expected 0 to 1"),
         ([0], [1], r"\[0\]: the largest size is 0"),
     ],
 )

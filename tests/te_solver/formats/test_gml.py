@@ -55,7 +55,7 @@ def test_a_directed_graph_has_links_in_one_direction(tmp_path: Path) -> None:
     text = "graph [ directed 1 node [ id 5 ] node [ id 6 ] edge [ source 6 target 5 capacity 3 delay 0.5 ] ]"
     topology, notes = read(tmp_path / "x.gml", text)
     assert topology.links == (Link("6", "5", 3, 0.5),)
-    assert notes == []
+    assert notes == ["delays are taken as seconds: up to 0.5 s", "1 of 1 link one way only: no link leads back"]
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,8 @@ from te_solver.topology import Link
 from tests.cpu_time import at_most
 from tests.te_solver.formats.reading import capacities, complaint, read
 
+DELAYS = "delays are taken as seconds: up to 0.25 s"
+
 KEYS = """
   <key attr.name="label" attr.type="string" for="node" id="d0" />
   <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d1" />
@@ -49,6 +51,7 @@ def test_a_network_of_the_topology_zoo(tmp_path: Path) -> None:
     assert notes == [
         "1 pair of nodes has parallel edges: their capacities are added",
         "1 of 4 edges without a capacity: 40 Mbit/s assumed",
+        DELAYS,
     ]
 
 
@@ -57,7 +60,7 @@ def test_capacity_and_delay_are_in_the_units_of_the_project(tmp_path: Path) -> N
     graph += edge(1, 2, '<data key="d5">1e3</data><data key="d6">0</data>')
     topology, notes = read(tmp_path / "x.graphml", document(graph))
     assert topology.links[::2] == (Link("a", "b", 7, 0.25), Link("b", "c", 1000, 0))
-    assert notes == []
+    assert notes == [DELAYS]
 
 
 def test_an_edge_says_whether_it_is_directed_or_the_graph_does(tmp_path: Path) -> None:
@@ -71,7 +74,7 @@ def test_nodes_without_a_label_are_named_by_id(tmp_path: Path) -> None:
     graph = '<node id="n0"/><node id="n1"/>' + '<edge source="n0" target="n1"/>'
     topology, notes = read(tmp_path / "x.graphml", document(graph))
     assert topology.nodes == ("n0", "n1")
-    assert notes == ["1 of 1 edge without a capacity: 1 Gbit/s assumed"]
+    assert notes == ["1 of 1 edge without a capacity: 1 Gbit/s assumed", DELAYS]
 
 
 def test_hyperedges_are_nodes(tmp_path: Path) -> None:
@@ -150,3 +153,22 @@ def test_ends_of_a_hyperedge_take_time_by_their_number_only(tmp_path: Path) -> N
     with at_most(5):
         topology, _ = read(tmp_path / "net.graphml", f'<graphml><graph><node id="1"/>{hyperedge}</graph></graphml>')
     assert topology.nodes == ("1", "hyperedge 1")
+
+
+YED = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns" xmlns:y="http://www.yworks.com/xml/graphml">
+<key for="node" id="d6" yfiles.type="nodegraphics"/><key attr.name="capacity" for="edge" id="d8"/>
+<key attr.name="Bandwidth" for="edge" id="d9"/><graph edgedefault="directed">
+<node id="n0"><data key="d6"><y:ShapeNode><y:NodeLabel>oslo</y:NodeLabel></y:ShapeNode></data></node>
+<node id="n1"><data key="d6"><y:ShapeNode><y:NodeLabel>bergen</y:NodeLabel></y:ShapeNode></data></node>
+<edge source="n0" target="n1"><data key="d8">400</data><data key="d9">100</data></edge></graph></graphml>"""
+
+
+def test_what_a_drawing_leaves_open_is_noted(tmp_path: Path) -> None:
+    """yEd writes every edge as directed, and the names of nodes into the drawing only."""
+    topology, notes = read(tmp_path / "x.graphml", YED)
+    assert topology.links == (Link("n0", "n1", 400),)
+    assert notes == [
+        "no node has a label: named by id, such as 'n0'",
+        "1 of 1 link one way only: no link leads back",
+        "the attribute Bandwidth of 1 edge is not used: only capacity, LinkSpeedRaw, LinkSpeed, delay are",
+    ]

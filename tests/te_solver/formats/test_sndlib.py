@@ -218,3 +218,32 @@ def test_bad_demands_are_refused_with_their_line(tmp_path: Path, demand: str, sa
     with pytest.raises(InputError) as raised:
         load_demands(path, topology)
     assert str(raised.value) == f"{path}:{said}"
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        "META (\n  author = someone (someone@example.net)\n  unit = GBITPERSEC\n)\n",
+        "META (\n  author = a :) and b (\n  unit = GBITPERSEC\n  note = unit = MBITPERSEC\n)\n",
+        "META (\n  a line of its own (free)\n  unit = GBITPERSEC )\n",
+        "  META ( unit = GBITPERSEC )\n",
+        "META (unit=GBITPERSEC\n)",
+    ],
+)
+def test_the_text_of_meta_is_free_and_only_the_unit_counts(tmp_path: Path, meta: str) -> None:
+    text = f"{HEADER}{meta}\nNODES ( a b )\nLINKS ( L1 ( a b ) 2 0 0 0 ( ) )\n"
+    topology, notes = read(tmp_path / "x.txt", text)
+    assert capacities(topology) == [("a", "b", 2000), ("b", "a", 2000)]
+    assert notes == []
+
+
+def test_a_meta_that_never_ends_is_refused(tmp_path: Path) -> None:
+    said = complaint(tmp_path / "x.txt", f"{HEADER}META (\n unit = GBITPERSEC\nNODES ( a b )\n")
+    assert said == ": the file ends in the middle of a section, expected a key"
+
+
+def test_an_indented_file_is_known_by_its_heading(tmp_path: Path) -> None:
+    text = NATIVE.format(unit="MBITPERSEC").replace("\n", "\n    ")
+    topology, _ = read(tmp_path / "tiny.txt", f"    {text}")
+    assert len(topology.links) == 6
+    assert len(load_demands(tmp_path / "tiny.txt", topology)) == 2

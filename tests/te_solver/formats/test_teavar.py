@@ -13,7 +13,8 @@ from tests.te_solver.formats.reading import capacities, complaint, read
 
 HEADINGS = "to_node   from_node   capacity   prob_failure\n"
 COLUMNS = "to_node from_node capacity prob_failure"
-UNITS = "capacities are taken as Mbit/s"
+OTHER_UNIT = " (TEAVAR's programs divide them by 1,000, as if they were kbit/s)"
+UNITS = f"capacities are taken as Mbit/s{OTHER_UNIT}"
 CHANCES = "its failure probabilities are those of `kuijia whatif`"
 TRIANGLE = HEADINGS + "1 2 10 .01\n2 1 10 .01\n\n1\t3\t20\t.004\n3 1 20 .004\n3 2 5 .01\n2 3 5 .01\n"
 
@@ -82,6 +83,7 @@ def test_the_first_column_is_where_a_link_comes_from(tmp_path: Path) -> None:
     topology, notes = read(tmp_path / "topology.txt", HEADINGS + "1 2 10 0\n2 1 20 0\n2 3 5 0\n")
     assert capacities(topology) == [("1", "2", 10), ("2", "1", 20), ("2", "3", 5)]
     assert notes == [
+        "1 of 3 links one way only: no link leads back",
         "not the same links in both directions: the first column is taken as the node that a link comes from",
         UNITS,
     ]
@@ -136,7 +138,7 @@ def test_a_row_is_a_matrix_of_all_pairs(tmp_path: Path, triangle: Topology) -> N
     )
     assert notes == [
         "the first of 2 matrices is taken; --row chooses another",
-        "demands are taken as Mbit/s",
+        f"demands are taken as Mbit/s{OTHER_UNIT}",
         "1 demand of a node to itself left out",
     ]
     assert load_demands(path, triangle, row=2) == (Demand("1", "3", 7),)
