@@ -92,20 +92,12 @@ def plan_from_json(data: object, source: str | Path) -> Plan:
         raise InputError(source, key_path(tuple(fault.absolute_path)), _problem(fault), _expected(fault))
     assert isinstance(data, dict), "the schema asks for an object"
     try:
-        topology = _topology(data["topology"])
+        plan = _plan(data, _topology(data["topology"]))
     except UnsoundError as error:
         raise _input_error(source, ("topology", *error.where), error) from error
-    plan = Plan(
-        topology,
-        tuple(_pair(entry) for entry in data["pairs"]),
-        objective=data["objective"],
-        objective_value=float(data["objective_value"]),
-        solver=data["solver"],
-        solve_seconds=float(data["solve_seconds"]),
-        protected_failures=int(data.get("protected_failures", 0)),
-        upper_bound=float(data["upper_bound"]) if "upper_bound" in data else None,
-        options=_options(data["options"]) if "options" in data else None,
-    )
+    except OverflowError as error:
+        # JSON has whole numbers of any length.
+        raise InputError(source, "", "a number of more than 308 digits", "numbers that a double can hold") from error
     try:
         require_sound_tunnels(plan)
     except UnsoundError as error:
@@ -128,6 +120,20 @@ def save_plan(plan: Plan, path: Path) -> None:
 def plan_text(plan: Plan) -> str:
     """Return the text that `save_plan` writes."""
     return json.dumps(plan_to_json(plan), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def _plan(data: dict[str, Any], topology: Topology) -> Plan:
+    return Plan(
+        topology,
+        tuple(_pair(entry) for entry in data["pairs"]),
+        objective=data["objective"],
+        objective_value=float(data["objective_value"]),
+        solver=data["solver"],
+        solve_seconds=float(data["solve_seconds"]),
+        protected_failures=int(data.get("protected_failures", 0)),
+        upper_bound=float(data["upper_bound"]) if "upper_bound" in data else None,
+        options=_options(data["options"]) if "options" in data else None,
+    )
 
 
 def _topology(data: dict[str, Any]) -> Topology:

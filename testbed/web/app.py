@@ -44,6 +44,9 @@ STALL = 5.0
 _WORKS_AT_ONCE = 8
 """Actions and verifications."""
 
+_LARGE_BODIES_AT_ONCE = 3
+"""Large bodies in memory, from their first byte until their request is answered."""
+
 _SECONDS_TO_RETRY = 1
 _MOST_AFTER = 10**15
 _Handler = Callable[[Request], Awaitable[Response]]
@@ -112,7 +115,7 @@ class _Api:
 
     def __init__(self, backend: Backend, hub: Hub, *, view_only: bool, stall: float) -> None:
         self._backend, self._hub, self._view_only, self._stall = backend, hub, view_only, stall
-        self._busy = 0
+        self._busy = self._large = 0
 
     def handler(self, each: Endpoint) -> _Handler:
         async def answer(request: Request) -> Response:
@@ -171,9 +174,10 @@ class _Api:
         return _json(to_json(Liveness(state.time, links, view.nodes_down, tunnels)))
 
     async def _verify(self, each: Endpoint, request: Request) -> Response:
-        with self._work():
+        with self._large_body():
             plan = plan_body(await _data(each, request))
-            found = tuple(await anyio.to_thread.run_sync(self._backend.verify, plan))
+            with self._work():
+                found = tuple(await anyio.to_thread.run_sync(self._backend.verify, plan))
         return _json(to_json(Verdict(not found, found)))
 
     async def _log(self, request: Request) -> Response:
@@ -188,14 +192,13 @@ class _Api:
         if self._view_only:
             return refusal(403, "the server only shows: it was started with --view")
         with ExitStack() as work:
-            if each.largest > SMALL:  # as many large bodies as works are in memory
-                work.enter_context(self._work())
+            if each.largest > SMALL:
+                work.enter_context(self._large_body())
             action = await self._action(each, request)
             described = await anyio.to_thread.run_sync(self._backend.describe)
             if KIND_OF[type(action)] not in described.actions:
                 return refusal(409, f"the backend {described.backend} has no such action")
-            if each.largest <= SMALL:  # a body that comes slowly keeps no other from its work
-                work.enter_context(self._work())
+            work.enter_context(self._work())  # a body that comes slowly keeps no other from its work
             try:
                 return await anyio.to_thread.run_sync(self._carry_out, _with_known_link(action, described))
             finally:
@@ -204,13 +207,28 @@ class _Api:
     @contextmanager
     def _work(self) -> Iterator[None]:
         """Count a work for the time of a block; raises _BusyError if too many are under way."""
-        if self._busy >= _WORKS_AT_ONCE:
-            raise _BusyError(f"{_WORKS_AT_ONCE} actions and verifications are under way: try again when one is done")
+        self._require_room()
         self._busy += 1
         try:
             yield
         finally:
             self._busy -= 1
+
+    @contextmanager
+    def _large_body(self) -> Iterator[None]:
+        """Count a large body for the time of a block; raises _BusyError if there are too many, or too many works."""
+        self._require_room()
+        if self._large >= _LARGE_BODIES_AT_ONCE:
+            raise _BusyError(f"{_LARGE_BODIES_AT_ONCE} plans or sets of demands are read: try again when one is done")
+        self._large += 1
+        try:
+            yield
+        finally:
+            self._large -= 1
+
+    def _require_room(self) -> None:
+        if self._busy >= _WORKS_AT_ONCE:
+            raise _BusyError(f"{_WORKS_AT_ONCE} actions and verifications are under way: try again when one is done")
 
     async def _action(self, each: Endpoint, request: Request) -> Action:
         """Return the action that a request asks for; raises BodyError."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterable, MutableMapping
 from typing import Any
@@ -17,6 +18,7 @@ App = Callable[[Scope, Receive, Send], Any]
 _SECURED = "/api/"
 _SAFE = frozenset({"GET", "HEAD"})
 _LONGEST_HEADERS = 100
+_ABSOLUTE = re.compile("https?://(?P<host>[^/]*)(?P<path>/.*)?", re.IGNORECASE | re.DOTALL)
 
 
 class Guard:
@@ -52,6 +54,7 @@ class Guard:
                 message["headers"] = [*message.get("headers", ()), *_ENCODED]
             await send(message)
 
+        scope = _in_origin_form(scope)
         refused, wait = self._refusal(scope)
         if refused is None:
             await self._app(scope, receive, send_with_headers)
@@ -90,6 +93,17 @@ class Guard:
         if wait is not None:
             return Refused(429, f"too many requests: try again in {wait} s"), wait
         return refused, None
+
+
+def _in_origin_form(scope: Scope) -> Scope:
+    """Return a request as if its target were a path: one in absolute form names its host, too (RFC 9112, 3.2.2)."""
+    found = _ABSOLUTE.fullmatch(scope["path"])
+    if found is None:
+        return scope
+    headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"host"]
+    path = found["path"] or "/"
+    host = found["host"].encode("latin-1", "replace")
+    return {**scope, "path": path, "raw_path": path.encode(), "headers": [*headers, (b"host", host)]}
 
 
 _ENCODED = [(name.encode(), value.encode()) for name, value in HEADERS.items()]

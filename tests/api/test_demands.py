@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import operator
 from pathlib import Path
 from typing import Any
 
@@ -116,7 +117,7 @@ def test_a_missing_rate_of_a_matrix_is_refused_with_its_place() -> None:
 
 def test_demands_are_neither_repeated_nor_scaled_by_a_factor() -> None:
     demands = kuijia.load_demands([("s1", "s4", 10)], "fig1")
-    for product in (lambda: demands * 2, lambda: 2 * demands):
+    for multiply in (operator.mul, lambda left, right: right * left):
         with pytest.raises(TypeError, match=r"demands times 2: use demands\.scaled\(2\)"):
-            product()
+            multiply(demands, 2)
     assert demands.scaled(2).total == 20

@@ -278,3 +278,20 @@ def test_a_pipe_is_written_to_and_not_replaced(tmp_path: Path) -> None:
     finally:
         os.close(reader)
     assert pipe.is_fifo()
+
+
+@pytest.mark.parametrize("place", ["objective_value", "solve_seconds", "capacity", "rate", "demand", "path_id"])
+def test_a_number_beyond_a_double_is_refused(place: str) -> None:
+    data = json.loads(json.dumps(plan_to_json(PLAN)))
+    parts = {
+        "capacity": data["topology"]["links"][0],
+        "demand": data["pairs"][0],
+        "rate": data["pairs"][0]["tunnels"][0],
+        "path_id": data["pairs"][0]["tunnels"][0],
+    }
+    parts.get(place, data)[place] = 10**400
+    if place == "path_id":  # a whole number of any length; switches refuse it
+        assert plan_from_json(data, "plan").pairs[0].tunnels[0].path_id == 10**400
+    else:
+        with pytest.raises(InputError, match="plan: a number of more than 308 digits"):
+            plan_from_json(data, "plan")

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
 import threading
+import time
+import tracemalloc
 from collections.abc import Callable, Coroutine, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import Any
 from urllib.parse import quote
 
@@ -22,10 +26,12 @@ from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
 from testbed.web.backend import Action, Description, Finding, LogEntry, State
+from testbed.web.bodies import BodyError, parsed
 from testbed.web.requests import ENDPOINTS, LARGE, SMALL, Done, Liveness, Refusal
+from testbed.web.server import Link, Serving
 from testbed.web.shapes import schema_of
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
-from tests.testbed.web.serving import PAGE, TOKEN, served
+from tests.testbed.web.serving import PAGE, TOKEN, served, while_serving
 
 
 @pytest.fixture
@@ -401,3 +407,84 @@ def test_entries_and_errors_name_the_request_at_fault(client: TestClient) -> Non
     entry = LogEntry(1, 0.0, None, "fault", "words")
     require(LogEntry, {"seq": entry.seq, "time": 0, "view": None, "kind": "fault", "text": "words", "subject": {}})
     assert issubclass(InputError, KuijiaError)
+
+
+@pytest.mark.parametrize("digits", [400, 4000, 5000])
+@pytest.mark.parametrize(("method", "path"), [("PUT", "/api/plan"), ("POST", "/api/verify"), ("PUT", "/api/demands")])
+def test_a_number_of_very_many_digits_is_refused(client: TestClient, method: str, path: str, digits: int) -> None:
+    demands = {"demands": [{"source": "s1", "target": "s4", "rate": 10}]}
+    data = json.dumps({**PLAN, "objective_value": 77} if path != "/api/demands" else demands)
+    body = data.replace("77" if path != "/api/demands" else "10", "9" * digits)
+    answer = client.request(method, path, content=body, headers={"content-type": "application/json"})
+    assert answer.status_code == 400
+
+
+@pytest.mark.parametrize("piece", [b"[],", b'{"a":0},', b'"ab",', b"1,", b"[[[]]],"])
+def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(piece: bytes, client: TestClient) -> None:
+    """30 MB of empty lists would be 10 million objects, some 600 MB."""
+    body = b"[" + piece * (30_000_000 // len(piece)) + b"0]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(BodyError, match="more than 1000000 values"):
+            parsed(body)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+    few = b"[" + piece * 100_000 + b"0]"
+    answer = client.put("/api/plan", content=few, headers={"content-type": "application/json"})
+    assert answer.status_code == 422
+
+
+def asked(link: Link, head: str, body: str = "", length: int | None = None) -> socket.socket:
+    """Return a connection on which a request has been sent, perhaps with less of its body than announced."""
+    connection = socket.create_connection((link.address, link.port), timeout=10)
+    fields = f"Authorization: Bearer {link.token}\r\nContent-Type: application/json"
+    size = len(body) if length is None else length
+    connection.sendall(f"{head}\r\n{fields}\r\nContent-Length: {size}\r\n\r\n{body}".encode())
+    return connection
+
+
+def status(connection: socket.socket) -> int:
+    return int(connection.recv(4096).split()[1])
+
+
+def test_large_bodies_that_come_slowly_keep_no_small_action_waiting() -> None:
+    def act(link: Link) -> None:
+        host = f"Host: 127.0.0.1:{link.port}"
+        large = f"PUT /api/plan HTTP/1.1\r\n{host}"
+        with ExitStack() as connections:
+            slow = [
+                connections.enter_context(asked(link, large, "{", length=2)) for _ in range(app._LARGE_BODIES_AT_ONCE)
+            ]
+            deadline = time.monotonic() + 10
+            while status(connections.enter_context(asked(link, large, "{", length=2))) != 429:
+                assert time.monotonic() < deadline
+            small = asked(link, f"PATCH /api/links/s1~s3 HTTP/1.1\r\n{host}", '{"up": false}')
+            assert status(connections.enter_context(small)) == 200
+            for connection in slow:
+                connection.sendall(b"}")
+            assert [status(connection) for connection in slow] == [422] * len(slow)
+
+    while_serving(Serving(port=0), act)
+
+
+@pytest.mark.parametrize(
+    ("scheme", "host", "path", "expected"),
+    [
+        ("http", "127.0.0.1:8400", "/api/lab", 200),
+        ("HTTP", "127.0.0.1:8400", "/api/lab?x=1", 200),
+        ("http", "127.0.0.1:8400", "", 200),
+        ("http", "rebound.example", "/api/lab", 421),
+    ],
+)
+def test_a_request_in_absolute_form_is_answered_as_one_to_its_host(
+    scheme: str, host: str, path: str, expected: int
+) -> None:
+    """The host of the target counts, whatever the header says: RFC 9112, 3.2.2."""
+
+    def act(link: Link) -> None:
+        target = f"{scheme}://{host.replace('8400', str(link.port))}{path}"
+        with asked(link, f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{link.port}") as connection:
+            assert status(connection) == expected
+
+    while_serving(Serving(port=0), act)
