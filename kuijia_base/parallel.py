@@ -69,7 +69,9 @@ def in_processes(
                 waiting.append(pool.submit(_call, function, task))
         while waiting:
             yield waiting.popleft().result()
-            waiting.extend(pool.submit(_call, function, task) for task in islice(left, 1))
+            for task in islice(left, 1):
+                with no_interrupts():
+                    waiting.append(pool.submit(_call, function, task))
         ended = True
     finally:
         if not ended:
@@ -86,18 +88,31 @@ def _take_back(pool: ProcessPoolExecutor) -> None:
 
 @contextmanager
 def no_interrupts() -> Iterator[None]:
-    """Block Ctrl-C for processes started in the block; this process receives it as well and ends its workers."""
+    """Block Ctrl-C for processes started in the block; this process ends them when it receives it after the block.
+
+    A blocked signal goes to another thread, if there is one, and Python then interrupts the main thread: half-started
+    workers would be forgotten, or the pool would wait for them for ever. So the main thread only takes note of it.
+    """
     if sys.platform == "win32":  # where workers get no Ctrl-C of their own to hold back
         yield
         return
     from multiprocessing import resource_tracker  # noqa: PLC0415  # Windows lacks what it imports
 
-    resource_tracker.ensure_running()  # which lets Ctrl-C through again if the first process starts it
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    pressed: list[int] = []
+    is_main = threading.current_thread() is threading.main_thread()  # only this one is interrupted, or may set handlers
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: pressed.append(number)) if is_main else None
     try:
-        yield
+        resource_tracker.ensure_running()  # which lets Ctrl-C through again if the first process starts it
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            yield
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if is_main:
+            signal.signal(signal.SIGINT, handler)
+        if pressed:
+            signal.raise_signal(pressed[0])
 
 
 _received: list[Any] = []

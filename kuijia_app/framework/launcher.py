@@ -14,13 +14,15 @@ from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.extras import UnfitSystemError
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, part_logger, set_up_logs
 
-if sys.platform == "win32":
-    raise UnfitSystemError("controllers do not run on Windows, which lacks their signals")
+_NEEDED = ("SIGHUP", "SIGUSR1", "SIGUSR2")
+"""The signals that applications handle."""
+
+if sys.platform == "win32" or not all(hasattr(signal, name) for name in _NEEDED):
+    raise UnfitSystemError(f"controllers need the signals {', '.join(_NEEDED)}, which this system lacks")
 
 _LOG = part_logger("launcher")
 
-_HANDLED = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
-"""The signals that applications handle."""
+_HANDLED = tuple(getattr(signal, name) for name in _NEEDED)
 
 
 def run_application(

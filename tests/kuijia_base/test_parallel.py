@@ -163,3 +163,37 @@ def test_results_that_nobody_waits_for_are_not_finished() -> None:
     started = time.monotonic()
     results.close()  # type: ignore[attr-defined]
     assert time.monotonic() - started < 60
+
+
+_INTERRUPTED = """
+import os, signal, threading, time
+from kuijia_base.parallel import no_interrupts
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+threading.Thread(target=time.sleep, args=(30,), daemon=True).start()  # does not block the signal, so it gets it
+said = []
+try:
+    with no_interrupts():
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in range(100_000):  # time in which the main thread would be interrupted
+            pass
+        said.append("begun")
+        {then}
+    said.append("went on")
+except KeyboardInterrupt:
+    said.append("interrupted")
+except RuntimeError:
+    said.append("failed")
+said.append(str(signal.getsignal(signal.SIGINT) is signal.default_int_handler))
+print(*said, flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="workers get no Ctrl-C of their own")
+@pytest.mark.parametrize("then", ["pass", "raise RuntimeError"])
+def test_ctrl_c_while_workers_start_comes_once_they_have_started(then: str) -> None:
+    """Another thread takes the signal, and Python interrupts the main one, though that blocks it."""
+    program = _INTERRUPTED.format(then=then)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["begun", "interrupted", "True"]
