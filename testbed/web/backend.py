@@ -148,14 +148,25 @@ class FlowState:
 
 
 @dataclass(frozen=True, slots=True)
+class RoleSum:
+    """The flows of a role that are too many to be shown one by one: their number, and their rates together."""
+
+    role: Role
+    flows: int
+    wanted: float
+    goodput: float
+
+
+@dataclass(frozen=True, slots=True)
 class View:
-    """The network under one scheme."""
+    """The network under one scheme; `unshown` are the flows that `flows` leaves out."""
 
     scheme: str
     links: tuple[LinkState, ...]
     nodes_down: tuple[str, ...]
     tunnels_dead: tuple[int, ...]
     flows: tuple[FlowState, ...]
+    unshown: tuple[RoleSum, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,7 +19,7 @@ from te_solver.schemes.interface import Scheme
 from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.topology import Topology
-from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, View
+from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, RoleSum, View
 
 MOST_FLOWS = 300
 """Flows that a view shows; of more, the largest."""
@@ -74,7 +74,8 @@ class FluidNetwork:
         carrying = np.flatnonzero(self.traffic.sent > 0)
         largest = np.argsort(-self.traffic.sent[carrying], kind="stable")[:MOST_FLOWS]
         self._shown = np.sort(carrying[largest])
-        self.left_out = carrying.size - self._shown.size
+        self._unshown = np.setdiff1d(carrying, self._shown)
+        self.left_out = self._unshown.size
         self.levels = tuple(level for each in self.traffic.classes for level in (2 * each, 2 * each + 1))
 
     @property
@@ -106,17 +107,21 @@ class FluidNetwork:
         load = self._load(flows, rerouting.damage.failed_links)
         moved = [carrier not in {None, each.tunnel} for each, carrier in zip(extras, carriers, strict=True)]
         roles = _roles(flows, np.concatenate([rerouting.victim, np.array(moved, np.bool_)]), load.carried.shape[1])
-        planned = self._planned_flows(rerouting, load.goodput, roles)
+        sent, goodput = self.traffic.sent, self._goodput(rerouting, load.goodput)
+        role_of: dict[int, Role] = {}
+        for origin, role in zip(rerouting.origin.tolist(), roles, strict=False):
+            role_of.setdefault(origin, role)
+        planned = self._planned_flows(rerouting, goodput, role_of)
         started = self._extra_flows(extras, carriers, load.goodput[rerouting.offered.size :], roles)
         dead = tuple(dict.fromkeys(self._tunnels[column].path_id for column in np.flatnonzero(~rerouting.damage.alive)))
         topology, failed = self.plan.topology, set(failure.nodes)
         edges = {frozenset(edge) for edge in failure.edges}
         links = link_states(topology, self.levels, load.carried, load.dropped, edges)
-        sent, goodput = self.traffic.sent, self._goodput(rerouting, load.goodput)
+        nodes_down = tuple(node for node in topology.nodes if node in failed)
         lost = np.maximum(sent - goodput, 0.0)
         alive = rerouting.damage.alive
         return Effect(
-            View(scheme.name, links, tuple(node for node in topology.nodes if node in failed), dead, planned + started),
+            View(scheme.name, links, nodes_down, dead, planned + started, self._sums(goodput, role_of)),
             float(sent[~alive].sum()),
             float(lost[~alive].sum()),
             float(lost[alive].sum()),
@@ -164,16 +169,13 @@ class FluidNetwork:
         owner = np.where(rerouting.origin == NEW_TRAFFIC, rerouting.carrier, rerouting.origin)
         return np.bincount(owner, goodput[: owner.size], minlength=self.traffic.sent.size).astype(np.float64)
 
-    def _planned_flows(self, rerouting: Rerouting, goodput: Vector, roles: Sequence[Role]) -> tuple[FlowState, ...]:
-        arriving = self._goodput(rerouting, goodput)
+    def _planned_flows(
+        self, rerouting: Rerouting, arriving: Vector, role_of: Mapping[int, Role]
+    ) -> tuple[FlowState, ...]:
         carriers: dict[int, list[int]] = {}
-        role_of: dict[int, Role] = {}
-        for number, (origin, carrier) in enumerate(
-            zip(rerouting.origin.tolist(), rerouting.carrier.tolist(), strict=True)
-        ):
+        for origin, carrier in zip(rerouting.origin.tolist(), rerouting.carrier.tolist(), strict=True):
             if origin != NEW_TRAFFIC:
                 carriers.setdefault(origin, []).append(carrier)
-                role_of.setdefault(origin, roles[number])
         found = []
         for column in self._shown.tolist():
             tunnel, pair = self._tunnels[column], self.plan.pairs[self.traffic.tunnels.pair[column]]
@@ -191,6 +193,16 @@ class FluidNetwork:
                 )
             )
         return tuple(found)
+
+    def _sums(self, arriving: Vector, role_of: Mapping[int, Role]) -> tuple[RoleSum, ...]:
+        """Return the sums of the flows that are not shown, role by role."""
+        columns: dict[Role, list[int]] = {}
+        for column in self._unshown.tolist():
+            columns.setdefault(role_of.get(column, "victim"), []).append(column)
+        return tuple(
+            RoleSum(role, len(of), _rounded(self.traffic.sent[of].sum()), _rounded(arriving[of].sum()))
+            for role, of in columns.items()
+        )
 
     def _extra_flows(
         self, extras: Sequence[ExtraFlow], carriers: Sequence[int | None], goodput: Vector, roles: Sequence[Role]

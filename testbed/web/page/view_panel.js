@@ -6,7 +6,6 @@ import { element, setText } from "./dom.js";
 import { linkWords, rate, rateOf } from "./quantities.js";
 
 export const ROLES = ["untouched", "direct", "indirect", "victim"];
-const OPTIONAL = "indirect";
 const HINT = "Point at a link to read the load of its queues.";
 
 export const schemeTitle = (scheme) => scheme.charAt(0).toUpperCase() + scheme.slice(1);
@@ -65,13 +64,14 @@ export class ViewPanel {
     this.view = view;
     this.drawing.update(view);
     for (const [role, cell] of this.tiles) {
-      const flows = view.flows.filter((flow) => flow.role === role);
-      const sum = (key) => flows.reduce((total, flow) => total + flow[key], 0);
-      const noun = flows.length === 1 ? "flow" : "flows";
-      setText(cell, flows.length ? `${flows.length} ${noun}, ${rateOf(sum("goodput"), sum("wanted"))}` : "none");
-      const tile = cell.parentElement;
-      tile.classList.toggle("none", !flows.length);
-      tile.hidden = role === OPTIONAL && !flows.length;
+      const flows = [...view.flows, ...view.unshown].filter((flow) => flow.role === role);
+      const sum = (value) => flows.reduce((total, flow) => total + value(flow), 0);
+      const count = sum((flow) => flow.flows ?? 1); // of flows that are summed up
+      const rates = rateOf(sum((flow) => flow.goodput), sum((flow) => flow.wanted));
+      setText(cell, count ? `${count} ${count === 1 ? "flow" : "flows"}, ${rates}` : "none");
+      // The tile stays: what lies below would move under a pointer that is about to click.
+      cell.parentElement.classList.toggle("none", !count);
+      cell.title = cell.textContent;
     }
     this.#describe();
     this.#tell();

@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, KuijiaError
 from te_solver.demands import Demand
+from te_solver.failures import Failure
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
+from te_solver.schemes.registry import make_scheme
 from te_solver.solve import solve
 from te_solver.topology import Link, Topology
+from testbed.web import fluid
 from testbed.web.backend import (
     KIND_OF,
     SetClock,
@@ -33,6 +36,7 @@ from testbed.web.backend import (
     WithdrawPlan,
 )
 from testbed.web.flow_backend import FlowBackend
+from testbed.web.fluid import FluidNetwork
 from testbed.web.shapes import to_json
 from tests.testbed.web.documented import documented_actions
 
@@ -339,3 +343,23 @@ def test_whatever_is_done_the_views_are_of_this_world(actions: list[Any]) -> Non
             assert 0 <= flow.goodput <= flow.wanted + 1e-3 or view.scheme == "recompute"
             assert dead.isdisjoint(flow.path_ids)
             assert flow.role == "untouched" or dead
+
+
+def test_flows_that_are_too_many_to_show_are_summed_by_role(plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = FluidNetwork(plan, elastic=True)
+    monkeypatch.setattr(fluid, "MOST_FLOWS", 1)
+    some = FluidNetwork(plan, elastic=True)
+    for edge in plan.topology.edges:
+        failure = Failure("cut", (edge,))
+        full = whole.effect(make_scheme("rescaling"), failure).view
+        view = some.effect(make_scheme("rescaling"), failure).view
+        assert full.unshown == ()
+        (shown,) = view.flows
+        assert shown in full.flows
+        for role in ("untouched", "indirect", "direct", "victim"):
+            left_out = [flow for flow in full.flows if flow.role == role and flow != shown]
+            sums = [each for each in view.unshown if each.role == role]
+            assert sum(each.flows for each in sums) == len(left_out)
+            for key in ("wanted", "goodput"):
+                expected = sum(getattr(flow, key) for flow in left_out)
+                assert sum(getattr(each, key) for each in sums) == pytest.approx(expected, abs=0.001)

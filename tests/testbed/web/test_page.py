@@ -20,6 +20,7 @@ from te_solver.demands import Demand  # noqa: E402
 from te_solver.plan import Plan  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
 from te_solver.topology import Link, Topology  # noqa: E402
+from testbed.web import fluid  # noqa: E402  # needs NumPy only
 from testbed.web.backend import SetClock, SetDemands, SetLink, SetNode, SetScheme  # noqa: E402
 from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette
 from tests.testbed.web.browsing import Server, Visit, browsing, serving, visiting  # noqa: E402  # needs all
@@ -378,3 +379,31 @@ def test_axe_finds_nothing_serious(visit: Visit, colours: Literal["light", "dark
         for node in each["nodes"]
     ]
     assert serious == []
+
+
+TOP = "() => document.querySelector('[data-view=kuijia] .drawing').getBoundingClientRect().top + window.scrollY"
+
+
+@pytest.mark.parametrize("width", [360, 800, 1280, 1900])
+def test_a_cut_does_not_move_the_drawing_under_the_pointer(browser: Browser, width: int) -> None:
+    """A second click would cut another link."""
+    model = backend()
+    with serving(model) as server, visiting(browser, server.url, viewport={"width": width, "height": 900}) as visit:
+        before = visit.page.evaluate(TOP)
+        model.act(SetLink("s2~s4", up=False))
+        visit.wait("() => document.querySelector('[data-view=rescaling] .tile[data-role=direct]:not(.none)')")
+        visit.wait("() => document.querySelector('[data-view=kuijia] .tile[data-role=victim]:not(.none)')")
+        assert visit.page.evaluate(TOP) == before
+
+
+def test_roles_are_counted_over_all_flows(browser: Browser, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the largest flows have rows in the table; the others count, too."""
+    monkeypatch.setattr(fluid, "MOST_FLOWS", 1)
+    model = backend()
+    with serving(model) as server, visiting(browser, server.url) as visit:
+        model.act(SetNode("s2", up=False))
+        model.act(SetNode("s3", up=False))
+        tile = "[data-view=kuijia] .tile[data-role={}] dd"
+        visit.page.locator(tile.format("victim"), has_text="2 flows, ").wait_for()
+        assert visit.page.locator(tile.format("untouched")).text_content() == "none"
+        assert visit.page.locator("[data-flow]").count() == 1
