@@ -56,6 +56,7 @@ OPTIONS = [
     cfg.StrOpt("pipeline", default=_WORDS.pipeline),
     cfg.StrOpt("liveness", default=_WORDS.liveness),
     cfg.StrOpt("wiring", default=_WORDS.wiring, help="file with the numbers of switches and ports"),
+    cfg.StrOpt("other_traffic", default=_WORDS.other_traffic, help="packets between sites without a planned pair"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
@@ -75,7 +76,7 @@ UNANSWERED_ECHOES = 10
 cfg.CONF.set_default("echo_request_interval", ECHO_INTERVAL)
 cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
-_AGREED = ("scheme", "slots", "tagging", "pipeline", "liveness")
+_AGREED = ("scheme", "slots", "tagging", "pipeline", "liveness", "other_traffic")
 """Options of which peers must have the same; those that name files may differ."""
 
 TICK = 0.05

@@ -11,6 +11,7 @@ from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from kuijia_app.tables.field_counts import count_fields
+from kuijia_app.tables.identifiers import DROP_PRIORITY
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.paper_tables import Memory, figure_6, figure_8, stored
 from kuijia_app.tables.pipeline import build_tables
@@ -89,7 +90,8 @@ def fields(settings: Settings) -> Exhibit:
     plan = plan_of(Case("priorities", DEMANDS[0], LINKS[0], PAPERS_SCHEMES[0], 1), settings.capacity, settings.seed)
     counts = {
         label: sum(
-            count_fields(tables.flows)
+            # The paper has no entries that count what hosts send beside the plan.
+            count_fields([entry for entry in tables.flows if entry.priority != DROP_PRIORITY])
             for tables in build_tables(
                 plan, PipelineOptions(slot_count=settings.slots, layout=LAYOUTS["four"], form=form)
             ).values()

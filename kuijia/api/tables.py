@@ -44,6 +44,7 @@ class TableOptions(TypedDict, total=False):
     pipeline: str
     liveness: str
     wiring: str | Path
+    other_traffic: str
 
 
 class Tables:
@@ -172,6 +173,7 @@ def compile_plan(  # noqa: PLR0913  # options are keywords
     pipeline: str = _DEFAULTS.pipeline,
     liveness: str = _DEFAULTS.liveness,
     wiring: str | Path = _DEFAULTS.wiring,
+    other_traffic: str = _DEFAULTS.other_traffic,
 ) -> Tables:
     """Return the tables of the switches for a plan.
 
@@ -184,13 +186,15 @@ def compile_plan(  # noqa: PLR0913  # options are keywords
         pipeline: one flow table, "single", or two that need less memory, "decomposed".
         liveness: detection of failures beyond a tunnel's first link, "controller" or "bfd".
         wiring: file of datapath ids, ports and prefixes of your own switches; by default by the topology.
+        other_traffic: treatment of packets between sites without a planned pair, "drop" or "forward".
 
     Raises:
         InputError: an option has no such value, or the plan has no such tables.
     """
     if slots not in SLOT_COUNTS:
         require_known("slots", str(slots), [str(each) for each in SLOT_COUNTS])
-    options = pipeline_options(OptionWords(scheme, slots, str(layout), tagging, pipeline, liveness, str(wiring)))
+    words = OptionWords(scheme, slots, str(layout), tagging, pipeline, liveness, str(wiring), other_traffic)
+    options = pipeline_options(words)
     source = plan if isinstance(plan, str | Path) else "plan"
     return Tables(built_tables(load_plan(plan), options, source))
 

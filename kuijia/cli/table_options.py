@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from kuijia.api.table_building import Built, built_tables
 from kuijia.cli.common_options import add_alias
-from kuijia_app.tables.options import Form, Liveness, OptionWords, Tagging, pipeline_options
+from kuijia_app.tables.options import Form, Liveness, OptionWords, OtherTraffic, Tagging, pipeline_options
 from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.option_values import whole_number
@@ -62,6 +63,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=Liveness.CONTROLLER.value,
         help="detection of failures beyond a tunnel's first link (default: %(default)s)",
     )
+    parser.add_argument(
+        "--other-traffic",
+        choices=[each.value for each in OtherTraffic],
+        default=OtherTraffic.DROP.value,
+        help="treatment of packets between sites without a planned pair (default: %(default)s)",
+    )
     add_wiring(parser)
 
 
@@ -80,11 +87,22 @@ def option_words(args: argparse.Namespace) -> OptionWords:
     file = layout_file(args.layout)
     layout = args.layout if file is None else str(file.absolute())
     wiring = str(Path(args.wiring).absolute()) if args.wiring else ""
-    return OptionWords(args.scheme, args.slots, layout, args.tagging, args.pipeline, args.liveness, wiring)
+    return replace(_words(args), layout=layout, wiring=wiring)
 
 
 def build(args: argparse.Namespace) -> Built:
     """Return the tables chosen by the options of `add_plan_and_options`; raises InputError."""
-    words = (args.scheme, args.slots, args.layout, args.tagging, args.pipeline, args.liveness, args.wiring)
-    options = pipeline_options(OptionWords(*words))
-    return built_tables(load_plan(args.plan), options, args.plan)
+    return built_tables(load_plan(args.plan), pipeline_options(_words(args)), args.plan)
+
+
+def _words(args: argparse.Namespace) -> OptionWords:
+    return OptionWords(
+        args.scheme,
+        args.slots,
+        args.layout,
+        args.tagging,
+        args.pipeline,
+        args.liveness,
+        args.wiring,
+        args.other_traffic,
+    )

@@ -12,7 +12,9 @@ from itertools import product
 
 from kuijia_app.proof.header_values import HeaderValues, with_another
 from kuijia_app.tables.options import PipelineOptions, Tagging
+from kuijia_app.tables.other_traffic import other_directions, served_as
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
+from kuijia_app.tables.wiring import Wiring
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failures import Failure
 from te_solver.plan import PairPlan, Plan
@@ -108,6 +110,7 @@ def expected_traffic(
         told_apart: by switch, the values that its tables distinguish in packets of its host.
     """
     layout, wiring = options.layout, options.wired(plan.topology)
+    yield from _others(plan, options, wiring, told_apart or {})
     named = {code_point for each in layout.classes for code_point in each.code_points}
     for (source, target), by_priority in planned_paths(plan).items():
         told = (told_apart or {}).get(source, HeaderValues())
@@ -137,6 +140,34 @@ def expected_traffic(
                 _treatment(options, moved),
                 _treatment(options, served.victim if is_split else normal),
                 host_port,
+            )
+
+
+def _others(
+    plan: Plan, options: PipelineOptions, wiring: Wiring, told_apart: Mapping[str, HeaderValues]
+) -> Iterator[Traffic]:
+    """Yield the traffic of no pair that is forwarded: whatever its class, it is among the least important victims."""
+    treatment = _treatment(options, served_as(options.layout).victim)
+    for direction in other_directions(plan, options, wiring):
+        told = told_apart.get(direction.ingress, HeaderValues())
+        host = wiring.host_address(direction.egress)
+        addresses = [each for prefix in wiring.prefixes(direction.egress) for each in told.addresses_in(prefix, host)]
+        values = (addresses, with_another(told.ecn, ECN_BITS), with_another(told.code_points, DSCP_BITS))
+        for address, ecn, code_point in product(*values):
+            yield Traffic(
+                direction.ingress,
+                direction.egress,
+                "of no pair",
+                address,
+                address == host,
+                code_point,
+                ecn,
+                tuple(Path(route.nodes, route.weight) for route in direction.routes),
+                is_split=False,
+                normal=treatment,
+                moved=treatment,
+                last=treatment,
+                host_port=wiring.host_port(direction.egress),
             )
 
 

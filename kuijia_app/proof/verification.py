@@ -18,7 +18,6 @@ from kuijia_app.proof.expectation import (
     Path,
     Traffic,
     expected_traffic,
-    planned_paths,
     shares_due,
 )
 from kuijia_app.proof.header_values import values_told_apart, with_another
@@ -150,10 +149,10 @@ class Verifier:
                     break
 
     def _check_strays(self) -> None:
-        """Check that packets of hosts to addresses without planned traffic are dropped at their ingress."""
+        """Check that packets of hosts to addresses that get no traffic are dropped, and counted, at their ingress."""
         wiring = self._network.wiring
         targets: dict[str, list[str]] = {}
-        for source, target in planned_paths(self._plan):
+        for source, target in {(each.source, each.target) for each in self._traffic}:
             targets.setdefault(source, []).append(target)
         for source, told in self._told_apart.items():
             planned = [prefix for target in targets.get(source, ()) for prefix in wiring.prefixes(target)]
@@ -163,9 +162,11 @@ class Verifier:
             for address, code_point, ecn in product(*values):
                 self._found.walks += 1
                 walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
-                if walk.hops[0].forwarding.sent or walk.choices:
+                is_sent = walk.hops[0].forwarding.sent or walk.choices
+                if is_sent or walk.hops[0].forwarding.is_miss:
                     about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
-                    problem = f"traffic of no pair, but not dropped at {place(walk.hops[0])}"
+                    fault = "but not dropped" if is_sent else "dropped but not counted"
+                    problem = f"traffic of no pair, {fault} at {place(walk.hops[0])}"
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
 
     def _check_sessions(self) -> None:

@@ -7,6 +7,8 @@ from te_solver.plan import MAX_TUNNELS_PER_PAIR
 COOKIE = 0x4B55494A49410000
 """Cookie of all our flow entries."""
 
+DROP_PRIORITY = 10
+OTHER_PRIORITY = 50
 DATA_PRIORITY = 100
 CLASS_PRIORITY = 150
 CONTROL_PRIORITY = 200
@@ -35,6 +37,7 @@ DROP_GROUP = 0x7000_0000
 
 _BFD_LABEL_BIT = 1 << 19
 _DEFAULT_LABEL_BASE = 0xE << 16
+_OTHER_LABEL_BASE = 0xD << 16
 
 _SPLIT_BASE = 0x1000_0000
 _CONTROL_BASE = 0x2000_0000
@@ -117,6 +120,11 @@ def default_path_id(egress_number: int) -> int:
     These are 0xE0001 to 0xEFFFF, above the labels of BFD sessions and of all tunnels that a plan of any size counts to.
     """
     return _DEFAULT_LABEL_BASE | egress_number
+
+
+def other_path_id(egress_number: int) -> int:
+    """Return the path id, and MPLS label, of the paths to an egress that traffic without a planned pair takes."""
+    return _OTHER_LABEL_BASE | egress_number
 
 
 def _slot_owner(primary_path_id: int, backup_position: int, class_index: int) -> int:

@@ -43,6 +43,13 @@ class Liveness(Enum):
     BFD = "bfd"
 
 
+class OtherTraffic(Enum):
+    """Treatment of packets between sites without a planned pair: dropped, or sent best effort."""
+
+    DROP = "drop"
+    FORWARD = "forward"
+
+
 @dataclass(frozen=True, slots=True)
 class PipelineOptions:
     """Options beyond the plan: the scheme, the hash slots per pair and class, the queues of a port, and others.
@@ -57,6 +64,7 @@ class PipelineOptions:
     form: Form = Form.SINGLE
     liveness: Liveness = Liveness.CONTROLLER
     wiring: StatedWiring | None = None
+    other_traffic: OtherTraffic = OtherTraffic.DROP
 
     def wired(self, topology: Topology) -> Wiring:
         """Return the wiring of a topology; raises InputError if the file's is that of another one."""
@@ -77,6 +85,7 @@ class OptionWords:
     pipeline: str = Form.SINGLE.value
     liveness: str = Liveness.CONTROLLER.value
     wiring: str = ""
+    other_traffic: str = OtherTraffic.DROP.value
 
 
 def pipeline_options(words: OptionWords) -> PipelineOptions:
@@ -94,6 +103,7 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
         _member(Form, "pipeline", words.pipeline),
         _member(Liveness, "liveness", words.liveness),
         load_wiring(Path(words.wiring)) if words.wiring else None,
+        _member(OtherTraffic, "other-traffic", words.other_traffic),
     )
 
 

@@ -10,7 +10,8 @@ from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.failover import liveness_group
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.ingress import Ingress
-from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
+from kuijia_app.tables.other_traffic import OtherEntries
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.routes import Direction, classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
@@ -27,11 +28,11 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
 
     At the ingress, one SELECT group of equal slots per class of traffic leads to one fast-failover group per (primary,
     backup). Every switch of a tunnel has an entry per queue, shared by the classes of a pair, as are their tunnels. In
-    the decomposed form a second table selects the queue.
+    the decomposed form a second table selects the queue. Each host port has an entry for packets of no pair.
 
     Raises:
         UnsoundError: a label is out of range, a pair has more tunnels than group ids allow, the queue layout lacks a
-            class of traffic, or there are more tunnels than tags or ports for BFD.
+            class of traffic, there are more tunnels than tags or ports for BFD, or other traffic has no tags.
         InputError: the wiring of the options is not that of the plan.
         ValueError: as `cut_slots` raises it.
     """
@@ -40,6 +41,7 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
     all_directions = directions(plan)
     wiring.require_hosts(end for direction in all_directions for end in direction.ends)
     _require_classes(plan, options.layout)
+    _require_tags_for_others(options)
     for direction in all_directions:
         _require_numbers_fit(direction, last_path_id(options.liveness))
     sessions = None
@@ -56,12 +58,15 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
         flows[switch].extend(ingress.entries())
     along = TunnelEntries(wiring, options.layout, tags)
     routes = dict.fromkeys((route.path_id, route.nodes) for direction in all_directions for route in direction.routes)
-    for path_id, nodes in routes:
-        for switch, entry in along.of_tunnel(path_id, nodes):
-            flows[switch].append(entry)
-    for session in sessions or ():
-        for switch, entry in along.of_session(session):
-            flows[switch].append(entry)
+    other = OtherEntries(plan, options, wiring, tags)
+    for switch, entry in (
+        *(each for path_id, nodes in routes for each in along.of_tunnel(path_id, nodes)),
+        *(each for session in sessions or () for each in along.of_session(session)),
+        *other.entries(),
+    ):
+        flows[switch].append(entry)
+    for switch, group in other.groups():
+        groups[switch].append(group)
     tables = {switch: SwitchTables(tuple(groups[switch]), tuple(flows[switch])) for switch in plan.topology.nodes}
     if options.form is Form.SINGLE:
         return tables
@@ -101,6 +106,14 @@ def _require_classes(plan: Plan, layout: QueueLayout) -> None:
             listed = ", ".join(map(str, served))
             expected = f"one that the queue layout {quoted(layout.name)} serves: {listed}"
             raise UnsoundError(("pairs", position, "priority"), f"priority {pair.priority}", expected)
+
+
+def _require_tags_for_others(options: PipelineOptions) -> None:
+    if options.other_traffic is OtherTraffic.FORWARD and options.tagging is Tagging.DSCP_ECN:
+        expected = f"other-traffic {OtherTraffic.DROP.value}, or tagging {Tagging.MPLS.value}, which has tags for it"
+        raise UnsoundError(
+            (), f"other-traffic {OtherTraffic.FORWARD.value} with tagging {Tagging.DSCP_ECN.value}", expected
+        )
 
 
 def _require_numbers_fit(direction: Direction, last: int) -> None:

@@ -109,7 +109,7 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
     def _command(self) -> list[str]:
         words = asdict(self._words)
         if self.framework == "os-ken":
-            options = [f"--{name}={value}" for name, value in words.items()]
+            options = [f"--{name.replace('_', '-')}={value}" for name, value in words.items()]
             options += ["--reoptimise"] if self._reoptimise else []
             options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
             options += [] if self.peers is None else self.peers.words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
-from kuijia_app.tables.options import Form, OptionWords, Tagging
+from kuijia_app.tables.options import Form, OptionWords, OtherTraffic, Tagging
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
 from kuijia_base.errors import InputError, quoted
@@ -31,6 +31,7 @@ class LabOptions:
         tunnels_per_pair: in the plan, and in plans solved for other demands if the plan before does not say.
         demand_factor: factor for rates given by users, as applied to the network's.
         wiring: absolute path of a wiring file, empty for numbers by the topology.
+        other_traffic: treatment of packets between sites without a planned pair: "drop" or "forward".
         metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere; those of controllers
             are at the ports that follow.
         inventory: absolute path of an inventory of boxes, empty for an emulated network.
@@ -49,6 +50,7 @@ class LabOptions:
     tunnels_per_pair: int = 3
     demand_factor: float = 1.0
     wiring: str = ""
+    other_traffic: str = OtherTraffic.DROP.value
     metrics: str = ""
     inventory: str = ""
     network: NetworkOptions = field(default_factory=NetworkOptions)
@@ -57,7 +59,7 @@ class LabOptions:
     def words(self) -> OptionWords:
         """Options of the controller."""
         words = (self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
-        return OptionWords(*words, self.wiring)
+        return OptionWords(*words, self.wiring, self.other_traffic)
 
 
 def metrics_addresses(options: LabOptions) -> tuple[PageAddress, ...]:

@@ -41,11 +41,11 @@ def test_compile_writes_two_files_per_switch(
     assert len(list(folder.iterdir())) == 8
     assert capsys.readouterr().out.splitlines() == [
         "switch  entries  fields  groups  buckets",
-        "s1           11      61      13      101",
-        "s2            6      30       0        0",
-        "s3            6      30       0        0",
-        "s4           11      61      13      101",
-        "total        34     182      26      202",
+        "s1           12      62      13      101",
+        "s2            7      31       0        0",
+        "s3            7      31       0        0",
+        "s4           12      62      13      101",
+        "total        38     186      26      202",
         "a tunnel's share of the 64 hash slots is off by 0.31% at most",
         f"wrote 8 files to {folder}",
     ]

@@ -91,6 +91,11 @@ class Forwarding:
     asked: set[Fact] = field(default_factory=set)
     choices: list[Choice] = field(default_factory=list)
 
+    @property
+    def is_miss(self) -> bool:
+        """True if no entry of a table matched, so that no counter counts the packet (5.4)."""
+        return any(isinstance(step, EntryStep) and step.entry is None for step in self.steps)
+
 
 class ModelSwitch:
     """One switch; `is_live` returns True for a live port.
@@ -134,7 +139,8 @@ class ModelSwitch:
             table_id = found.entry.goto_table
         self._apply(_in_order(action_set.values()), packet, done, ())
         if not done.sent and done.problem is None:
-            done.problem = "no action outputs it to another port"
+            found_any = any(isinstance(step, EntryStep) and step.entry and _acts(step.entry) for step in done.steps)
+            done.problem = "no action outputs it to another port" if found_any else "the entry drops it"
         return done
 
     def _apply(self, actions: Iterable[Action], packet: Packet, done: Forwarding, through: tuple[int, ...]) -> Packet:
@@ -206,6 +212,10 @@ class ModelSwitch:
                 return None
             reasons.append(why)
         return f"group {group_id} is dead ({', '.join(reasons)})"
+
+
+def _acts(entry: FlowEntry) -> bool:
+    return bool(entry.actions or entry.written)
 
 
 def _in_order(actions: Iterable[Action]) -> list[Action]:

@@ -85,7 +85,7 @@ def test_the_way_of_a_victim_says_which_watch_is_dead() -> None:
 
 def test_a_packet_without_a_way_is_said_to_be_dropped_and_why() -> None:
     *_, problem, end = walk_text(*traced("s2->s4"))
-    assert (problem, end) == ("    no entry of table 0 matches", "dropped: s2")
+    assert (problem, end) == ("    the entry drops it", "dropped: s2")
 
 
 def test_the_same_can_be_had_as_json() -> None:

@@ -14,6 +14,7 @@ from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.field_counts import count_fields, match_fields
 from kuijia_app.tables.identifiers import DROP_GROUP
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.paper_tables import figure_6, figure_7
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -170,7 +171,9 @@ def test_no_field_gets_a_value_that_it_cannot_have() -> None:
 def test_the_first_table_of_a_plan_finds_the_tunnel_and_the_second_the_queue() -> None:
     entries = build_tables(motivation_plan(), PipelineOptions(form=Form.DECOMPOSED))["s3"].flows
     first, second = tables(entries)
-    assert {match_fields(entry.match) for entry in first} == {frozenset({"in_port", "mpls_label"})}
+    drop, *along = first
+    assert {match_fields(entry.match) for entry in along} == {frozenset({"in_port", "mpls_label"})}
+    assert drop == drop_entry(host_port=3)
     assert [entry.written for entry in second] == [
         (SetQueue(1),),
         (SetQueue(2),),

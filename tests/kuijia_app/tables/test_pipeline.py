@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 
 from kuijia_app.tables import identifiers
+from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import PipelineOptions, build_tables, liveness_group
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.routes import directions
@@ -65,7 +66,7 @@ def test_an_intermediate_switch_has_an_entry_per_queue_and_direction() -> None:
         for in_port, out_port in ((to_s1, to_s4), (to_s4, to_s1))
         for queue_id, traffic_class in ((0, 6), (1, 0), (2, 1))
     ]
-    assert list(entries) == expected
+    assert list(entries) == [*expected, drop_entry(host_port=3)]
 
 
 def test_the_egress_pops_and_delivers_to_its_host() -> None:

@@ -1,0 +1,96 @@
+"""Entries for packets of hosts that no pair of the plan carries; pure.
+
+Each host port has one entry of low priority that drops what no other entry takes, and so counts it. If other traffic is
+forwarded, packets between sites without a planned pair take the shortest path, as victims of the least important class.
+All paths to an egress share a path id, as they form a tree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from kuijia_app.tables import identifiers
+from kuijia_app.tables.destination_trees import DestinationTrees, path_along
+from kuijia_app.tables.failover import Choice, failover_at
+from kuijia_app.tables.options import OtherTraffic, PipelineOptions
+from kuijia_app.tables.queues import QueueLayout, TrafficClass
+from kuijia_app.tables.routes import Direction, Route, directions
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry, Group, Match, ToGroup
+from kuijia_app.tables.tagging import Tags
+from kuijia_app.tables.tunnel_entries import TunnelEntries
+from kuijia_app.tables.wiring import Wiring
+from te_solver.plan import Plan
+
+
+def served_as(layout: QueueLayout) -> TrafficClass:
+    """Return the class among whose victims other traffic is: the least important one."""
+    return layout.classes[-1]
+
+
+def other_directions(plan: Plan, options: PipelineOptions, wiring: Wiring) -> tuple[Direction, ...]:
+    """Return all traffic between sites that no pair of the plan carries, each on its path; none if it is dropped."""
+    if options.other_traffic is OtherTraffic.DROP:
+        return ()
+    planned = {direction.ends for direction in directions(plan)}
+    sites = [node for node in plan.topology.nodes if wiring.has_host(node)]
+    trees, found = DestinationTrees(plan.topology), []
+    for egress in sites:
+        next_hops = trees.towards(egress)
+        path_id = identifiers.other_path_id(wiring.number(egress))
+        for ingress in sites:
+            path = path_along(next_hops, ingress, egress)
+            if ingress != egress and (ingress, egress) not in planned and path is not None:
+                priority = served_as(options.layout).priority
+                found.append(Direction(ingress, egress, (Route(path_id, path, 1.0),), priority))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class OtherEntries:
+    """The groups and entries of other traffic, each with the switch it belongs to."""
+
+    plan: Plan
+    options: PipelineOptions
+    wiring: Wiring
+    tags: Tags
+
+    def groups(self) -> Iterator[tuple[str, Group]]:
+        """Yield a group per pair of sites, which watches the first link of the path."""
+        for direction in self._directions:
+            (route,) = direction.routes
+            sender = failover_at(direction, self.wiring, self.tags, None)
+            choice = Choice(route, served_as(self.options.layout).victim)
+            yield direction.ingress, sender.last_resort((choice,), self._group_id(direction))
+
+    def entries(self) -> Iterator[tuple[str, FlowEntry]]:
+        """Yield the entries that lead host packets into groups, those along the paths, and those that drop the rest."""
+        along: dict[tuple[str, FlowEntry], None] = {}
+        tunnels = TunnelEntries(self.wiring, self.options.layout, self.tags)
+        for direction in self._directions:
+            (route,) = direction.routes
+            to_group = (ToGroup(self._group_id(direction)),)
+            host_port = self.wiring.host_port(direction.ingress)
+            for prefix in self.wiring.prefixes(direction.egress):
+                match = Match(in_port=host_port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
+                yield direction.ingress, FlowEntry(identifiers.OTHER_PRIORITY, match, to_group)
+            queues = (served_as(self.options.layout).victim,)
+            along.update(dict.fromkeys(tunnels.of_tunnel(route.path_id, route.nodes, queues)))
+        yield from along
+        for switch in self.plan.topology.nodes:
+            if self.wiring.has_host(switch):
+                yield switch, drop_entry(self.wiring.host_port(switch))
+
+    @cached_property
+    def _directions(self) -> tuple[Direction, ...]:
+        return other_directions(self.plan, self.options, self.wiring)
+
+    def _group_id(self, direction: Direction) -> int:
+        class_index = len(self.options.layout.classes) - 1
+        return identifiers.last_resort_group(self.wiring.number(direction.egress), class_index)
+
+
+def drop_entry(host_port: int) -> FlowEntry:
+    """Return the entry that drops, and counts, what no other entry takes of a host's packets."""
+    return FlowEntry(identifiers.DROP_PRIORITY, Match(in_port=host_port))
