@@ -134,8 +134,8 @@ def test_ids_are_unique_and_every_marked_class_has_its_entry(plan: Plan) -> None
 def test_every_switch_of_a_tunnel_has_an_entry_per_queue_whatever_the_layout() -> None:
     for layout in LAYOUTS.values():
         entries = build_tables(motivation_plan(), PipelineOptions(layout=layout))["s2"].flows
-        tags = Counter(entry.match.mpls_tc for entry in entries)
-        assert tags == {**{queue.traffic_class: 2 for queue in layout.queues}, None: 1}
+        tags = Counter(entry.match.mpls_tc for entry in entries if entry.match.mpls_label is not None)
+        assert tags == {queue.traffic_class: 2 for queue in layout.queues}
 
 
 def test_an_entry_names_the_queue_of_its_traffic_class() -> None:
