@@ -7,12 +7,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
+from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.wiring import Site, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted, shown
 from te_solver.topology import Topology
-
-MOST_PORT = 0xFFFF_FF00
-"""Last number of a physical port (OpenFlow 1.3.5, 7.2.1)."""
 
 ALL_BITS = (1 << 64) - 1
 
@@ -73,6 +71,7 @@ class StatedWiring:
     def __post_init__(self) -> None:
         self._require_distinct_datapath_ids()
         for name, ends in self.switches.items():
+            self._require_possible_numbers(name, ends)
             self._require_distinct_ports(name, ends)
             self._require_links_both_ways(name, ends)
         self._require_separate_prefixes()
@@ -120,6 +119,16 @@ class StatedWiring:
             for position, mask in enumerate(self.not_ours):
                 if mask.covers(ends.datapath_id):
                     raise UnsoundError(("not_ours", position), f"it covers {name}", "switches of others only")
+
+    @staticmethod
+    def _require_possible_numbers(name: str, ends: SwitchEnds) -> None:
+        if not ends.datapath_id:
+            expected = "another one: Open vSwitch takes none of zeros only, and draws one"
+            raise UnsoundError(("switches", name, "datapath_id"), datapath_text(0), expected)
+        for port, where in _places_of_ports(ends):
+            if not 1 <= port <= LAST_PORT:
+                expected = f"1 to {LAST_PORT}: Open vSwitch gives cables no others, and LOCAL is no cable"
+                raise UnsoundError(("switches", name, *where), f"port {port}", expected)
 
     def _require_distinct_ports(self, name: str, ends: SwitchEnds) -> None:
         uses: dict[int, str] = {}

@@ -14,7 +14,6 @@ import yaml
 from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.stated_wiring import (
     ALL_BITS,
-    MOST_PORT,
     HostEnd,
     Mask,
     StatedWiring,
@@ -57,13 +56,11 @@ def emulated_wiring(topology: Topology, file: str) -> Wiring:
     """Return the wiring of a network of Open vSwitch's switches: that of a file, by the topology if `file` is empty.
 
     Raises:
-        InputError: the file is bad, or that of another network, or Open vSwitch lacks one of its port numbers.
+        InputError: the file is bad, or that of another network.
     """
     if not file:
         return Wiring(topology)
-    wiring = load_wiring(Path(file)).of(topology)
-    wiring.require_ports_up_to(LAST_PORT, "Open vSwitch has no such port")
-    return wiring
+    return load_wiring(Path(file)).of(topology)
 
 
 def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
@@ -215,9 +212,9 @@ class _Reader:
         return found
 
     def _port(self, node: yaml.Node, what: str) -> int:
-        expected = f"a port number from 1 to {MOST_PORT}"
+        expected = f"a port number from 1 to {LAST_PORT}"
         number = self._document.number(node, what, expected)
-        if not (1 <= number <= MOST_PORT and number.is_integer()):
+        if not (1 <= number <= LAST_PORT and number.is_integer()):
             raise self._document.error(node, f"{what}: {quoted(str(node.value))}", expected)
         return int(number)
 

@@ -11,12 +11,13 @@ import pytest
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.roles import misfit
 from kuijia_app.proof.verification import Verifier
+from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.stated_wiring import Mask, StatedWiring, stated
+from kuijia_app.tables.stated_wiring import Mask, StatedWiring, SwitchEnds, stated
 from kuijia_app.tables.wiring import Wiring
-from kuijia_app.tables.wiring_file import emulated_wiring, load_wiring, wiring_text
-from kuijia_base.errors import InputError
+from kuijia_app.tables.wiring_file import load_wiring, wiring_text
+from kuijia_base.errors import InputError, UnsoundError
 from te_solver.failures import single_links
 from te_solver.topology import Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
@@ -80,10 +81,16 @@ def test_a_written_wiring_is_read_back_the_same(tmp_path: Path, *, as_json: bool
     [
         ("version: 1", "version: 2", "1: version 2, expected 1"),
         ("0x2b", "0xzz", "8: switches.b.datapath_id: '0xzz', expected 16 hexadecimal digits"),
+        (
+            "0x2b",
+            "0",
+            "switches.b.datapath_id: 0000000000000000, expected another one: Open vSwitch takes none of zeros",
+        ),
+        ("{b: 7}", "{b: 65280}", "5: switches.a.links.b: '65280', expected a port number from 1 to 65279"),
         ("0x2b", "42", "switches.b.datapath_id: 000000000000002a is also that of a, expected one of its own"),
         ("0x2b", "99", "not_ours[1]: it covers b, expected switches of others only"),
         ("{a: 1}", "{a: 2}", "switches.b.host.port: port 2 is also the one to a, expected one port for each cable"),
-        ("{a: 1}", "{a: 0}", "9: switches.b.links.a: '0', expected a port number from 1 to 4294967040"),
+        ("{a: 1}", "{a: 0}", "9: switches.b.links.a: '0', expected a port number from 1 to 65279"),
         ("{a: 1}", "{a: 1, c: 9}", "switches.b.links.c: unknown node 'c', expected a switch of this file"),
         ("{a: 1}", "{}", "switches.a.links.b: b has no port to a, expected both ends of each link"),
         ("{a: 1}", "{a: 1, a: 4}", "9: switches.b.links.a is given twice, expected each node once"),
@@ -139,14 +146,19 @@ def test_traffic_needs_a_host_at_both_ends_but_not_on_the_way() -> None:
         build_tables(plan_of(network, "a-b"), options)
 
 
-def test_ports_that_bfd_or_open_vswitch_lack_are_refused(tmp_path: Path) -> None:
+def test_ports_that_bfd_sessions_use_are_refused() -> None:
     plan = motivation_plan()
-    wiring = permuted(plan.topology, seed=1, last_port=0xFFFF)
+    wiring = permuted(plan.topology, seed=1, last_port=LAST_PORT)
     with pytest.raises(InputError, match=r"port \d+: BFD sessions use it, expected 1 to 999"):
         build_tables(plan, PipelineOptions(wiring=wiring, liveness=Liveness.BFD))
-    path = written(tmp_path, GOOD.replace("b: 7", "b: 65280"))
-    with pytest.raises(InputError, match=r"switches.a.links.b: port 65280: Open vSwitch has no such port"):
-        emulated_wiring(LINE, str(path))
+
+
+@pytest.mark.parametrize("port", [0, 65280, 65534, 0xFFFF_FFFE])
+def test_ports_that_open_vswitch_lacks_are_refused_wherever_they_come_from(port: int) -> None:
+    ends = {"a": SwitchEnds(1, {"b": port}), "b": SwitchEnds(2, {"a": 1})}
+    with pytest.raises(UnsoundError, match=rf"port {port}, expected 1 to 65279") as error:
+        StatedWiring("any", ends)
+    assert error.value.where == ("switches", "a", "links", "b")
 
 
 @pytest.mark.parametrize("liveness", list(Liveness))
