@@ -30,6 +30,7 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import decoded_beat, encoded
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.control.switch_connection import ReadBack
@@ -238,7 +239,7 @@ class HederaScheduler(PairApplication):
     def _send_beat(self, beat: Beat) -> None:
         self._send_line(lambda _before: (encoded(beat, None, self._agreed), None))
 
-    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+    def _ports_told(self, switch: str, ports: Mapping[int, PortState]) -> None:
         self._links.ports_described(switch, self._believed_ports(switch, ports))
         self._route_around()
 

@@ -21,6 +21,7 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import Decoder, encoded
+from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.plan_keeper import REOPTIMISED, PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
@@ -42,7 +43,9 @@ from kuijia_app.framework.seam import (
     on_own,
 )
 from kuijia_app.gate.server import stand_before
-from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
+from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE
+from kuijia_app.tables.needs import HOST_MTU
+from kuijia_app.tables.options import Liveness, OptionWords, member_option, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError
 
 OPTION_GROUP = "kuijia"
@@ -59,6 +62,8 @@ OPTIONS = [
     cfg.StrOpt("other_traffic", default=_WORDS.other_traffic, help="packets between sites without a planned pair"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
+    cfg.StrOpt("missing", default=Missing.REFUSE.value, help="plans that lack something: refuse, warn or ignore"),
+    cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     *OUTLETS,
     *PEER_OPTIONS,
@@ -114,6 +119,7 @@ class KuijiaController(PlanKeeper, PairApplication):
             words = {name: getattr(options, name) for name in vars(_WORDS)}
             self._options = pipeline_options(OptionWords(**words))
             self._agreed = {name: words[name] for name in _AGREED}
+            missing = member_option(Missing, "missing", options.missing)
             if options.reoptimise and self._options.liveness is Liveness.BFD:
                 expected = "liveness controller: nothing creates ports for the sessions over new paths"
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
@@ -121,11 +127,11 @@ class KuijiaController(PlanKeeper, PairApplication):
             first = self._source.first()
             self._metrics = ControllerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
-            stand_before(self, self._is_known, options.tls_bind)
+            stand_before(self, self._is_known, options.tls_bind, packets_of=LINK_PROBE_COOKIE)
             self._join_peers(options)
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))
-        self._keep(first, self._options, options.drain)
+        self._keep(first, self._options, options.drain, missing, options.host_mtu)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._has_files = Event()
         self._decoder, self._decoding = Decoder(self._tables_of, first.plan, self._agreed), native_threading.Lock()

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.plan_files import require_regular
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.framework.addresses import peer_addresses
@@ -14,6 +15,7 @@ from kuijia_app.framework.event_log import KEPT_FILES, LARGEST_FILE, MOST_KEPT
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
+from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, FORMS, LEVELS
@@ -29,6 +31,9 @@ SUPERVISION = (
     "RestartPreventExitStatus=2. Status 2 means bad input."
 )
 DEFAULT_PORT = 6653
+MIN_HOST_MTU = 68
+"""Bytes of the smallest MTU of IPv4 (RFC 791, section 3.2)."""
+
 LAST_PORT = 0xFFFF
 
 
@@ -125,7 +130,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"
     )
+    add_checks(parser)
     add_peers(parser)
+
+
+def add_checks(parser: argparse.ArgumentParser) -> None:
+    """Add the options on what switches may lack."""
+    parser.add_argument(
+        "--missing",
+        choices=[each.value for each in Missing],
+        default=Missing.REFUSE.value,
+        help="a plan for which switches lack something, such as queues, is not put on them, or put on them with a "
+        "warning, or nothing is asked for (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--host-mtu",
+        type=whole_number(MIN_HOST_MTU, expected=f"bytes, at least {MIN_HOST_MTU}"),
+        default=HOST_MTU,
+        metavar="BYTES",
+        help="largest IP packet of the hosts; links must carry it with its labels (default: %(default)s)",
+    )
 
 
 def add_peers(parser: argparse.ArgumentParser) -> None:
@@ -154,7 +178,7 @@ def run(args: argparse.Namespace) -> int:
     words = option_words(args)
     pipeline_options(words).wired(plan.topology)  # and so are a bad layout and a wiring of other switches
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
-    options.update(drain=args.drain, reoptimise=args.reoptimise)
+    options.update(drain=args.drain, reoptimise=args.reoptimise, missing=args.missing, host_mtu=args.host_mtu)
     tls = tls_files(args)
     options.update(outlet_options(args), **binding_option(args), **peer_options(args))
     run_application(APPLICATION, args.host, args.port, options, tls)

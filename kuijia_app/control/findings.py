@@ -31,6 +31,7 @@ class FindingKind(Enum):
     PORT_NOT_LIVE = "port-not-live"
     PORT_DISABLED = "port-disabled"
     PORT_UNPROBED = "port-unprobed"
+    SWITCH_UNPROBED = "switch-unprobed"
     SESSION_PORT_MISSING = "session-port-missing"
     QUEUE_MISSING = "queue-missing"
     QUEUES_UNKNOWN = "queues-unknown"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kuijia_app.control import openflow_reading as reading
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
-from kuijia_app.tables.identifiers import COOKIE
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
@@ -109,6 +110,31 @@ class Messages:
             cookie_mask=_ALL_BITS,
         )
 
+    def catch_probes(self, match: Match) -> Any:
+        """Return the entry that sends frames with this match to us, whole; it belongs to no plan."""
+        parser, ofproto = self._parser, self._ofproto
+        actions = [parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)]
+        return parser.OFPFlowMod(
+            self._datapath,
+            cookie=LINK_PROBE_COOKIE,
+            command=ofproto.OFPFC_ADD,
+            priority=LINK_PROBE_PRIORITY,
+            match=self._match(match),
+            instructions=[parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions)],
+        )
+
+    def send_frame(self, port: int, frame: bytes, queue_id: int | None = None) -> Any:
+        """Return the message that sends a frame out of a port, by a queue if one is given."""
+        parser, ofproto = self._parser, self._ofproto
+        queue = [] if queue_id is None else [parser.OFPActionSetQueue(queue_id)]
+        return parser.OFPPacketOut(
+            datapath=self._datapath,
+            buffer_id=ofproto.OFP_NO_BUFFER,
+            in_port=ofproto.OFPP_CONTROLLER,
+            actions=[*queue, parser.OFPActionOutput(port)],
+            data=frame,
+        )
+
     def open_bundle(self, bundle_id: int) -> Any:
         return self._bundle_control(bundle_id, self._ofproto.ONF_BCT_OPEN_REQUEST)
 
@@ -122,9 +148,9 @@ class Messages:
         """Return the message that adds another to an open bundle (ONF EXT-230)."""
         return self._parser.ONFBundleAddMsg(self._datapath, bundle_id, self._bundle_flags, message, [])
 
-    def port(self, description: Any) -> tuple[int, bool]:
-        """Return the number of a described port, and whether it is live."""
-        return description.port_no, reading.is_live(self._ofproto, description)
+    def port(self, description: Any) -> PortState:
+        """Return the state of a described port."""
+        return reading.port_state(self._ofproto, description)
 
     def group(self, description: Any) -> tuple[int, Group | None, bool] | None:
         """Return the id of a described group, our rule that it is (or None), and True if it has no buckets.

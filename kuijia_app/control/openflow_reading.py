@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from ipaddress import IPv4Network
 from typing import Any
 
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
@@ -93,9 +94,24 @@ def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]
     return key, FlowEntry(key.priority, match, actions, key.table_id, written, goto_table)
 
 
-def is_live(ofproto: Any, port: Any) -> bool:
-    """Return True if a port is switched on and has a carrier."""
-    return not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN)
+def port_state(ofproto: Any, port: Any) -> PortState:
+    """Return the state of a described port (OpenFlow 1.3.5, 7.2.1)."""
+    return PortState(
+        port.port_no,
+        _printable(port.name),
+        is_up=not (port.state & ofproto.OFPPS_LINK_DOWN or port.config & ofproto.OFPPC_PORT_DOWN),
+        is_live=bool(port.state & ofproto.OFPPS_LIVE),
+        is_blocked=bool(port.state & ofproto.OFPPS_BLOCKED),
+        no_forward=bool(port.config & ofproto.OFPPC_NO_FWD),
+        no_receive=bool(port.config & ofproto.OFPPC_NO_RECV),
+        no_packet_in=bool(port.config & ofproto.OFPPC_NO_PACKET_IN),
+    )
+
+
+def _printable(name: object) -> str:
+    """Return a device's name, without what a log or terminal would not show as it is; peers choose it."""
+    text = name.decode("ascii", "replace") if isinstance(name, bytes) else str(name)
+    return "".join(letter if letter.isascii() and letter.isprintable() else "?" for letter in text.rstrip("\0"))
 
 
 def is_ours(statistics: Any) -> bool:

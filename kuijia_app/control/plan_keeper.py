@@ -7,20 +7,26 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kuijia_app.control import link_probes, port_states
 from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
-from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port
+from kuijia_app.control.link_prober import LinkProber
+from kuijia_app.control.liveness import Edge, Link, LivenessChange, LivenessTracker, Port
 from kuijia_app.control.network_log import TunnelStates
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.peer_plans import PeerPlans
+from kuijia_app.control.plan_checks import QUEUE_KINDS, Missing, PlanChecks, port_use, summary
 from kuijia_app.control.plan_source import OVERTAKEN, WITHDRAWN, PlanReading, PlanSource
+from kuijia_app.control.port_states import PortState
+from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.restoration import Layer, News, Restoration, Situation, State
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
@@ -31,10 +37,11 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
+from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, session_ports
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
-from kuijia_base.errors import KuijiaError
+from kuijia_base.errors import KuijiaError, UnsoundError
 from te_solver.plan import Plan
 
 STANDS_BY = "this controller stands by: replace the plan of the one that acts"
@@ -47,6 +54,11 @@ and until then their ends send one a second (RFC 5880, 6.8.3)."""
 
 REOPTIMISED = "reoptimised"
 """Name of an update to a plan that was solved anew; names of updates by plan files have only hexadecimal digits."""
+
+LOOK = 0.25
+"""Seconds between two looks at all that may be wrong with switches."""
+
+_CHECKED_KINDS = (*port_states.KINDS, *link_probes.KINDS, *QUEUE_KINDS)
 
 UNNOTICED = 0.2
 """Seconds after which a first link that is down only at its far end counts as a failure that the ingress cannot see."""
@@ -65,8 +77,15 @@ class PlanKeeper(PairKeeper):
     _source: PlanSource
     _metrics: ControllerMetrics
 
-    def _keep(self, first: Version, options: PipelineOptions, drain: float) -> None:
-        """Begin with the plan of the file."""
+    def _keep(
+        self,
+        first: Version,
+        options: PipelineOptions,
+        drain: float,
+        missing: Missing = Missing.IGNORE,
+        host_mtu: int = HOST_MTU,
+    ) -> None:
+        """Begin with the plan of the file; `missing` and `host_mtu` are options on what switches may lack."""
         self._options = options
         uses_bfd = options.liveness is Liveness.BFD
         self._tells_ingresses = not uses_bfd
@@ -95,6 +114,12 @@ class PlanKeeper(PairKeeper):
         self._adopted: Stages | None = None
         self._followed: str | None = None
         self._unfit: set[str] = set()
+        self._host_mtu = host_mtu
+        self._checked_plans: tuple[Plan, ...] = ()
+        self._checks = PlanChecks(missing, {})
+        self._follow_needs()
+        self._prober = self._make_prober()
+        self._next_look = 0.0
         unfinished = self._source.unfinished(self._rollout)
         if unfinished is not None:
             self._rollout.resume(Stages(first, unfinished))
@@ -126,6 +151,7 @@ class PlanKeeper(PairKeeper):
         self._tell_ingresses(self._tracker.links_unnoticed(unnoticed))
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
+        self._check_switches(now)
         self._report_findings(now)
         self._report_network(now)
         for switch in self._second_chances.due(now):
@@ -143,9 +169,88 @@ class PlanKeeper(PairKeeper):
             self._note(self._rollout.passed(now))
             self._follow_rollout()
 
-    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+    def _ports_told(self, switch: str, ports: Mapping[int, PortState]) -> None:
         counted = self._usable_ports.told(switch, self._believed_ports(switch, ports))
         self._tracker.ports_described(switch, counted, self._doubted_ports())
+
+    def _make_prober(self) -> LinkProber:
+        """Return the prober of all links, or of none if nothing is asked for."""
+        form = ProbeForm(self._options.tagging, self._options.layout.control)
+        sizes = {
+            (switch, port.number): port.mtu
+            for switch, needs in self._checks.needs.items()
+            for port in needs.ports.values()
+            if not port.is_host and self._checks.missing is not Missing.IGNORE
+        }
+        return LinkProber(self._wiring, form, sizes, self._connections, self._port_states, self._now)
+
+    def _needs_of(self, plan: Plan) -> dict[str, SwitchNeeds]:
+        return needs_of(plan, self._options, self._wiring, self._host_mtu)
+
+    def _follow_needs(self) -> None:
+        """Compare switches with the needs of all plans in use from now on."""
+        plans = self._rollout.plans
+        if are_identical(plans, self._checked_plans):
+            return
+        self._checked_plans = plans
+        each = [self._needs_of(plan) for plan in plans]
+        self._checks.needs = {
+            switch: replace(needs, sessions=tuple({s: None for one in each for s in one[switch].sessions}))
+            for switch, needs in each[0].items()
+        }
+
+    def _ports_of(self, switch: str) -> Collection[int]:
+        return {*self._wiring.ports(switch), *session_ports(self._checks.needs[switch])}
+
+    def _check_switches(self, now: float) -> None:
+        """Probe links, state what is wrong, and put the plan on switches that lack nothing any more."""
+        if self._acts:
+            self._prober.tend()
+        lossy = self._prober.probes.lossy | self._edges_dropping() if self._acts else frozenset()
+        self._tell_ingresses(self._tracker.links_lossy(lossy))
+        if not self._acts or now < self._next_look:
+            return
+        self._next_look = now + LOOK
+        self._follow_needs()
+        for switch in self._connections:
+            self._state_findings(switch, now)
+        lacks = [finding for finding in self._findings.lacks if finding.key.switch in self._connections]
+        for switch in self._checks.admitted(now, lacks, self._are_links_judged):
+            self._give_wanted(switch)
+
+    def _are_links_judged(self, switch: str) -> bool:
+        return self._prober.probes.is_judged(switch, self._prober.may_probe)
+
+    def _give_wanted(self, switch: str) -> None:
+        """Bring a switch that has been read to the tables of the plan, which it may have."""
+        self._connections[switch].want(self._rollout.wanted(switch))
+
+    def _edges_dropping(self) -> frozenset[Edge]:
+        """Return the links with a port that is up, and drops frames as its switch says."""
+        ends = ((switch, self._wiring.neighbour_at(switch, port)) for switch, port in self._port_states.dropping)
+        return frozenset(frozenset((switch, neighbour)) for switch, neighbour in ends if neighbour is not None)
+
+    def _state_findings(self, switch: str, now: float) -> None:
+        """State all that is wrong with a switch's ports, links and queues."""
+        needs, states = self._checks.needs[switch], self._port_states
+        uses = {port.number: port_use(port.leads_to, is_host=port.is_host) for port in needs.ports.values()}
+        found = [
+            *states.findings(switch, uses, session_ports(needs), now),
+            *self._prober.probes.findings(switch),
+            *self._checks.findings(switch, lambda port: states.state(switch, port) is not None),
+        ]
+        for kind in _CHECKED_KINDS:
+            self._findings.exactly(kind, switch, [each for each in found if each.key.kind is kind], now)
+
+    def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
+        self._prober.arrived(switch, port, frame)
+
+    def _probe_refused(self, switch: str, reason: str) -> None:
+        if reason.endswith("OFPBAC_BAD_OUT_PORT"):
+            return  # the port has gone a moment ago
+        self._prober.probes.left(switch)
+        key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
+        self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())
 
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         """Send peers a sign of life, and the plans in use if they have changed."""
@@ -188,6 +293,8 @@ class PlanKeeper(PairKeeper):
     def _taken_over(self) -> None:
         self._adopted = self._followed = None
         self._restoration.forget()
+        self._checks.begin_anew()
+        self._follow_needs()
 
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
@@ -208,16 +315,15 @@ class PlanKeeper(PairKeeper):
     def _changed_port(
         self,
         datapath: Any,  # noqa: ANN401  # inherited
-        port: int,
+        state: PortState,
         *,
-        live: bool,
         is_there: bool,
-    ) -> str | None:
-        switch = super()._changed_port(datapath, port, live=live, is_there=is_there)
-        if switch in self._unfit and is_there:
-            self._unfit.discard(switch)  # perhaps it has all its ports now
-            self._connections[switch].read_again()
-        return switch
+    ) -> tuple[str, bool] | None:
+        changed = super()._changed_port(datapath, state, is_there=is_there)
+        if changed is not None and changed[0] in self._unfit and is_there:
+            self._unfit.discard(changed[0])  # perhaps it has all its ports now
+            self._connections[changed[0]].read_again()
+        return changed
 
     def _tunnel_states(self) -> TunnelStates:
         tracker = self._tracker
@@ -228,6 +334,9 @@ class PlanKeeper(PairKeeper):
 
     def _begun(self, switch: str) -> None:
         self._usable_ports.began(switch)
+        self._checks.left(switch)
+        self._prober.probes.left(switch)
+        self._findings.gone(FindingKey(FindingKind.SWITCH_UNPROBED, switch), self._now())
         self._refused.pop(switch, None)
         self._left_alone.discard(switch)
         self._unfit.discard(switch)
@@ -235,6 +344,8 @@ class PlanKeeper(PairKeeper):
         self._second_chances.forget(switch)
 
     def _ended(self, switch: str) -> None:
+        self._checks.left(switch)
+        self._prober.probes.left(switch)
         self._second_chances.forget(switch)
         self._note(self._rollout.left(switch))
 
@@ -243,6 +354,8 @@ class PlanKeeper(PairKeeper):
 
     def _switch_read(self, switch: str, has: ReadBack) -> None:
         connection = self._connections[switch]
+        believed = self._believed_ports(switch, has.ports)
+        self._prober.probes.connected(switch)
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
             self._unfit.add(switch)
@@ -266,12 +379,13 @@ class PlanKeeper(PairKeeper):
         has_lost_all = switch in self._programmed and not known[1]
         if has_lost_all:
             self._rollout.lost(switch)
-        believed = self._believed_ports(switch, has.ports)
-        counted = self._usable_ports.read(switch, believed, lacks_tables=is_refused or has_lost_all)
+        may_have = self._checks.read(switch, self._now())
+        lacks_tables = is_refused or has_lost_all or not (may_have or known[1])
+        counted = self._usable_ports.read(switch, believed, lacks_tables=lacks_tables)
         self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
         if switch in self._left_alone:
             return
-        keeps = is_refused and not self._second_chances.has_one(switch)
+        keeps = (is_refused and not self._second_chances.has_one(switch)) or not may_have
         connection.want(self._had[switch] if keeps else self._rollout.wanted(switch))
 
     def _is_refused(self, switch: str) -> bool:
@@ -288,7 +402,8 @@ class PlanKeeper(PairKeeper):
         self._refused.pop(switch, None)
         self._programmed.add(switch)
         self._tell_ingresses(self._ports_released(switch))
-        self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework)
+        lacks = [finding for finding in self._findings.lacks if finding.key.switch == switch]
+        self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework, lacks=len(lacks))
         self._network_log.programmed(switch)
         self._note(self._rollout.acknowledged(switch, self._now()))
 
@@ -408,6 +523,7 @@ class PlanKeeper(PairKeeper):
             return
         try:
             version = self._source.version_of(reading)
+            self._require_nothing_missing(version.plan, now)
             given_up = self._rollout.propose(version, now)
         except (KuijiaError, ValueError) as error:
             self._note([Progress(reading.name, "refused")], str(error))
@@ -419,6 +535,21 @@ class PlanKeeper(PairKeeper):
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._tell_peers()  # at once: one that takes over would delete what it does not know
+
+    def _require_nothing_missing(self, plan: Plan, now: float) -> None:
+        """Raise UnsoundError if a plan that shall replace the one in force lacks something, and such are refused."""
+        if self._checks.missing is not Missing.REFUSE:
+            return
+        lacks = list(self._findings.lacks)
+        if not lacks:
+            for switch, needs in self._needs_of(plan).items():
+                lacks += [
+                    finding
+                    for finding in self._port_states.findings(switch, {}, session_ports(needs), now)
+                    if finding.is_lack
+                ]
+        if lacks:
+            raise UnsoundError((), summary(lacks), "switches that lack nothing, or --missing warn")
 
     def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
         """Schedule the writing of plans to files, and an action after it; in the order of calls."""
@@ -458,4 +589,4 @@ class PlanKeeper(PairKeeper):
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._left_alone -= changed
-        self._want(sorted(changed - self._unfit))
+        self._want(sorted(changed - self._unfit - set(self._checks.waiting)))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from kuijia_app.control.openflow_reading import is_live
+from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
@@ -27,7 +27,7 @@ from kuijia_app.framework.seam import (
     on_own,
     unpatched,
 )
-from kuijia_app.gate.application import Report
+from kuijia_app.gate.application import PacketArrived, Report
 from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.log_lines import (
@@ -72,6 +72,12 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
     @on_own(Report)
     def gate_reported(self, event: Report) -> None:
         self._log.write(event.name, switch=self._wiring.switch_of(event.datapath_id), **event.details)
+
+    @on_own(PacketArrived)
+    def packet_arrived(self, event: PacketArrived) -> None:
+        connection = self._connection(event.datapath)
+        if connection is not None and event.packet.in_port is not None:
+            self._packet_arrived(connection.switch, event.packet.in_port, event.packet.data)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
@@ -200,11 +206,10 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
 
     def _changed_port_of(self, event: Any) -> tuple[str, int, bool] | None:
         """Return the switch, the number and the state of a port from its port-status; None if it is none of ours."""
-        port = event.msg.desc.port_no
+        state = port_state(ofproto, event.msg.desc)
         is_there = event.msg.reason != ofproto.OFPPR_DELETE
-        live = is_there and is_live(ofproto, event.msg.desc)
-        switch = self._changed_port(event.msg.datapath, port, live=live, is_there=is_there)
-        return None if switch is None else (switch, port, live)
+        changed = self._changed_port(event.msg.datapath, state, is_there=is_there)
+        return None if changed is None else (changed[0], state.number, changed[1])
 
 
 def _certificates() -> dict[str, Path]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import (
     AddGroup,
     Change,
@@ -26,18 +27,21 @@ from kuijia_app.tables.rules import FlowEntry, Group, Match, SwitchTables
 
 Then = Callable[[], None]
 
+FIRST_PROBE_XID, LAST_PROBE_XID = 1 << 29, (1 << 30) - 1
+"""Transaction ids of messages that probe links."""
+
 
 @dataclass
 class ReadBack:
     """Tables that a switch reports.
 
     Attributes:
-        ports: for the number of each port, whether it is live.
+        ports: the state of each port, by its number.
         emptied: path ids of the tunnels whose liveness groups exist, but are empty.
     """
 
     tables: Tables = field(default_factory=Tables)
-    ports: dict[int, bool] = field(default_factory=dict)
+    ports: dict[int, PortState] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
 
 
@@ -69,6 +73,7 @@ class Reports:
         role_told: it has told the greatest generation id that it has seen, None if it has seen none; `start` or
             `yield_to_other` or `stand_by` must follow.
         ports_told: it has described its ports to a controller that stands by.
+        probe_refused: it has refused a message that probes links, for the given reason.
     """
 
     read: Callable[[ReadBack], None]
@@ -77,7 +82,8 @@ class Reports:
     refused: Callable[[SwitchTables | None, str], None]
     displaced: Callable[[str], None]
     role_told: Callable[[int | None], None]
-    ports_told: Callable[[dict[int, bool]], None]
+    ports_told: Callable[[dict[int, PortState]], None]
+    probe_refused: Callable[[str], None]
 
 
 class SwitchConnection:
@@ -133,6 +139,7 @@ class SwitchConnection:
         self._next_wanted: SwitchTables | None = None
         self._bundles = True
         self._bundle_probe: int | None = None
+        self._last_probe = FIRST_PROBE_XID - 1
         self._is_displaced = False
         self._was_done = False
         self._stands_by = self._is_to_be_slave = False
@@ -261,18 +268,19 @@ class SwitchConnection:
             then()
         return then is not None
 
-    def port_changed(self, port: int, *, live: bool, is_there: bool) -> None:
+    def port_changed(self, state: PortState, *, is_there: bool) -> None:
         """Take in that a port has changed, which a description that is under way may have come too early for."""
         if self._reading is not None and is_there:
-            self._reading.found.ports[port] = live
+            self._reading.found.ports[state.number] = state
         elif self._reading is not None:
-            self._reading.found.ports.pop(port, None)
+            self._reading.found.ports.pop(state.number, None)
 
     def ports_described(self, ports: Sequence[Any]) -> None:
         """Handle a part of the switch's port list; raise SwitchFaultError if the list is too long."""
         if self._reading is not None:
             self._count(self._reading, ports)
-            self._reading.found.ports.update(map(self._messages.port, ports))
+            states = map(self._messages.port, ports)
+            self._reading.found.ports.update((state.number, state) for state in states)
 
     def groups_described(self, xid: int, descriptions: Sequence[Any]) -> None:
         """Handle a part of the answer to our request for groups; raise SwitchFaultError if it is too long."""
@@ -305,6 +313,8 @@ class SwitchConnection:
 
     def error(self, message: Any) -> None:
         """Handle a refusal of a message; ignore one of a message that was never sent."""
+        if FIRST_PROBE_XID <= message.xid <= self._last_probe:
+            self._reports.probe_refused(self._messages.error_name(message))
         if not 0 < message.xid <= self._last_id:
             return
         name = self._messages.error_name(message)
@@ -352,6 +362,27 @@ class SwitchConnection:
         under_way.entries += max(1, len(part))  # empty parts count, too: there could be any number of them
         if under_way.entries > self._most_entries:
             raise SwitchFaultError(f"it describes more than {self._most_entries} ports, groups and entries")
+
+    def catch_probes(self, matches: Sequence[Match], then: Then) -> None:
+        """Have the switch send frames with these matches to the controller; call `then` once it does."""
+        if self._may_probe:
+            self._send_probing(map(self._messages.catch_probes, matches), then)
+
+    def send_frames(self, frames: Sequence[tuple[int, bytes]], queue_id: int, then: Then) -> None:
+        """Send frames out of ports; call `then` once the switch has done so."""
+        if self._may_probe:
+            self._send_probing([self._messages.send_frame(port, frame, queue_id) for port, frame in frames], then)
+
+    @property
+    def _may_probe(self) -> bool:
+        return self._generation is not None and not (self.is_given_up or self._is_displaced)
+
+    def _send_probing(self, messages: Iterable[Any], then: Then) -> None:
+        """Send messages whose refusal says nothing of the tables; call `then` once the switch has acknowledged them."""
+        for message in messages:
+            self._last_probe = self._last_probe + 1 if self._last_probe < LAST_PROBE_XID else FIRST_PROBE_XID
+            self._transmit(message, self._last_probe)
+        self._send([], then=then)
 
     def proceed(self) -> None:
         """Send the messages that may be sent now."""

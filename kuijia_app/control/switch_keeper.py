@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -13,6 +13,7 @@ from kuijia_app.control.findings import Findings
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
+from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.roles import Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
@@ -68,6 +69,7 @@ class SwitchKeeper(ABC):
         self._noted_ports: dict[tuple[str, int], bool] = {}
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._findings = Findings()
+        self._port_states = PortStates()
 
     def _serve(self, wiring: Wiring) -> None:
         """Keep the switches of a network from now on."""
@@ -103,6 +105,7 @@ class SwitchKeeper(ABC):
             displaced=partial(self._displaced, switch),
             role_told=partial(self._role_told, switch),
             ports_told=partial(self._ports_described, switch),
+            probe_refused=partial(self._probe_refused, switch),
         )
         replaced = self._connections.get(switch)
         if replaced is not None:
@@ -122,9 +125,17 @@ class SwitchKeeper(ABC):
         del switch, reported
         return False
 
-    def _ports_told(self, switch: str, ports: Mapping[int, bool]) -> None:
+    def _ports_told(self, switch: str, ports: Mapping[int, PortState]) -> None:
         """Take in the ports of a switch while this controller stands by."""
         del switch, ports  # only pairs stand by
+
+    def _probe_refused(self, switch: str, reason: str) -> None:
+        """Take in that a switch refuses a message that probes links."""
+        del switch, reason  # only some subclasses probe
+
+    def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
+        """Take in a frame that a switch has sent to the controller, as one of our entries says."""
+        del switch, port, frame  # only some subclasses have such entries
 
     def _disconnected(self, datapath: Any) -> None:
         """Forget a connection that has ended."""
@@ -132,6 +143,7 @@ class SwitchKeeper(ABC):
         if connection is not None:
             connection.give_up()  # sliced work for it may be left
             del self._connections[connection.switch]
+            self._port_states.forget(connection.switch)
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._network_log.disconnected(connection.switch, self._now())
             self._ended(connection.switch)
@@ -158,15 +170,15 @@ class SwitchKeeper(ABC):
         self._connections[switch].start(self._claims.generation)
 
     def _read(self, switch: str, has: ReadBack) -> None:
-        self._network_log.ports(switch, has.ports, self._now())
+        self._network_log.ports(switch, self._live_ports(switch, has.ports), self._now())
         self._held[switch] = len(has.tables.flows), len(has.tables.groups)
         self._switch_read(switch, has)
 
     def _refused_by(self, switch: str, tables: SwitchTables | None, error: str) -> None:
         self._switch_refused(switch, tables, shortage(error, tables, *self._held[switch]))
 
-    def _ports_described(self, switch: str, ports: Mapping[int, bool]) -> None:
-        self._network_log.ports(switch, ports, self._now())
+    def _ports_described(self, switch: str, ports: Mapping[int, PortState]) -> None:
+        self._network_log.ports(switch, self._live_ports(switch, ports), self._now())
         self._ports_told(switch, ports)
 
     def _report_network(self, now: float) -> None:
@@ -223,17 +235,28 @@ class SwitchKeeper(ABC):
             self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
             self.logger.error("switch %s has another master now (%s): this controller stays quiet", switch, reason)
 
-    def _changed_port(self, datapath: Any, port: int, *, live: bool, is_there: bool) -> str | None:
-        """Take in a port-status; return the switch, None if the port is none of ours."""
+    def _changed_port(self, datapath: Any, state: PortState, *, is_there: bool) -> tuple[str, bool] | None:
+        """Take in a port-status; return the switch and True if the port is live, None if the port is none of ours."""
         connection = self._connection(datapath)
-        if connection is None or port not in self._wiring.ports(connection.switch):
+        if connection is None or state.number not in self._ports_of(connection.switch):
             return None
-        connection.port_changed(port, live=live, is_there=is_there)
-        self._network_log.port(connection.switch, port, self._now(), live=live)
-        return connection.switch
+        connection.port_changed(state, is_there=is_there)
+        live = self._port_states.changed(connection.switch, state, self._now(), is_there=is_there)
+        if state.number not in self._wiring.ports(connection.switch):
+            return None
+        self._network_log.port(connection.switch, state.number, self._now(), live=live)
+        return connection.switch, live
 
-    def _believed_ports(self, switch: str, ports: Mapping[int, bool]) -> dict[int, bool]:
+    def _ports_of(self, switch: str) -> Collection[int]:
+        """Return the numbers of all ports of a switch that matter, those of sessions too."""
+        return self._wiring.ports(switch)
+
+    def _live_ports(self, switch: str, states: Mapping[int, PortState]) -> dict[int, bool]:
+        return self._port_states.described(switch, states, self._ports_of(switch), self._now())
+
+    def _believed_ports(self, switch: str, states: Mapping[int, PortState]) -> dict[int, bool]:
         """Return which of its ports are live by a switch's description; one of the network's that it lacks is not."""
+        ports = self._live_ports(switch, states)
         return {
             port: self._damping.described((switch, port), live=ports.get(port, False))
             for port in {*ports, *self._wiring.ports(switch)}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import Change, FlowKey
-from kuijia_app.tables.rules import FlowEntry, Group
+from kuijia_app.tables.rules import FlowEntry, Group, Match
 
 
 class SwitchMessages(Protocol):
@@ -31,6 +32,10 @@ class SwitchMessages(Protocol):
 
     def own_flows(self) -> Any: ...
 
+    def catch_probes(self, match: Match) -> Any: ...
+
+    def send_frame(self, port: int, frame: bytes, queue_id: int) -> Any: ...
+
     def open_bundle(self, bundle_id: int) -> Any: ...
 
     def commit_bundle(self, bundle_id: int) -> Any: ...
@@ -39,7 +44,7 @@ class SwitchMessages(Protocol):
 
     def in_bundle(self, bundle_id: int, message: Any) -> Any: ...
 
-    def port(self, description: Any) -> tuple[int, bool]: ...
+    def port(self, description: Any) -> PortState: ...
 
     def group(self, description: Any) -> tuple[int, Group | None, bool] | None: ...
 

@@ -14,13 +14,14 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kuijia_app.control.openflow_reading import is_live
+from kuijia_app.control.openflow_reading import port_state
+from kuijia_app.control.probe_frames import KEY_BYTES
 from kuijia_app.discovery.findings import DiscoveredNetwork
-from kuijia_app.discovery.lldp import KEY_BYTES, origin, probe
-from kuijia_app.discovery.messages import DiscoveryMessages
+from kuijia_app.discovery.lldp import origin, probe
+from kuijia_app.discovery.messages import COOKIE, DiscoveryMessages
 from kuijia_app.framework.guarded_app import GuardedApp, background
 from kuijia_app.framework.seam import Event, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
-from kuijia_app.gate.application import Report
+from kuijia_app.gate.application import PacketArrived, Report
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_app.tables.wiring_file import parse_mask
@@ -66,7 +67,7 @@ class Discovery(GuardedApp):
         self._probed_at = 0.0
         self._unreleased: set[int] = set()
         self._is_ending = False
-        stand_before(self, self._is_ours, options.tls_bind, reads_packets=True)
+        stand_before(self, self._is_ours, options.tls_bind, packets_of=COOKIE)
 
     @background
     def _watch_clock(self) -> None:
@@ -89,7 +90,7 @@ class Discovery(GuardedApp):
             return
         datapath = self._datapaths[datapath_id] = event.msg.datapath
         self._findings.described(datapath_id, {})
-        datapath.send_msg(DiscoveryMessages(datapath).catch_probes(int(self._options.seconds) + _ENTRY_MARGIN))
+        datapath.send_msg(DiscoveryMessages(datapath).catch_lldp(int(self._options.seconds) + _ENTRY_MARGIN))
 
     @on(
         ofp_event.EventOFPPortDescStatsReply,
@@ -100,14 +101,16 @@ class Discovery(GuardedApp):
     def ports_described(self, event: Any) -> None:
         datapath_id = event.msg.datapath.id
         if datapath_id in self._datapaths:
-            self._findings.described(datapath_id, {port.port_no: is_live(ofproto, port) for port in event.msg.body})
+            self._findings.described(
+                datapath_id, {port.port_no: port_state(ofproto, port).is_up for port in event.msg.body}
+            )
 
-    @on(ofp_event.EventOFPPacketIn, handler.MAIN_DISPATCHER, harms=Harm.CONNECTION)
-    def packet_arrived(self, event: Any) -> None:
-        sent_by = origin(self._key, bytes(event.msg.data))
-        received_by = event.msg.datapath.id, event.msg.match.get("in_port")
-        if sent_by is not None and received_by[0] in self._datapaths and received_by[1] is not None:
-            self._findings.heard.add((sent_by, received_by))
+    @on_own(PacketArrived)
+    def packet_arrived(self, event: PacketArrived) -> None:
+        datapath_id, in_port = event.datapath.id, event.packet.in_port
+        sent_by = origin(self._key, event.packet.data)
+        if sent_by is not None and datapath_id in self._datapaths and in_port is not None:
+            self._findings.heard.add((sent_by, (datapath_id, in_port)))
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def switch_answered_with_an_error(self, event: Any) -> None:
@@ -152,7 +155,7 @@ class Discovery(GuardedApp):
             messages = DiscoveryMessages(datapath)
             for port in self._findings.ports[datapath_id]:
                 if (datapath_id, port) not in reached & answered:
-                    datapath.send_msg(messages.send(port, probe(self._key, datapath_id, port)))
+                    datapath.send_msg(messages.send_frame(port, probe(self._key, datapath_id, port)))
 
     def _release(self, now: float) -> None:
         """Remove our entries from the switches; end when they have confirmed that, or soon."""

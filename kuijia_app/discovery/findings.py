@@ -7,12 +7,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kuijia_app.discovery.names import Cable, PortOfSwitch, match_names
-from kuijia_app.tables.stated_wiring import MOST_PORT, HostEnd, Mask, StatedWiring, SwitchEnds, datapath_text
+from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, SwitchEnds, datapath_text
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 
 _ANY_CAPACITY = 1.0
+
+_MOST_PORT = 0xFFFF_FF00
+"""Last number of a physical port (OpenFlow 1.3.5, 7.2.1)."""
 
 
 @dataclass
@@ -32,7 +35,7 @@ class DiscoveredNetwork:
     def described(self, datapath_id: int, ports: Mapping[int, bool]) -> None:
         """Add some of the ports of a switch; those that only the switch itself uses are left out."""
         of_switch = self.ports.setdefault(datapath_id, {})
-        of_switch.update((number, live) for number, live in ports.items() if 1 <= number <= MOST_PORT)
+        of_switch.update((number, live) for number, live in ports.items() if 1 <= number <= _MOST_PORT)
 
     @property
     def cables(self) -> frozenset[Cable]:

@@ -7,9 +7,9 @@ import struct
 from collections.abc import Iterator
 from typing import Final
 
-ETH_TYPE: Final = 0x88CC
+from kuijia_app.control.probe_frames import signature
 
-KEY_BYTES: Final = 32
+ETH_TYPE: Final = 0x88CC
 
 _DESTINATION: Final = bytes.fromhex("0180c200000e")
 """Nearest bridge: switches that do not take part drop it (IEEE 802.1AB, 7.1)."""
@@ -25,8 +25,6 @@ _SECONDS: Final = 120
 _OUR_KIND: Final = bytes.fromhex("024b5501")
 """A locally administered organisation and a subtype of its own (IEEE 802.1AB, 8.6)."""
 
-_SIGNATURE_BYTES: Final = 16
-
 
 def probe(key: bytes, datapath_id: int, port: int) -> bytes:
     """Return the frame to send out of a port, signed with a key that only its sender knows."""
@@ -35,7 +33,7 @@ def probe(key: bytes, datapath_id: int, port: int) -> bytes:
         (_CHASSIS, _LOCALLY_ASSIGNED + f"{datapath_id:016x}".encode()),
         (_PORT, _LOCALLY_ASSIGNED + str(port).encode()),
         (_TIME_TO_LIVE, struct.pack("!H", _SECONDS)),
-        (_OWN, _OUR_KIND + ends + _signature(key, ends)),
+        (_OWN, _OUR_KIND + ends + signature(key, ends)),
         (_END, b""),
     )
     units = (struct.pack("!H", kind << 9 | len(value)) + value for kind, value in parts)
@@ -48,8 +46,8 @@ def origin(key: bytes, frame: bytes) -> tuple[int, int] | None:
         return None
     for kind, value in _units(frame[_ETHERNET.size :]):
         if kind == _OWN and value.startswith(_OUR_KIND):
-            ends, signature = value[len(_OUR_KIND) :][: _ENDS.size], value[len(_OUR_KIND) + _ENDS.size :]
-            if len(ends) == _ENDS.size and hmac.compare_digest(signature, _signature(key, ends)):
+            ends, signed = value[len(_OUR_KIND) :][: _ENDS.size], value[len(_OUR_KIND) + _ENDS.size :]
+            if len(ends) == _ENDS.size and hmac.compare_digest(signed, signature(key, ends)):
                 datapath_id, port = _ENDS.unpack(ends)
                 return int(datapath_id), int(port)
     return None
@@ -66,7 +64,3 @@ def _units(data: bytes) -> Iterator[tuple[int, bytes]]:
             return
         yield kind, value
         position += 2 + length
-
-
-def _signature(key: bytes, ends: bytes) -> bytes:
-    return hmac.digest(key, ends, "sha256")[:_SIGNATURE_BYTES]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from kuijia_app.control.openflow import Messages
 from kuijia_app.discovery.lldp import ETH_TYPE
 
 COOKIE = 0x4B55_494A_4C4C_4450
@@ -13,15 +14,10 @@ PRIORITY = 0xFFFF
 _ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
 
 
-class DiscoveryMessages:
+class DiscoveryMessages(Messages):
     """Builder of messages for one connected switch; `datapath` is the connection object of either framework."""
 
-    def __init__(self, datapath: Any) -> None:
-        self._datapath = datapath
-        self._ofproto = datapath.ofproto
-        self._parser = datapath.ofproto_parser
-
-    def catch_probes(self, seconds: int) -> Any:
+    def catch_lldp(self, seconds: int) -> Any:
         """Return the entry that sends arriving probes to us; it goes after so many seconds, whatever becomes of us."""
         parser, ofproto = self._parser, self._ofproto
         actions = [parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)]
@@ -47,16 +43,3 @@ class DiscoveryMessages:
             out_group=ofproto.OFPG_ANY,
             match=self._parser.OFPMatch(),
         )
-
-    def send(self, port: int, frame: bytes) -> Any:
-        parser, ofproto = self._parser, self._ofproto
-        return parser.OFPPacketOut(
-            datapath=self._datapath,
-            buffer_id=ofproto.OFP_NO_BUFFER,
-            in_port=ofproto.OFPP_CONTROLLER,
-            actions=[parser.OFPActionOutput(port)],
-            data=frame,
-        )
-
-    def barrier(self) -> Any:
-        return self._parser.OFPBarrierRequest(self._datapath)

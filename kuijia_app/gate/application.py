@@ -8,6 +8,7 @@ from typing import Any
 
 from kuijia_app.framework.seam import EventBase
 from kuijia_app.gate.binding import Binding
+from kuijia_app.gate.elements import PacketIn
 
 
 class Report(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
@@ -20,6 +21,15 @@ class Report(EventBase):  # type: ignore[misc]  # the base class is one of two u
         self.details = {"datapath_id": f"{datapath_id:016x}", **details}
 
 
+class PacketArrived(EventBase):  # type: ignore[misc]  # see `Report`
+    """A switch has sent a packet that an entry of the application has sent to the controller."""
+
+    def __init__(self, datapath: Any, packet: PacketIn) -> None:  # noqa: ANN401  # of either framework
+        super().__init__()
+        self.datapath = datapath
+        self.packet = packet
+
+
 @dataclass(frozen=True)
 class Application:
     """The application to which switches are admitted.
@@ -29,14 +39,16 @@ class Application:
         backlog: returns the number of events that wait for it.
         report: takes a name, a datapath id and details for its event log.
         binding: see `binding.may_use`.
-        reads_packets: True if packets that switches send to the controller are passed on; else they are dropped.
+        packets_of: cookie of the entries whose packets for the controller are passed on to it; others are dropped.
+        send: takes an event for it.
     """
 
     is_known: Callable[[int], bool]
     backlog: Callable[[], int]
     report: Callable[[str, int, dict[str, object]], None]
     binding: Binding | None = field(default=None)
-    reads_packets: bool = False
+    packets_of: int | None = None
+    send: Callable[[EventBase], None] = field(default=lambda _: None)
 
 
 def application_of(
@@ -44,11 +56,14 @@ def application_of(
     is_known: Callable[[int], bool],
     binding: Binding | None,
     *,
-    reads_packets: bool = False,
+    packets_of: int | None = None,
 ) -> Application:
     """Return the gate's interface to a framework's application."""
 
     def report(name: str, datapath_id: int, details: dict[str, object]) -> None:
-        app.send_event(app.name, Report(name, datapath_id, details))
+        send(Report(name, datapath_id, details))
 
-    return Application(is_known, app.events.qsize, report, binding, reads_packets)
+    def send(event: EventBase) -> None:
+        app.send_event(app.name, event)
+
+    return Application(is_known, app.events.qsize, report, binding, packets_of, send)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Final
 
 from kuijia_app.gate.errors import MalformedError
@@ -16,6 +17,9 @@ from kuijia_app.gate.frames import HEADER, MULTIPART_HEADER, Frame, Kind, Multip
 _TYPE_AND_LENGTH: Final = struct.Struct("!HH")
 _LENGTH: Final = struct.Struct("!H")
 _OXM: Final = struct.Struct("!HBB")
+
+_IN_PORT: Final = _OXM.pack(0x8000, 0, 4)
+"""Header of the port where a packet arrived, without a mask."""
 
 _EXPERIMENTER: Final = 0xFFFF
 """Experimenter type of an error, an action or an instruction, and experimenter class of a match field."""
@@ -37,6 +41,7 @@ _PORT_LENGTH: Final = 64
 _FLOW_LENGTH: Final = 56
 _FLOW_MATCH: Final = 48
 _GROUP_LENGTH: Final = 8
+_PACKET_COOKIE: Final = 16
 _PACKET_MATCH: Final = 24
 _PACKET_PADDING: Final = 2
 _BUCKET_LENGTH: Final = 16
@@ -71,20 +76,41 @@ def check(frame: Frame) -> None:
             raise MalformedError("an error without its type", frame.data)
         if _LENGTH.unpack_from(frame.data, HEADER.size)[0] == _EXPERIMENTER and length < _ERROR_OF_EXPERIMENTER_LENGTH:
             raise MalformedError("an experimenter's error without the experimenter", frame.data)
-    if frame.kind == Kind.PACKET_IN:
-        _check_packet_in(frame)
 
 
-def _check_packet_in(frame: Frame) -> None:
-    """Check the match of a packet-in, which ends two bytes before the packet (OpenFlow 1.3.5, 7.4.1)."""
-    length = len(frame.data)
-    if length < _PACKET_MATCH + 8:
+@dataclass(frozen=True, slots=True)
+class PacketIn:
+    """A packet for the controller and the port where it arrived, None if its match does not name exactly one."""
+
+    in_port: int | None
+    data: bytes
+
+
+def packet_cookie(frame: Frame) -> int:
+    """Return the cookie of the entry that has sent a packet to the controller; raises MalformedError."""
+    if len(frame.data) < _PACKET_MATCH + 8:
         raise MalformedError("a packet-in without its match", frame.data)
+    return int.from_bytes(frame.data[_PACKET_COOKIE : _PACKET_COOKIE + 8], "big")
+
+
+def packet_in(frame: Frame) -> PacketIn:
+    """Return the content of a packet-in (OpenFlow 1.3.5, 7.4.1); raises MalformedError.
+
+    Its match ends two bytes before the packet. Only its port is read: nothing else in it matters here.
+    """
+    data, length = frame.data, len(frame.data)
     kind, match_length = _head(frame, _PACKET_MATCH, length, _TYPE_AND_LENGTH.size, "match")
     end = _PACKET_MATCH + match_length
-    if kind != 1 or end + -match_length % 8 + _PACKET_PADDING > length:
-        raise MalformedError("a packet-in whose match is no OXM, or extends beyond it", frame.data)
-    _check_fields(frame, _PACKET_MATCH + _TYPE_AND_LENGTH.size, end)
+    packet = end + -match_length % 8 + _PACKET_PADDING
+    if kind != 1 or packet > length:
+        raise MalformedError("a packet-in whose match is no OXM, or extends beyond it", data)
+    in_port, position = None, _PACKET_MATCH + _TYPE_AND_LENGTH.size
+    while position < end:
+        field = _field_length(frame, position, end)
+        if data[position : position + _OXM.size] == _IN_PORT:
+            in_port = int.from_bytes(data[position + _OXM.size : position + field], "big")
+        position += field
+    return PacketIn(in_port, data[packet:])
 
 
 def hello_versions(frame: Frame) -> int | None:

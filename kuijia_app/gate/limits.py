@@ -32,6 +32,8 @@ class Limits:
         frames_burst: messages at once.
         frame_share: bytes, see above.
         unknown_frames_rate: the same for an unknown switch.
+        packets_rate: packets for the controller that are passed on for one switch; more are dropped.
+        packets_burst: such packets at once.
         turn_frames: messages or parts handled for one switch in one turn.
         turn_frame_time: time for one switch in one turn.
         turn_time: time for all half-open connections before known switches have their turn again.
@@ -66,6 +68,8 @@ class Limits:
     frames_burst: float = 16000.0
     frame_share: int = 256
     unknown_frames_rate: float = 10.0
+    packets_rate: float = 200.0
+    packets_burst: float = 1000.0
     turn_frames: int = 16
     turn_frame_time: float = 0.002
     turn_time: float = 0.002

@@ -61,6 +61,7 @@ class Peer:
         self._parts: Iterator[Frame] = iter(())
         self._has_parts = False
         self._allowance = Allowance(limits.frames_rate, limits.frames_burst, now)
+        self._packets = Allowance(limits.packets_rate, limits.packets_burst, now)
         self._unread_echoes = 0
         self._echo_ids = count(1)
         self._echoes: dict[int, float] = {}
@@ -106,10 +107,18 @@ class Peer:
             self._allowance.take(now, 1.0 + len(part.data) // self._limits.frame_share)
         return part
 
-    def passed(self, frame: Frame, *, reads_packets: bool = False) -> Frame | None:
-        """Return the message if it is one for applications; answer, drop or refuse others.
+    def packet(self, frame: Frame, cookie: int | None, now: float) -> elements.PacketIn | None:
+        """Return the packet of a packet-in, if an entry with this cookie has sent it and it is not one too many.
 
-        Packets for the controller are for those applications only that read them.
+        Raises:
+            MalformedError: it is too short.
+        """
+        if cookie is None or self.is_unknown or elements.packet_cookie(frame) != cookie or not self._packets.take(now):
+            return None
+        return elements.packet_in(frame)
+
+    def passed(self, frame: Frame) -> Frame | None:
+        """Return the message if it is one for applications; answer, drop or refuse others.
 
         Raises:
             MalformedError: a length is wrong, or a switch may not send such a message.
@@ -117,7 +126,7 @@ class Peer:
         """
         if frame.version != VERSION:
             raise MalformedError("a message of another version than OpenFlow 1.3", frame.data)
-        if frame.kind in _CHECKED or (frame.kind == Kind.PACKET_IN and reads_packets):
+        if frame.kind in _CHECKED:
             elements.check(frame)
             return None if self.is_unknown else frame
         if frame.kind == Kind.MULTIPART_REPLY:

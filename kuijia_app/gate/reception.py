@@ -10,11 +10,11 @@ from typing import Final
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.gate.admission import Admission, Verdict
-from kuijia_app.gate.application import Application
+from kuijia_app.gate.application import Application, PacketArrived
 from kuijia_app.gate.binding import may_use
 from kuijia_app.gate.datapath import GatedDatapath
 from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import Frame
+from kuijia_app.gate.frames import VERSION, Frame, Kind
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import EndedError
@@ -181,7 +181,12 @@ class Reception:
 
     def _take(self, peer: Peer, frame: Frame, now: float) -> None:
         if peer.datapath is not None:
-            passed = peer.passed(frame, reads_packets=self._application.reads_packets)
+            if frame.kind == Kind.PACKET_IN and frame.version == VERSION:
+                packet = peer.packet(frame, self._application.packets_of, now)
+                if packet is not None:
+                    self._application.send(PacketArrived(peer.datapath, packet))
+                return
+            passed = peer.passed(frame)
             if passed is not None:
                 peer.datapath.pass_on(passed)
             return

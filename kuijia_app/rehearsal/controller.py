@@ -12,6 +12,7 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.restoration import Layer
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
@@ -227,7 +228,8 @@ class SimulatedController(PlanKeeper):
                 its.ports_described(content)
 
     def _received_port(self, connection: Connection, port: int, live: bool, is_there: bool) -> None:  # noqa: FBT001  # a message
-        if connection.is_described and self._changed_port(connection, port, live=live, is_there=is_there) is not None:
+        state = PortState(port, is_up=live)
+        if connection.is_described and self._changed_port(connection, state, is_there=is_there) is not None:
             self._port_status(connection.switch, port, live=live)
 
     def _now(self) -> float:

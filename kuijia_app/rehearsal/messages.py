@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
+from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import Change, FlowKey
-from kuijia_app.tables.rules import FlowEntry, Group
+from kuijia_app.tables.rules import FlowEntry, Group, Match
 
 
 class Kind(Enum):
@@ -20,6 +21,8 @@ class Kind(Enum):
     PORTS = "ports"
     GROUPS = "groups"
     FLOWS = "flows"
+    CATCH = "catch"
+    FRAME = "frame"
     OPEN = "open"
     ADD = "add"
     COMMIT = "commit"
@@ -89,6 +92,12 @@ class PlainMessages:
     def own_flows(self) -> Message:
         return Message(Kind.FLOWS)
 
+    def catch_probes(self, match: Match) -> Message:
+        return Message(Kind.CATCH, match)
+
+    def send_frame(self, port: int, frame: bytes, queue_id: int) -> Message:
+        return Message(Kind.FRAME, (port, frame, queue_id))
+
     def open_bundle(self, bundle_id: int) -> Message:
         return Message(Kind.OPEN, bundle_id=bundle_id)
 
@@ -101,8 +110,9 @@ class PlainMessages:
     def in_bundle(self, bundle_id: int, message: Message) -> Message:
         return Message(Kind.ADD, message.content, bundle_id)
 
-    def port(self, description: tuple[int, bool]) -> tuple[int, bool]:
-        return description
+    def port(self, description: tuple[int, bool]) -> PortState:
+        number, live = description
+        return PortState(number, is_up=live)
 
     def group(self, description: Group) -> tuple[int, Group, bool]:
         return description.group_id, description, not description.buckets

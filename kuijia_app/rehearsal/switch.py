@@ -165,8 +165,8 @@ class SimulatedSwitch:
                 yield Kind.BARRIER, message.xid, None
             case Kind.ROLE:
                 yield self._take_role(owner, message)
-            case Kind.ASYNC:
-                pass  # reports of ports always come
+            case Kind.ASYNC | Kind.CATCH | Kind.FRAME:
+                pass  # reports of ports always come, and no link is probed
             case Kind.PORTS | Kind.GROUPS | Kind.FLOWS:
                 self.excused.discard(owner)
                 yield message.kind, message.xid, self._described(message.kind)

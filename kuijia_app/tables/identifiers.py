@@ -32,6 +32,14 @@ LAST_PORT = 0xFEFF
 LAST_BFD_TUNNEL = 0xFFFF
 """Last path id of tunnels watched by BFD: group ids have 16 bits for it."""
 
+LINK_PROBE_LABEL = 8
+"""Label of frames that probe a link: of those that no plan uses and no standard has assigned (IANA, 0 to 15)."""
+
+LINK_PROBE_COOKIE = 0x4B55_494A_4C50_0000
+"""Cookie of entries that send probes to the controller; they belong to no plan."""
+
+LINK_PROBE_PRIORITY = 0xF000
+
 DROP_GROUP = 0x7000_0000
 """Group without buckets, which drops its packets."""
 

@@ -106,6 +106,11 @@ def needs_of(
     }
 
 
+def session_ports(needs: SwitchNeeds) -> tuple[int, ...]:
+    """Return the numbers of the ports that a switch needs for its BFD sessions."""
+    return tuple(port for session in needs.sessions for port in (session.watched_port, session.inner_port))
+
+
 def label_bytes(tagging: Tagging, *, labelled_hosts: bool = False) -> int:
     """Return the bytes that packets of hosts gain on links; tags in the IP header add none."""
     own = LABEL_BYTES if tagging is Tagging.MPLS else 0

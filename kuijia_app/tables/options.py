@@ -99,11 +99,11 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
         _scheme(words.scheme),
         words.slots,
         named_layout(words.layout),
-        _member(Tagging, "tagging", words.tagging),
-        _member(Form, "pipeline", words.pipeline),
-        _member(Liveness, "liveness", words.liveness),
+        member_option(Tagging, "tagging", words.tagging),
+        member_option(Form, "pipeline", words.pipeline),
+        member_option(Liveness, "liveness", words.liveness),
         load_wiring(Path(words.wiring)) if words.wiring else None,
-        _member(OtherTraffic, "other-traffic", words.other_traffic),
+        member_option(OtherTraffic, "other-traffic", words.other_traffic),
     )
 
 
@@ -114,7 +114,8 @@ def _scheme(word: str) -> FailureScheme:
     return known[word]
 
 
-def _member(kind: type[_Member], option: str, word: str) -> _Member:
+def member_option(kind: type[_Member], option: str, word: str) -> _Member:
+    """Return the member of an option's values that a word names; raises InputError if it names none."""
     try:
         return kind(word)
     except ValueError as error:

@@ -26,6 +26,7 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
 
     Attributes:
         peers: other controllers of the same switches, if there are any, set before `start`.
+        checks: options on what switches may lack, likewise; by default nothing is asked for.
     """
 
     def __init__(
@@ -45,6 +46,7 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
         self._words = words
         self._reoptimise = reoptimise
         self._metrics = metrics
+        self.checks: dict[str, object] = {"missing": "ignore"}
         self.peers: Peers | None = None
 
     def plan_in_file(self) -> Plan:
@@ -109,12 +111,12 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
     def _command(self) -> list[str]:
         words = asdict(self._words)
         if self.framework == "os-ken":
-            options = [f"--{name.replace('_', '-')}={value}" for name, value in words.items()]
+            options = [f"--{name.replace('_', '-')}={value}" for name, value in (words | self.checks).items()]
             options += ["--reoptimise"] if self._reoptimise else []
             options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
             options += [] if self.peers is None else self.peers.words
             return self._verb("controller", str(self._plan_file), *options)
         served: dict[str, object] = {} if self._metrics is None else {"metrics": self._metrics}
         served |= {} if self.peers is None else self.peers.options
-        options_of_section = {**served, "plan": self._plan_file, "reoptimise": self._reoptimise, **words}
-        return self._manager("kuijia_app.controller", "kuijia", options_of_section)
+        served |= {"plan": self._plan_file, "reoptimise": self._reoptimise, **self.checks, **words}
+        return self._manager("kuijia_app.controller", "kuijia", served)

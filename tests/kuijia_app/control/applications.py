@@ -21,17 +21,21 @@ Application: TypeAlias = KuijiaController | HederaScheduler
 
 
 @contextmanager
-def application_of(plan: Plan, folder: Path) -> Iterator[KuijiaController]:
-    """Make the controller of a plan, which is filed in the folder as `plan.json`, with the events as `events.jsonl`."""
+def application_of(plan: Plan, folder: Path, missing: str = "ignore") -> Iterator[KuijiaController]:
+    """Make the controller of a plan, which is filed in the folder as `plan.json`, with the events as `events.jsonl`.
+
+    `missing` is its option on what switches may lack.
+    """
     save_plan(plan, folder / "plan.json")
     cfg.CONF([], project="kuijia", default_config_files=[])
     cfg.CONF.set_override("plan", str(folder / "plan.json"), group=OPTION_GROUP)
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=OPTION_GROUP)
+    cfg.CONF.set_override("missing", missing, group=OPTION_GROUP)
     made = KuijiaController()
     made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
     yield made
     cfg.CONF.reset()
-    for option in ("plan", "events"):
+    for option in ("plan", "events", "missing"):
         cfg.CONF.clear_override(option, group=OPTION_GROUP)
 
 

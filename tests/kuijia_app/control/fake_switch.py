@@ -70,7 +70,7 @@ class FakeSwitch:
         self._application.switch_answered_with_an_error(self._event(xid=message.xid, type=error_type, code=code))
 
     def port_goes(self, port: int, *, live: bool) -> None:
-        description = SimpleNamespace(port_no=port, config=0, state=0 if live else ofproto.OFPPS_LINK_DOWN)
+        description = SimpleNamespace(port_no=port, name=b"", config=0, state=self._state(live=live))
         self._application.port_status(self._event(desc=description, reason=ofproto.OFPPR_MODIFY))
 
     def changes(self) -> list[Any]:
@@ -98,11 +98,17 @@ class FakeSwitch:
         elif self.refuses is not None and isinstance(message, self.refuses):
             self.refuse(message, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
 
+    @staticmethod
+    def _state(*, live: bool) -> int:
+        return 0 if live else int(ofproto.OFPPS_LINK_DOWN)
+
     def _describe_ports(self) -> None:
         numbers = list(self.ports)
         for start in range(0, len(numbers), self.ports_in_a_part):
             body = [
-                SimpleNamespace(port_no=number, config=0, state=0 if self.ports[number] else ofproto.OFPPS_LINK_DOWN)
+                SimpleNamespace(
+                    port_no=number, name=b"", config=0, state=0 if self.ports[number] else ofproto.OFPPS_LINK_DOWN
+                )
                 for number in numbers[start : start + self.ports_in_a_part]
             ]
             more = start + self.ports_in_a_part < len(numbers)

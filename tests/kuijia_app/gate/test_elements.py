@@ -241,25 +241,36 @@ def packet_in(data: bytes) -> bytes:
     return HEADER.pack(4, Kind.PACKET_IN, HEADER.size + len(body), XID) + body
 
 
-@pytest.mark.parametrize("parser", PARSERS, ids=["os-ken", "ryu"])
-def test_a_packet_for_the_controller_passes_and_is_parsed(parser: Any) -> None:  # noqa: ANN401  # the framework's own types
+def test_a_packet_for_the_controller_is_read_with_its_port_and_cookie() -> None:
     frame = frame_of(packet_in(b"any packet"))
-    elements.check(frame)
-    message = parsed(frame, parser)
-    assert (message.match["in_port"], bytes(message.data)) == (7, b"any packet")
+    assert elements.packet_cookie(frame) == 0
+    assert elements.packet_in(frame) == elements.PacketIn(7, b"any packet")
+
+
+def test_a_packet_for_the_controller_from_a_masked_port_came_from_no_port() -> None:
+    field = struct.pack("!HBBII", 0x8000, 1, 8, 7, 0xFFFFFFFF)
+    match = struct.pack("!HH", 1, 4 + len(field)) + field
+    body = struct.pack("!IHBBQ", 0xFFFFFFFF, 0, 0, 0, 0) + match + bytes(-len(match) % 8) + b"\0\0packet"
+    frame = frame_of(HEADER.pack(4, Kind.PACKET_IN, HEADER.size + len(body), XID) + body)
+    assert elements.packet_in(frame) == elements.PacketIn(None, b"packet")
+
+
+def read_packet(frame: Frame) -> None:
+    elements.packet_cookie(frame)
+    elements.packet_in(frame)
 
 
 def test_a_packet_for_the_controller_with_wrong_lengths_is_refused() -> None:
     good = packet_in(b"")
     for length in range(HEADER.size, len(good)):
         with pytest.raises(MalformedError):
-            elements.check(frame_of(HEADER.pack(4, Kind.PACKET_IN, length, XID) + good[HEADER.size : length]))
+            read_packet(frame_of(HEADER.pack(4, Kind.PACKET_IN, length, XID) + good[HEADER.size : length]))
     match = good.index(struct.pack("!HHHB", 1, 12, 0x8000, 0))
     for place in range(match, match + 12):
         changed = bytearray(good)
         changed[place] ^= 0xFF
         try:
-            elements.check(frame_of(bytes(changed)))
+            read_packet(frame_of(bytes(changed)))
         except MalformedError:
             continue
         assert place >= match + 4, "type and length of the match are checked"

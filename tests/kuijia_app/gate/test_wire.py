@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kuijia_app.gate.channels import PlainChannel
+from kuijia_app.gate.elements import PacketIn
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import VERSION, Frame, Kind, message
 from kuijia_app.gate.limits import Limits
@@ -146,15 +147,25 @@ def test_it_may_be_closed_while_others_send_and_twice(bench: Bench) -> None:
     assert bench.epoll.poll(0) == []
 
 
-def test_packets_for_the_controller_reach_only_applications_that_read_them(bench: Bench) -> None:
-    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+def packet_in(cookie: int, packet: bytes = b"") -> Frame:
     match = struct.pack("!HHHBBI", 1, 12, 0x8000, 0, 4, 7) + bytes(4)
-    body = struct.pack("!IHBBQ", 0xFFFFFFFF, 0, 0, 0, 0) + match + bytes(2)
-    frame = Frame(VERSION, Kind.PACKET_IN, 1, message(Kind.PACKET_IN, 1, body))
-    assert peer.passed(frame) is None
-    assert peer.passed(frame, reads_packets=True) is frame
+    body = struct.pack("!IHBBQ", 0xFFFFFFFF, 0, 0, 0, cookie) + match + bytes(2) + packet
+    return Frame(VERSION, Kind.PACKET_IN, 1, message(Kind.PACKET_IN, 1, body))
+
+
+def test_packets_for_the_controller_reach_only_applications_whose_entries_have_sent_them(bench: Bench) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
+    assert peer.packet(packet_in(5), None, 0.0) is None
+    assert peer.packet(packet_in(5), 6, 0.0) is None
+    assert peer.packet(packet_in(5, b"probe"), 5, 0.0) == PacketIn(7, b"probe")
     peer.is_unknown = True
-    assert peer.passed(frame, reads_packets=True) is None
+    assert peer.packet(packet_in(5), 5, 0.0) is None
+
+
+def test_a_flood_of_packets_for_the_controller_is_dropped_but_for_a_few(bench: Bench) -> None:
+    peer, limits = Peer(bench.wire, ("127.0.0.1", 1), 0.0), Limits()
+    passed = sum(peer.packet(packet_in(5), 5, number / 100_000) is not None for number in range(100_000))
+    assert limits.packets_burst <= passed <= limits.packets_burst + limits.packets_rate + 1
 
 
 def test_who_reads_slowly_cannot_have_answers_to_echo_requests_kept_without_an_end(bench: Bench) -> None:

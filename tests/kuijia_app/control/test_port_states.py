@@ -1,0 +1,111 @@
+"""All of a port's state counts: what is up and yet carries nothing is no live port, and is named."""
+
+from __future__ import annotations
+
+import importlib
+from types import SimpleNamespace
+
+import pytest
+
+from kuijia_app.control.findings import FindingKind
+from kuijia_app.control.openflow_reading import port_state
+from kuijia_app.control.port_states import SETTLES, PortState, PortStates
+
+USES = {3: "london", 7: "rome"}
+GOOD = {number: PortState(number, f"eth{number}", is_live=True) for number in USES}
+
+
+def kinds(states: PortStates, now: float = 10.0) -> dict[int | None, FindingKind]:
+    return {each.key.port: each.key.kind for each in states.findings("paris", USES, (), now)}
+
+
+def test_ports_that_are_right_are_live_and_have_no_finding() -> None:
+    states = PortStates()
+    assert states.described("paris", GOOD, USES, 0.0) == {3: True, 7: True}
+    assert kinds(states) == {}
+    assert states.is_usable("paris", 3)
+    assert not states.dropping
+
+
+def test_a_port_that_its_switch_does_not_call_live_is_down_and_named_unless_that_passes_soon() -> None:
+    states = PortStates()
+    assert states.described("paris", {**GOOD, 3: PortState(3)}, USES, 0.0) == {3: False, 7: True}
+    assert kinds(states, SETTLES / 2) == {}
+    assert kinds(states, SETTLES) == {3: FindingKind.PORT_NOT_LIVE}
+    assert states.changed("paris", GOOD[3], 2.0, is_there=True)
+    assert kinds(states) == {}
+
+
+def test_a_switch_that_calls_no_port_live_is_not_asked_for_it() -> None:
+    states = PortStates()
+    assert states.described("paris", {3: PortState(3), 7: PortState(7, is_up=False)}, USES, 0.0) == {3: True, 7: False}
+    assert kinds(states) == {}
+    # Once it has, it is.
+    assert states.changed("paris", GOOD[7], 1.0, is_there=True)
+    assert not states.is_usable("paris", 3)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        (PortState(3, is_live=True, no_forward=True), "has no-forward"),
+        (PortState(3, is_live=True, no_receive=True), "has no-receive"),
+        (PortState(3, is_live=True, is_blocked=True), "is blocked"),
+    ],
+)
+def test_a_port_that_drops_on_purpose_is_live_for_its_switch_but_not_usable(wrong: PortState, words: str) -> None:
+    states = PortStates()
+    assert states.described("paris", {**GOOD, 3: wrong}, USES, 0.0)[3]
+    assert not states.is_usable("paris", 3)
+    assert states.dropping == {("paris", 3)}
+    (finding,) = states.findings("paris", USES, (), 10.0)
+    assert finding.key.kind is FindingKind.PORT_DISABLED
+    assert words in finding.text
+
+
+def test_a_port_that_is_missing_is_named_with_those_that_the_plan_does_not_use() -> None:
+    states = PortStates()
+    states.described("paris", {7: GOOD[7], 32: PortState(32, "eth3")}, USES, 0.0)
+    (finding,) = states.findings("paris", USES, (), 10.0)
+    assert finding.text == "port 3 to london is missing; it has port 32 (eth3), which the plan does not use"
+    assert not states.is_usable("paris", 3)
+
+
+def test_a_port_that_is_deleted_while_it_runs_is_missing_and_one_that_is_only_down_is_not() -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+    assert not states.changed("paris", PortState(3, is_up=False), 1.0, is_there=True)
+    assert kinds(states) == {}
+    assert not states.changed("paris", GOOD[3], 1.0, is_there=False)
+    assert kinds(states) == {3: FindingKind.PORT_MISSING}
+
+
+def test_missing_ports_of_sessions_are_one_finding_that_keeps_the_plan_from_being_in_force() -> None:
+    states = PortStates()
+    states.described("paris", {**GOOD, 1000: PortState(1000)}, (*USES, 1000, 1001), 0.0)
+    (finding,) = states.findings("paris", USES, (1000, 1001, 1002, 1003), 10.0)
+    assert finding.is_lack
+    assert finding.text == "3 ports of BFD sessions are missing: 1001, 1002, 1003"
+
+
+def test_a_switch_with_any_number_of_ports_costs_little_memory() -> None:
+    states = PortStates()
+    states.described("paris", {number: PortState(number) for number in range(1, 100_000)}, USES, 0.0)
+    assert sum(states.state("paris", number) is not None for number in range(1, 100_000)) < 20
+
+
+@pytest.mark.parametrize("package", ["os_ken", "ryu"])
+def test_every_bit_of_a_description_is_read_and_a_name_is_shown_safely(package: str) -> None:
+    ofproto = importlib.import_module(f"{package}.ofproto.ofproto_v1_3")
+
+    def read(config: int = 0, state: int = 0, name: bytes = b"eth0\0\0") -> PortState:
+        return port_state(ofproto, SimpleNamespace(port_no=3, name=name, config=config, state=state))
+
+    assert read() == PortState(3, "eth0")
+    assert read(state=ofproto.OFPPS_LIVE) == PortState(3, "eth0", is_live=True)
+    assert read(state=ofproto.OFPPS_LINK_DOWN) == read(ofproto.OFPPC_PORT_DOWN) == PortState(3, "eth0", is_up=False)
+    assert read(state=ofproto.OFPPS_BLOCKED).is_blocked
+    assert read(ofproto.OFPPC_NO_FWD).no_forward
+    assert read(ofproto.OFPPC_NO_RECV).no_receive
+    assert read(ofproto.OFPPC_NO_PACKET_IN).no_packet_in
+    assert read(name=b"\x1b[2J\xff\n").name == "?[2J??"

@@ -1,0 +1,253 @@
+"""Three bridges as a user has them, with real packets: own datapath ids, ports, addresses and links of 1,500 bytes.
+
+Nothing prepares them for a plan unless a test calls `make_queues`, `set_mtu` or what it tests. They live in a network
+namespace of their own, which is that of the thread inside the block.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from ipaddress import IPv4Address, IPv4Network
+from itertools import permutations
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+
+from kuijia_app.tables.options import OptionWords
+from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
+from kuijia_app.tables.wiring_file import wiring_text
+from te_solver.plan import Plan
+from te_solver.plan_file import save_plan
+from testbed.controllers.application_process import Event, Framework, Listening
+from testbed.controllers.controller_process import ControllerProcess
+from testbed.machine.commands import run_command
+from testbed.machine.errors import TestbedError
+from testbed.machine.network_namespace import private_network
+from testbed.machine.ovs import Datapath, PrivateOvs
+from testbed.network.hosts import Host
+from tests.kuijia_app.dummy_switches import free_port
+from tests.kuijia_app.plans import both_ways, plan_of
+
+SITES = ("paris", "london", "rome")
+CAPACITY = 20.0
+_LINK_PORTS = {
+    "paris": {"london": 3, "rome": 7},
+    "london": {"paris": 11, "rome": 2},
+    "rome": {"paris": 5, "london": 21},
+}
+_HOST_PORTS = {"paris": 12, "london": 4, "rome": 9}
+_DATAPATH_IDS = {"paris": 0x00C0FFEE00000001, "london": 0x00C0FFEE0000BEEF, "rome": 0x0A}
+
+
+def triangle_plan() -> Plan:
+    """Return a plan for all six ordered pairs of sites, each with the direct tunnel and the way round."""
+    topology = both_ways("triangle", " ".join(SITES), "paris-london london-rome paris-rome", CAPACITY)
+    thirds = {(a, b): next(each for each in SITES if each not in (a, b)) for a, b in permutations(SITES, 2)}
+    return plan_of(topology, *(f"{a}-{b} {a}-{thirds[a, b]}-{b}" for a, b in permutations(SITES, 2)))
+
+
+def triangle_wiring() -> StatedWiring:
+    hosts = {
+        site: HostEnd(_HOST_PORTS[site], IPv4Address(f"172.20.{number}.10"), (IPv4Network(f"172.20.{number}.0/24"),))
+        for number, site in enumerate(SITES, start=1)
+    }
+    switches = {site: SwitchEnds(_DATAPATH_IDS[site], _LINK_PORTS[site], hosts[site]) for site in SITES}
+    return StatedWiring("wiring.yaml", switches)
+
+
+class OwnSwitches:
+    """The bridges br-paris, br-london and br-rome, and a host at each; an interface is called after its two ends.
+
+    Attributes:
+        folder: for files of the test.
+        plan, wiring: as in `plan_file` and `wiring_file`.
+        ovs: the Open vSwitch of all bridges.
+        hosts: by site.
+        controller_port: where the bridges look for a controller after `connect`.
+    """
+
+    def __init__(self, folder: Path, plan: Plan | None = None) -> None:
+        self.folder = folder
+        self.plan = plan or triangle_plan()
+        self.wiring = triangle_wiring().of(self.plan.topology)
+        self.plan_file, self.wiring_file = folder / "plan.json", folder / "wiring.yaml"
+        self.hosts: dict[str, Host] = {}
+        self.controller_port = free_port()
+        self._stack = ExitStack()
+        self._prefix = ""
+
+    def __enter__(self) -> OwnSwitches:
+        with ExitStack() as stack:
+            save_plan(self.plan, self.plan_file)
+            self.wiring_file.write_text(wiring_text(triangle_wiring()))
+            stack.enter_context(private_network())
+            # The path of a Unix socket may have 107 characters; a test's folder is often longer.
+            short = Path(stack.enter_context(TemporaryDirectory(prefix="kj")))
+            self.ovs = PrivateOvs(short / "ovs", Datapath.USERSPACE)
+            stack.callback(self.ovs.stop)
+            self.ovs.start()
+            self._make_links()
+            for site in SITES:
+                self._make_host(site, stack)
+            for site in SITES:
+                self._make_bridge(site)
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    @staticmethod
+    def bridge(site: str) -> str:
+        return f"br-{site}"
+
+    def interface(self, site: str, neighbour: str) -> str:
+        """Return the interface of a bridge that leads to a neighbour, or to the site's own host."""
+        return f"{site[:6]}-{'host' if neighbour == site else neighbour[:6]}"
+
+    def port(self, site: str, neighbour: str) -> int:
+        return self.wiring.host_port(site) if neighbour == site else self.wiring.port(site, neighbour)
+
+    def link_ends(self) -> list[tuple[str, str]]:
+        """Return site and neighbour for both ends of all links."""
+        return [(site, neighbour) for site in SITES for neighbour in self.plan.topology.neighbours[site]]
+
+    def make_queues(self, ends: Iterable[tuple[str, str]] | None = None, rate: float = CAPACITY) -> None:
+        """Make the plan's queues at ports, by default at all, in Open vSwitch's database."""
+        every = [*self.link_ends(), *((site, site) for site in SITES)]
+        for site, neighbour in every if ends is None else ends:
+            bits = round(rate * 1e6)
+            ids = {queue.queue_id: f"@queue{queue.queue_id}" for queue in PLAIN_LAYOUT.queues}
+            named = ",".join(f"{number}={name}" for number, name in ids.items())
+            limits = f"other-config:max-rate={bits}"
+            queues = [
+                word
+                for priority, name in enumerate(ids.values())
+                for word in ("--", f"--id={name}", "create", "Queue", limits, f"other-config:priority={priority}")
+            ]
+            qos = ["--", "--id=@qos", "create", "QoS", "type=linux-htb", limits, f"queues={named}"]
+            self.ovs.vsctl("set", "Port", self.interface(site, neighbour), "qos=@qos", *qos, *queues)
+
+    def remove_queues(self, site: str, neighbour: str) -> None:
+        self.ovs.vsctl("clear", "Port", self.interface(site, neighbour), "qos")
+
+    def set_mtu(self, size: int, ends: Iterable[tuple[str, str]] | None = None) -> None:
+        """Let the links' ports, by default all, carry so many bytes after the Ethernet header."""
+        for site, neighbour in self.link_ends() if ends is None else ends:
+            self.ovs.vsctl("set", "Interface", self.interface(site, neighbour), f"mtu_request={size}")
+
+    def cut(self, a: str, b: str) -> None:
+        self.set_link(a, b, "down")
+
+    def set_link(self, a: str, b: str, state: str) -> None:
+        """Set both ends of a link "up" or "down"."""
+        for site, neighbour in ((a, b), (b, a)):
+            run_command(["ip", "link", "set", self.interface(site, neighbour), state])
+
+    def connect(self, sites: Iterable[str] = SITES) -> None:
+        for site in sites:
+            target = f"tcp:127.0.0.1:{self.controller_port}"
+            self.ovs.vsctl("set-controller", self.bridge(site), target)
+            self.ovs.vsctl("set", "Controller", self.bridge(site), "max_backoff=1000", "inactivity_probe=5000")
+
+    @contextmanager
+    def controller(
+        self, framework: Framework = "os-ken", words: OptionWords | None = None, **checks: object
+    ) -> Iterator[ControllerProcess]:
+        """Run a controller with the bridges connected to it; their tables stay when it ends.
+
+        `checks` are the controller's options on what switches may lack, such as `missing="warn"`.
+        """
+        words = words or OptionWords(wiring=str(self.wiring_file))
+        process = ControllerProcess(self.folder, self.plan_file, words, framework, Listening(self.controller_port))
+        process.checks = checks
+        process.start()
+        try:
+            self.connect()
+            yield process
+        finally:
+            process.stop()
+
+    def sends(self, source: str, target: str, size: int = 56, count: int = 5) -> float:
+        """Return the share of pings with so many bytes of data that are answered, of `count` within a second."""
+        words = ["ping", "-M", "do", "-c", str(count), "-i", "0.1", "-W", "1", "-s", str(size)]
+        words.append(str(self.hosts[target].address))
+        process = self.hosts[source].start(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        output = process.communicate()[0].decode()
+        found = re.search(r"(\d+) received", output)
+        if found is None:
+            raise TestbedError(f"ping said: {output}")
+        return int(found.group(1)) / count
+
+    def _make_links(self) -> None:
+        for a, b in (("paris", "london"), ("london", "rome"), ("paris", "rome")):
+            ends = self.interface(a, b), self.interface(b, a)
+            run_command(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]])
+            for end in ends:
+                run_command(["ip", "link", "set", end, "up"])
+
+    def _make_host(self, site: str, stack: ExitStack) -> None:
+        holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
+        stack.callback(_end, holder)
+        _wait(lambda: Path(f"/proc/{holder.pid}/ns/net").stat() != Path("/proc/thread-self/ns/net").stat())
+        host = self.hosts[site] = Host(site, self.wiring.host_address(site), "eth0", holder.pid)
+        interface = self.interface(site, site)
+        peer = ["type", "veth", "peer", "name", "eth0", "netns", str(holder.pid)]
+        run_command(["ip", "link", "add", interface, *peer])
+        run_command(["ip", "link", "set", interface, "up"])
+        macs = {other: f"02:00:00:00:00:{number:02x}" for number, other in enumerate(SITES, start=1)}
+        changes = [
+            f"link set eth0 address {macs[site]} up",
+            f"addr add {host.address}/32 dev eth0",
+            "route add 172.20.0.0/16 dev eth0",
+            *(
+                f"neigh add {self.wiring.host_address(other)} lladdr {macs[other]} dev eth0 nud permanent"
+                for other in SITES
+                if other != site
+            ),
+        ]
+        host.batch("ip", [change.split() for change in changes])
+        process = host.start(["ethtool", "-K", "eth0", "tx", "off"], stdout=subprocess.DEVNULL)
+        process.wait()
+
+    def _make_bridge(self, site: str) -> None:
+        bridge = self.bridge(site)
+        words = ["add-br", bridge, "--", "set", "Bridge", bridge, "datapath_type=netdev", "fail_mode=secure"]
+        words += ["protocols=OpenFlow13", f"other_config:datapath-id={self.wiring.datapath_id(site):016x}"]
+        for neighbour in (*self.plan.topology.neighbours[site], site):
+            interface = self.interface(site, neighbour)
+            words += ["--", "add-port", bridge, interface]
+            words += ["--", "set", "Interface", interface, f"ofport_request={self.port(site, neighbour)}"]
+        self.ovs.vsctl(*words)
+
+
+def problems(events: Iterable[Event]) -> list[Event]:
+    """Return the events of problems that are not gone."""
+    found: dict[tuple[object, ...], Event] = {}
+    for event in events:
+        key = tuple(event.get(name) for name in ("kind", "switch", "port", "detail"))
+        if event["event"] == "problem-found":
+            found[key] = event
+        elif event["event"] == "problem-gone":
+            found.pop(key, None)
+    return list(found.values())
+
+
+def _wait(condition: Callable[[], bool], patience: float = 10.0) -> None:
+    deadline = time.monotonic() + patience
+    while not condition():
+        if time.monotonic() > deadline:
+            raise TestbedError("a host's namespace was not made")
+        time.sleep(0.005)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
