@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any
@@ -11,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from experiments.results.text_table import TextTable
+from kuijia_base.csv_text import csv_text
 from kuijia_base.quantities import rate, significant
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable, has_marks
@@ -60,7 +59,7 @@ def summary_csv(results: Sequence[Result]) -> str:
         for result in results
         for each in result["classes"]
     )
-    return _csv(header, rows)
+    return csv_text(header, rows)
 
 
 def flows_csv(simulation: Simulation, table: FlowTable, names: Sequence[str]) -> str:
@@ -81,7 +80,7 @@ def flows_csv(simulation: Simulation, table: FlowTable, names: Sequence[str]) ->
         columns[name] = getattr(results, name).tolist()
     if not has_marks(simulation):
         columns["marked"] = [None] * flows.count
-    return _csv(["flow", *columns], zip(range(flows.count), *columns.values(), strict=True))
+    return csv_text(["flow", *columns], zip(range(flows.count), *columns.values(), strict=True))
 
 
 def links_csv(simulation: Simulation, names: Sequence[str]) -> str:
@@ -100,7 +99,7 @@ def links_csv(simulation: Simulation, names: Sequence[str]) -> str:
         columns[name] = getattr(results, name).tolist()
     if not has_marks(simulation):
         columns["marked_packets"] = [None] * len(links)
-    return _csv(["link", *columns], zip(range(len(links)), *columns.values(), strict=True))
+    return csv_text(["link", *columns], zip(range(len(links)), *columns.values(), strict=True))
 
 
 def _scheme(result: Result) -> tuple[str, str, float | None]:
@@ -152,11 +151,3 @@ def _short(value: float | None) -> str:
 
 def _known(values: np.ndarray[Any, np.dtype[np.float64]]) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in values.tolist()]
-
-
-def _csv(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
-from matplotlib.transforms import offset_copy
 
 from experiments.reporting.picture_style import COLOURS, look
 from experiments.whatif.study import Study
@@ -18,12 +16,6 @@ from simulator.flow.what_if import Outcome, loss_share
 
 _VICTIMS, _OTHERS = COLOURS[1], COLOURS[0]
 _COLUMNS = 3
-_APART_POINTS = 9.0
-"""Distance in points between schemes that leave the same capacity vacant."""
-
-_LEAST_MARGIN = 0.1
-"""Share of the capacity shown beside the schemes."""
-
 _SIZE = (6.4, 3.8)
 _PANEL = (3.1, 2.5)
 
@@ -57,7 +49,10 @@ def loss_distribution(study: Study) -> Figure:
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("part of the traffic sent that is lost")
     axes.set_ylabel("failures that cost more")
-    _finish_shares(axes)
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
     return figure
 
 
@@ -98,48 +93,25 @@ def ranked_losses(study: Study) -> Figure:
 
 
 def loss_and_vacancy(study: Study) -> Figure:
-    """Return each scheme by vacant capacity and cost of failures: the mean, and a line up to the worst.
-
-    Schemes that leave the same capacity vacant stand side by side.
-    """
+    """Return the cost of failures under each scheme, the mean and a line up to the worst, above its vacant capacity."""
     figure = Figure(figsize=_SIZE, layout="constrained")
-    axes = figure.subplots()
-    for position, contender in enumerate(study.contenders):
+    losses, vacancies = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    # Schemes on one plan leave the same capacity vacant: places of their own keep them apart.
+    for place, contender in enumerate(study.contenders):
         found = compare(contender, study.of(contender))
-        how = look(position)
-        # Schemes on one plan leave the same capacity: side by side they can be distinguished.
-        aside = _APART_POINTS * (position - (len(study.contenders) - 1) / 2)
-        beside = offset_copy(axes.transData, figure, x=aside, units="points")
-        mean_to_worst = [found.lost, found.lost_worst]
-        axes.plot([contender.vacant] * 2, mean_to_worst, color=how.colour, linewidth=1, marker="_", transform=beside)
-        axes.plot(
-            contender.vacant,
-            found.lost,
-            marker=how.mark,
-            color=how.colour,
-            clip_on=False,
-            linestyle="none",
-            label=contender.scheme.name,
-            transform=beside,
-        )
-        axes.update_datalim([(contender.vacant, 0.0), (contender.vacant, found.lost_worst)])
-    axes.autoscale_view()
-    # The distance between schemes on one plan must not look like one in capacity.
-    vacant = [contender.vacant for contender in study.contenders]
-    axes.set_xlim(max(0.0, min(vacant) - _LEAST_MARGIN), min(1.0, max(vacant) + _LEAST_MARGIN))
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("capacity that carries nothing before anything fails (equal ones side by side)")
-    axes.set_ylabel("lost of the traffic sent: mean, worst")
-    _finish_shares(axes)
+        how = look(place)
+        losses.plot([place] * 2, [found.lost, found.lost_worst], color=how.colour, linewidth=1, marker="_")
+        losses.plot(place, found.lost, marker=how.mark, color=how.colour, clip_on=False, linestyle="none")
+        vacancies.bar(place, contender.vacant, width=0.5, color=how.colour)
+    losses.set_ylim(bottom=0)
+    losses.set_ylabel("lost of the traffic sent:\nmean, worst")
+    vacancies.set_ylim(0, 1)
+    vacancies.set_ylabel("vacant before\nanything fails")
+    vacancies.set_xticks(range(len(study.contenders)), [contender.scheme.name for contender in study.contenders])
+    for axes in (losses, vacancies):
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.grid(axis="y", alpha=0.3)
     return figure
-
-
-def _finish_shares(axes: Axes) -> None:
-    """Format both axes as shares and add a legend."""
-    axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.yaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False)
 
 
 def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 
 from experiments.results.text_table import TextTable
 from experiments.whatif.shown import hurting, span
 from experiments.whatif.study import Likelihood, Provenance, Study
+from kuijia_base.csv_text import csv_text
 from kuijia_base.quantities import rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
@@ -197,11 +196,12 @@ def _comparison_as_json(of: Comparison) -> dict[str, object]:
 
 def as_csv(outcomes: Sequence[Outcome]) -> str:
     """Return a line for each scheme, failure, class and role; rates in Mbit/s."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("scheme", "failure", "overloaded_links", "moved", "priority", "role", *_SUMS))
-    for outcome in outcomes:
-        head = (outcome.scheme, outcome.failure, len(outcome.overloaded), outcome.moved)
-        for (priority, role), of_role in outcome.sums.items():
-            writer.writerow((*head, priority, role.name.lower(), *(getattr(of_role, name) for name in _SUMS)))
-    return text.getvalue()
+    rows = (
+        (
+            *(outcome.scheme, outcome.failure, len(outcome.overloaded), outcome.moved),
+            *(priority, role.name.lower(), *(getattr(of_role, name) for name in _SUMS)),
+        )
+        for outcome in outcomes
+        for (priority, role), of_role in outcome.sums.items()
+    )
+    return csv_text(("scheme", "failure", "overloaded_links", "moved", "priority", "role", *_SUMS), rows)

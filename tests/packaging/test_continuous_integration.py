@@ -24,3 +24,15 @@ def test_contributors_find_every_package_that_only_some_tests_need() -> None:
     named = set(re.findall(r"`([\w-]+)`", (ROOT / "CONTRIBUTING.md").read_text()))
     needed = packages_of_ci()
     assert {"chromium", "prometheus"} <= needed <= named
+
+
+def test_actions_are_pinned_by_commit() -> None:
+    """A tag can be moved to other code."""
+    used = [
+        (file.name, line.partition("uses:")[2].strip())
+        for file in (ROOT / ".github" / "workflows").iterdir()
+        for line in file.read_text().splitlines()
+        if "uses:" in line
+    ]
+    assert used
+    assert [each for each in used if not re.fullmatch(r"[\w-]+/[\w-]+@[0-9a-f]{40} # v[0-9.]+", each[1])] == []

@@ -16,7 +16,8 @@ NAME = re.compile(r"^[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def _requirements(text: str) -> list[str]:
-    lines = (line.split(" #")[0].strip() for line in text.splitlines())
+    """Return the requirements, each with its hashes on one line."""
+    lines = (line.split(" #")[0].strip() for line in text.replace("\\\n", " ").splitlines())
     return [line for line in lines if line and not line.startswith("#")]
 
 
@@ -29,7 +30,16 @@ def _name(requirement: str) -> str:
 @pytest.mark.parametrize("file", ["lock.txt", "build.txt", "docs.txt"])
 def test_every_line_is_one_exact_version(file: str) -> None:
     for requirement in _requirements((REQUIREMENTS / file).read_text()):
-        assert re.fullmatch(r"[a-z0-9-]+==([0-9]+!)?[0-9][0-9a-z.]*( ; [^;]+)?", requirement), requirement
+        version = requirement.partition(" --hash")[0].strip()
+        assert re.fullmatch(r"[a-z0-9-]+==([0-9]+!)?[0-9][0-9a-z.]*( ; [^;]+)?", version), requirement
+
+
+def test_every_package_is_known_by_its_hashes() -> None:
+    """pip refuses a file that has another one, whatever index or mirror it comes from."""
+    for requirement in _requirements((REQUIREMENTS / "lock.txt").read_text()):
+        _, *hashes = requirement.split(" --hash=")
+        assert hashes, requirement
+        assert all(re.fullmatch("sha256:[0-9a-f]{64}", each.strip()) for each in hashes), requirement
 
 
 def test_everything_asked_for_is_locked() -> None:
@@ -42,5 +52,5 @@ def test_everything_asked_for_is_locked() -> None:
 
 
 def test_no_index_is_named() -> None:
-    trace = re.compile(r"https?:|file:|--hash|--find-links|--(extra-)?index|--trusted-host")
+    trace = re.compile(r"https?:|file:|--find-links|--(extra-)?index|--trusted-host")
     assert not [file.name for file in REQUIREMENTS.iterdir() if trace.search(file.read_text())]

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
+from matplotlib.patches import Rectangle
 
-from experiments.whatif.figures import figures
+from experiments.whatif.figures import figures, loss_and_vacancy
 from experiments.whatif.html_report import LISTED, html_report
 from experiments.whatif.network_map import BANDS, network_map
 from experiments.whatif.study import Likelihood, Provenance, Study
 from kuijia_base.picture_file import picture_bytes
-from simulator.flow.comparison import ABORIGINAL, OLD
+from simulator.flow.comparison import ABORIGINAL, OLD, compare
 from simulator.flow.what_if import Contender, what_if
 from te_solver.demands import Demand
 from te_solver.failure_probabilities import PUBLISHED, from_counts
@@ -171,3 +173,16 @@ def test_pictures_are_the_same_bytes_whenever_they_are_drawn(suffix: str) -> Non
     once, again = ({name: picture_bytes(each, suffix) for name, each in figures(study()).items()} for _ in range(2))
     assert once == again
     assert set(once) == {"loss-distribution", "loss-ranked", "loss-and-vacancy"}
+
+
+def test_equal_vacancies_are_drawn_as_equal_numbers() -> None:
+    """Schemes on one plan leave the same capacity vacant; on an axis of numbers they must not stand apart."""
+    of = study()
+    losses, vacancies = loss_and_vacancy(of).axes
+    bars = [bar for bar in vacancies.patches if isinstance(bar, Rectangle)]
+    assert [bar.get_height() for bar in bars] == [each.vacant for each in of.contenders]
+    assert [label.get_text() for label in vacancies.get_xticklabels()] == [each.scheme.name for each in of.contenders]
+    drawn = [list(np.atleast_1d(np.asarray(line.get_ydata()))) for line in losses.lines]
+    assert [values[0] for values in drawn if len(values) == 1] == [
+        compare(each, of.of(each)).lost for each in of.contenders
+    ]
