@@ -226,6 +226,8 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
         "",
         _tunnel_table(status["tunnels"]),
     ]
+    if status["pairs_carried"]:
+        parts += ["", _carried_table(status["pairs_carried"])]
     if status["sessions"]:
         parts += ["", _session_table(status["sessions"])]
     parts += ["", _queue_table(status["queues"])]
@@ -279,6 +281,11 @@ def _tunnel_table(tunnels: Sequence[Mapping[str, Any]]) -> TextTable:
         for tunnel in tunnels
     ]
     return TextTable((("tunnel", "class", "weight", "state", "path"), *rows), left=(3, 4))
+
+
+def _carried_table(pairs: Sequence[Mapping[str, Any]]) -> TextTable:
+    rows = [(f"{pair['ingress']}>{pair['egress']}", "-".join(pair["path"])) for pair in pairs]
+    return TextTable((("pair without a live tunnel", "carried over"), *rows), left=(0, 1))
 
 
 def _session_table(sessions: Sequence[Mapping[str, Any]]) -> TextTable:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kuijia_app.control.liveness import LivenessTracker
+from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.framework import event_log
@@ -24,6 +25,12 @@ METRICS = (
     Metric(f"{PREFIX}_links_failed", "gauge", "Links that a switch has reported down, or that lose probes."),
     Metric(f"{PREFIX}_tunnels", "gauge", "Tunnels of the plan in force."),
     Metric(f"{PREFIX}_tunnels_dead", "gauge", "Tunnels that a failed link has broken, as the controller sees it."),
+    Metric(
+        f"{PREFIX}_pairs_carried", "gauge", "Pairs without a live tunnel that are carried over another path, each way."
+    ),
+    Metric(
+        f"{PREFIX}_pairs_cut_off", "gauge", "Pairs without a live tunnel that nothing carries, each way, as none can."
+    ),
     Metric(
         f"{PREFIX}_failovers_total",
         "counter",
@@ -60,22 +67,26 @@ class ControllerMetrics(SwitchMetrics):
         super().__init__(PREFIX, clock, further=METRICS, events=(*_UPDATES, event_log.TUNNEL_LIVENESS))
         self._told: dict[tuple[str, int], float] = {}
         self._updates: dict[str, float] = {}
-        self._followed: tuple[Rollout, LivenessTracker] | None = None
+        self._followed: tuple[Rollout, LivenessTracker, Restoration] | None = None
         self.tally.set(f"{PREFIX}_plan_in_force_timestamp_seconds", time.time())
 
-    def follow(self, framework: str, liveness: str, rollout: Rollout, tracker: LivenessTracker) -> None:
-        """Read the plan in force and the state of its tunnels from these, from now on."""
+    def follow(
+        self, framework: str, liveness: str, rollout: Rollout, tracker: LivenessTracker, restoration: Restoration
+    ) -> None:
+        """Read the plan in force and the state of its tunnels and pairs from these, from now on."""
         self.tally.set(f"{PREFIX}_info", 1, framework, liveness)
-        self._followed = rollout, tracker
+        self._followed = rollout, tracker, restoration
 
     def look(self) -> None:
         if self._followed is None:
             return
-        rollout, tracker = self._followed
+        rollout, tracker, restoration = self._followed
         tunnels = {tunnel.path_id for tunnel in rollout.in_force.plan.tunnels}
         self.tally.set(f"{PREFIX}_links_failed", len(tracker.failed_edges))
         self.tally.set(f"{PREFIX}_tunnels", len(tunnels))
         self.tally.set(f"{PREFIX}_tunnels_dead", len(tunnels & tracker.broken_path_ids()))
+        self.tally.set(f"{PREFIX}_pairs_carried", len(restoration.carried))
+        self.tally.set(f"{PREFIX}_pairs_cut_off", len(restoration.cut_off))
 
     def told(self, ingress: str, path_id: int) -> None:
         """Note that an ingress is being told of a tunnel."""

@@ -41,6 +41,7 @@ class FindingKind(Enum):
     TABLE_REPAIRED = "table-repaired"
     FOREIGN_ENTRY = "foreign-entry"
     PACKETS_VANISH = "packets-vanish"
+    PAIR_CUT_OFF = "pair-cut-off"
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,8 +95,8 @@ class PlanKeeper(PairKeeper):
         self._serve(options.wired(first.plan.topology))
         self._tracker = LivenessTracker(first.plan, self._wiring)
         self._metrics.expect(first.plan.topology.nodes)
-        self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker)
         self._restoration = Restoration(self._wiring, options, self._rollout.plans)
+        self._metrics.follow(self.framework, options.liveness.value, self._rollout, self._tracker, self._restoration)
         self._situation = Situation(frozenset(), frozenset(), frozenset(), is_complete=False)
         self._situation_at = self._tracker.revision
         self._unnoticed: Lasting[Link] = Lasting(UNNOTICED)
@@ -490,15 +490,19 @@ class PlanKeeper(PairKeeper):
         (ingress, egress), path = news.ends, "-".join(news.path)
         details = {"ingress": ingress, "egress": egress, "path": list(news.path)}
         self._log.write(event_log.RESTORATION, state=news.state.value, **details)
-        match news.state:
-            case State.CARRIED:
-                self.logger.warning("pair %s>%s has no live tunnel: carried over %s", ingress, egress, path)
-            case State.CUT_OFF:
-                self.logger.error("pair %s>%s has no live tunnel, and no path: cut off", ingress, egress)
-            case State.UNTAGGED:
-                self.logger.error("pair %s>%s has no live tunnel, and no tag is left for it", ingress, egress)
-            case State.ENDED:
-                self.logger.info("pair %s>%s has a live tunnel again", ingress, egress)
+        key = FindingKey(FindingKind.PAIR_CUT_OFF, ingress, detail=egress)
+        if news.state is State.CUT_OFF:
+            text = f"packets to {egress} are lost: no tunnel is alive, and no other links connect it"
+            self._findings.found(Finding(key, text, "mend a link"), self._now())
+        elif news.state is State.UNTAGGED:
+            text = f"packets to {egress} are lost: no tunnel is alive, and no code point is left for another path"
+            self._findings.found(Finding(key, text, "mend a link, or use MPLS tags"), self._now())
+        else:
+            self._findings.gone(key, self._now())
+        if news.state is State.CARRIED:
+            self.logger.warning("pair %s>%s has no live tunnel: carried over %s", ingress, egress, path)
+        elif news.state is State.ENDED:
+            self.logger.info("pair %s>%s has a live tunnel again", ingress, egress)
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
         group = emptied_liveness_group(change.path_id)

@@ -161,6 +161,7 @@ class Restoration:
 
     Attributes:
         carried: the paths of the pairs that are carried now.
+        cut_off: the pairs that nothing carries, as no link connects them or no tag is left, by the last `news`.
     """
 
     def __init__(self, wiring: Wiring, options: PipelineOptions, plans: Iterable[Plan]) -> None:
@@ -176,6 +177,7 @@ class Restoration:
         self._egress_of: dict[tuple[int | None, int | None], str]
         self._follow(tuple(plans))
         self.carried: dict[Ends, Path] = {}
+        self.cut_off: frozenset[Ends] = frozenset()
         self._entries: dict[str, dict[str, Entries]] = {}
         self._next_hop: dict[Ends, str] = {}
         self._leaving: set[Ends] = set()
@@ -203,6 +205,7 @@ class Restoration:
         for each in (self.carried, self._entries, self._next_hop, self._aims, self._told, self._refused, self._stated):
             each.clear()
         self._unneeded_since.clear()
+        self.cut_off = frozenset()
         self._leaving.clear()
         self._pending.clear()
         self._seen = ()
@@ -307,6 +310,7 @@ class Restoration:
         for ends in self._stated.keys() - stated.keys():
             yield News(ends, State.ENDED)
         self._stated = stated
+        self.cut_off = frozenset(ends for ends, (state, _) in stated.items() if state is not State.CARRIED)
 
     def _follow(self, plans: tuple[Plan, ...]) -> None:
         """Give the egresses the tags that these plans leave, and trees the metric of the one in force."""

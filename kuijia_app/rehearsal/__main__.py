@@ -1,4 +1,8 @@
-"""Runs many sequences of faults: `python -m kuijia_app.rehearsal --sequences 100000 --seed 0`."""
+"""Runs many sequences of faults: `python -m kuijia_app.rehearsal --sequences 100000 --seed 0`.
+
+With `--cut 3 --network gscale`, draws sets of three links of a network instead, cuts them, and counts pairs that are
+dead a second later although other links connect them.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +11,11 @@ import gc
 import sys
 import time
 
+from kuijia_app.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
 from kuijia_app.rehearsal.sequence import Finding, run_sequence, shortest
+from kuijia_app.tables.options import Liveness
+from te_solver.networks import shipped_names, shipped_network
+from te_solver.topology_file import load_topology
 
 _SHOWN = 10
 
@@ -18,7 +26,13 @@ def main() -> int:
     parser.add_argument("--sequences", type=int, default=1000, help="how many (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the next have the next (default: 0)")
     parser.add_argument("--controllers", type=int, default=1, help="controllers of a network (default: 1)")
+    parser.add_argument("--cut", type=int, metavar="LINKS", help="cut so many drawn links of a network at a time")
+    parser.add_argument("--network", default="gscale", help="its file, or name of a shipped one (default: gscale)")
+    parser.add_argument("--tunnels", type=int, default=3, help="of each of its pairs (default: 3)")
+    parser.add_argument("--liveness", choices=[each.value for each in Liveness], default=Liveness.CONTROLLER.value)
     args = parser.parse_args()
+    if args.cut is not None:
+        return _cut(args)
     gc.set_threshold(50_000)  # worlds are cycles: to look for them often takes a tenth of the time
     began = time.monotonic()
     findings = []
@@ -32,6 +46,23 @@ def main() -> int:
     rate = 60 * args.sequences / seconds
     sys.stdout.write(f"{args.sequences} sequences, {len(findings)} findings, {rate:.0f} sequences a minute\n")
     return 1 if findings else 0
+
+
+def _cut(args: argparse.Namespace) -> int:
+    network = shipped_network(args.network) if args.network in shipped_names() else args.network
+    plan = plan_of_all_pairs(load_topology(network), args.tunnels)
+    connected = carried = dead = 0
+    for tried in rehearse_cuts(plan, Liveness(args.liveness), args.cut, args.sequences, args.seed):
+        connected += tried.connected
+        carried += tried.restored
+        dead += len(tried.dead)
+        for ends in tried.dead[:_SHOWN]:
+            sys.stdout.write(f"{'-'.join(ends)} is dead after cuts of {', '.join(map('-'.join, tried.edges))}\n")
+    sys.stdout.write(
+        f"{args.sequences} times {args.cut} links: {connected} connected pairs, {carried} of them without a tunnel, "
+        f"{dead} dead\n"
+    )
+    return 1 if dead else 0
 
 
 def _show(finding: Finding) -> None:

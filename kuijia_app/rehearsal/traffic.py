@@ -142,14 +142,26 @@ class Traffic:
 
     def require_all(self, plan: Plan) -> None:
         """Check all pairs of this plan that live links connect; from now on only the others are exempt."""
-        links = [link for link in self._wiring.topology.links if self._is_up(link.ends)]
-        topology = self._wiring.topology
-        live = Reachability(Topology(topology.name, topology.nodes, tuple(links)))
-        alive = {direction.ends for direction in directions(plan) if live.connects(*direction.ends)}
+        alive = self.connected(plan)
         self.affected = set(self._crossing) - alive
         self._in_flight.clear()
         for ends in sorted(alive):
             self.require(ends)
+
+    def connected(self, plan: Plan) -> frozenset[Ends]:
+        """Return the pairs of a plan, in both directions, that live links connect."""
+        topology = self._wiring.topology
+        links = tuple(link for link in topology.links if self._is_up(link.ends))
+        live = Reachability(Topology(topology.name, topology.nodes, links))
+        return frozenset(each.ends for each in directions(plan) if live.connects(*each.ends))
+
+    def arrives(self, ends: Ends) -> bool:
+        """Return True if a packet of each slot of a pair arrives."""
+        try:
+            self.require(ends)
+        except ViolationError:
+            return False
+        return True
 
     def require(self, ends: Ends) -> None:
         """Check that a packet of each slot of a pair arrives; raises ViolationError."""

@@ -19,6 +19,7 @@ from kuijia_app.rehearsal.switch import SimulatedSwitch
 from kuijia_app.rehearsal.timeline import Timeline
 from kuijia_app.rehearsal.traffic import Traffic
 from kuijia_app.rehearsal.updates import Updates
+from kuijia_app.tables.options import PipelineOptions
 from te_solver.plan import Plan
 
 _RETRY = 0.4
@@ -54,11 +55,18 @@ class World:
         tampered: switches that a foreign controller has written into.
     """
 
-    def __init__(self, seed: int, controllers: int = 1) -> None:
+    def __init__(
+        self, seed: int, controllers: int = 1, plan: Plan | None = None, options: PipelineOptions | None = None
+    ) -> None:
+        """Draw a network and options, unless a plan and some of `OPTIONS` are given, and start the controllers."""
         self.random = Random(seed)
         self.time = Timeline(self.random)
-        self.plans = NETWORKS[self.random.randrange(len(NETWORKS))]
+        self.plans: tuple[Plan, ...] = NETWORKS[self.random.randrange(len(NETWORKS))]
         (self.options,) = self.random.choices(OPTIONS, _OPTION_WEIGHTS)
+        if plan is not None:
+            self.plans = (plan,)
+        if options is not None:
+            self.options = options
         self.wiring = self.options.wired(self.plans[0].topology)
         self._is_slow = self.random.random() < 0.5
         has_bundles = self.random.random() < 0.7

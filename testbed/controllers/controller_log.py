@@ -57,6 +57,19 @@ class ControllerLog(ABC):
                     found[key] = ": ".join(filter(None, parts))
         return list(found.values())
 
+    def pairs_carried(self) -> dict[tuple[str, str], list[str]]:
+        """Return the path of each pair, as ingress and egress, that is carried without a live tunnel."""
+        carried: dict[tuple[str, str], list[str]] = {}
+        for event in self.events():
+            if event["event"] == event_log.ROLE_TAKEN:
+                carried.clear()  # the one that has taken over says anew which ones it carries
+            elif event["event"] == event_log.RESTORATION:
+                ends = event["ingress"], event["egress"]
+                carried.pop(ends, None)
+                if event["path"]:
+                    carried[ends] = event["path"]
+        return carried
+
     def errors(self) -> list[Event]:
         """Return what went wrong since the start: refused messages, switches that do not fit, updates given up."""
         return [event for event in self.events() if event["event"] in _ERRORS]

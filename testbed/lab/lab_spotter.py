@@ -57,6 +57,14 @@ class _Seen:
     switched: int
 
 
+def _restoration_text(event: Event) -> str:
+    """Return how a pair without a live tunnel fares."""
+    pair, path = f"{event['ingress']} to {event['egress']}", "-".join(event["path"])
+    if path:
+        return f"{pair} has no live tunnel: carried over {path}"
+    return f"{pair} has a live tunnel again" if event["state"] == "ended" else f"{pair} has no live tunnel and no path"
+
+
 class Spotter:
     """A thread that looks every `INTERVAL` seconds, from `start` to `end`; also used as a context manager."""
 
@@ -174,8 +182,10 @@ class Spotter:
         if name in _TEXTS:
             kind, text = _TEXTS[name]
             return kind, text.format_map(event) + self._taken_over(event)
-        if name == event_log.UPDATE_REFUSED:
-            return "plan", f"the update was given up: {event.get('reason', 'no reason')}"
+        if name in (event_log.RESTORATION, event_log.UPDATE_REFUSED):
+            given_up = f"the update was given up: {event.get('reason', 'no reason')}"
+            is_pair = name == event_log.RESTORATION
+            return ("controller", _restoration_text(event)) if is_pair else ("plan", given_up)
         if name in _TOLD_BY_OTHERS:
             return None
         said = ", ".join(f"{key} {value}" for key, value in event.items() if key not in ("time", "event"))

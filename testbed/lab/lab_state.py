@@ -70,6 +70,10 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
             for pair in plan.pairs
             for tunnel in pair.tunnels
         ],
+        "pairs_carried": [
+            {"ingress": ingress, "egress": egress, "path": path}
+            for (ingress, egress), path in controller.pairs_carried().items()
+        ],
         "queues": rates.since_last(list(_queues(lab, faults))),
         "sessions": [
             {

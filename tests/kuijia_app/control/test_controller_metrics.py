@@ -6,9 +6,11 @@ from dataclasses import replace
 
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.liveness import LivenessTracker
+from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.rollout import Rollout, Version
 from kuijia_app.framework import event_log
 from kuijia_app.framework.event_log import EventLog
+from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.metrics.tally import Distribution, Labels
@@ -26,7 +28,9 @@ class Rig:
         self.tables = build_tables(self.plan)
         self.tracker = LivenessTracker(self.plan)
         self.metrics.expect(self.plan.topology.nodes)
-        self.metrics.follow("os-ken", "controller", Rollout(Version("start", self.plan, self.tables)), self.tracker)
+        self.restoration = Restoration(Wiring(self.plan.topology), PipelineOptions(), (self.plan,))
+        rollout = Rollout(Version("start", self.plan, self.tables))
+        self.metrics.follow("os-ken", "controller", rollout, self.tracker, self.restoration)
 
     def values(self, name: str) -> dict[Labels, float | Distribution]:
         return next(
@@ -146,8 +150,16 @@ def test_peers_cannot_invent_labels() -> None:
     assert rig.value("events_total", event_log.SWITCH_ERROR) == 1
 
 
+def test_pairs_without_a_tunnel_count_as_carried_or_cut_off() -> None:
+    rig = Rig()
+    assert (rig.value("pairs_carried"), rig.value("pairs_cut_off")) == (0, 0)
+    rig.restoration.carried["s1", "s4"] = ("s1", "s2", "s4")
+    rig.restoration.cut_off = frozenset({("s4", "s1"), ("s3", "s1")})
+    assert (rig.value("pairs_carried"), rig.value("pairs_cut_off")) == (1, 2)
+
+
 def test_a_plan_in_the_place_of_another_is_read_at_the_next_look() -> None:
     rig = Rig()
     rollout = Rollout(Version("start", replace(rig.plan, pairs=()), {}))
-    rig.metrics.follow("os-ken", "controller", rollout, rig.tracker)
+    rig.metrics.follow("os-ken", "controller", rollout, rig.tracker, rig.restoration)
     assert rig.value("tunnels") == 0

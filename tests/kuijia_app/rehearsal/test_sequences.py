@@ -16,13 +16,18 @@ import kuijia_app.control
 from kuijia_app.control import sender
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.reconciliation import AddGroup, DeleteGroup, FlowKey, PutFlow, difference
+from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.roles import Claims, first_generation
 from kuijia_app.rehearsal.__main__ import main
+from kuijia_app.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
 from kuijia_app.rehearsal.faults import Fault, FaultKind, faults_of
 from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
 from kuijia_app.rehearsal.sequence import run_sequence, shortest
 from kuijia_app.rehearsal.switch import FULL, IS_SLAVE, STALE, SimulatedSwitch, ViolationError
+from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, ToGroup
+from te_solver.networks import shipped_network
+from te_solver.topology_file import load_topology
 
 SPANS = st.sampled_from((0.01, 0.3, 2.0, 14.0))
 PICKS = st.integers(0, 59)
@@ -153,6 +158,26 @@ def test_the_command_counts_sequences_and_findings(
     monkeypatch.setattr(sender, "difference", lambda present, wanted: difference(present, wanted)[::-1])
     assert main() == 1
     assert "seed 7: " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("liveness", Liveness)
+def test_no_connected_pair_is_dead_a_second_after_drawn_cuts(liveness: Liveness) -> None:
+    plan = plan_of_all_pairs(load_topology(shipped_network("gscale")), 3)
+    tried = [each for cuts in (2, 3) for each in rehearse_cuts(plan, liveness, cuts, 4, seed=1)]
+    assert sum(each.restored for each in tried) > 20
+    assert [each.dead for each in tried] == [()] * len(tried)
+
+
+def test_a_controller_that_carries_no_pair_leaves_connected_ones_dead(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command = ["rehearsal", "--cut", "3", "--sequences", "3", "--seed", "1"]
+    monkeypatch.setattr("sys.argv", command)
+    assert main() == 0
+    assert capsys.readouterr().out.endswith(" of them without a tunnel, 0 dead\n")
+    monkeypatch.setattr(Restoration, "update", lambda *_: {})
+    assert main() == 1
+    assert " is dead after cuts of " in capsys.readouterr().out
 
 
 class End:

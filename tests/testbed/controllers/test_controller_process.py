@@ -101,6 +101,17 @@ def test_problems_are_those_that_are_not_gone_as_the_acting_controller_sees_them
     assert process.problems() == ["switch paris: port 2 has no queue 1: make it"]
 
 
+def test_pairs_are_carried_as_the_acting_controller_said_last(log: Path, process: ControllerProcess) -> None:
+    def told(egress: str, *path: str) -> dict[str, object]:
+        state = "carried" if path else "ended"
+        return {"event": "restoration", "ingress": "s1", "egress": egress, "state": state, "path": list(path)}
+
+    append(log, told("s4", "s1", "s2", "s4"), told("s3", "s1", "s3"), told("s4", "s1", "s3", "s4"), told("s3"))
+    assert process.pairs_carried() == {("s1", "s4"): ["s1", "s3", "s4"]}
+    append(log, {"event": "role-taken"})
+    assert process.pairs_carried() == {}
+
+
 def test_a_failure_says_what_the_log_complains_of_and_names_no_file(
     log: Path, process: ControllerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:

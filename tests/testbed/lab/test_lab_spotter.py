@@ -111,12 +111,17 @@ def test_the_controllers_messages_are_told_once_for_each_ingress(scene: Scene, l
     scene.log(event_log.UPDATE_LIVE, update="1")
     scene.log(event_log.UPDATE_REFUSED, update="1", reason="withdrawn")
     scene.log(event_log.SWITCH_ERROR, switch="s2", error="BAD")
+    for state, path in (("carried", ["s1", "s2", "s4"]), ("cut-off", []), ("ended", [])):
+        scene.log(event_log.RESTORATION, ingress="s1", egress="s4", state=state, path=path)
     assert told(spotter, journal) == [
         ("controller", "switch s1 has lost its connection to the controller"),
         ("controller", "switch s1 is connected and programmed"),
         ("plan", "every ingress follows the new plan"),
         ("plan", "the update was given up: withdrawn"),
         ("fault", "the controller reports switch-error: switch s2, error BAD"),
+        ("controller", "s1 to s4 has no live tunnel: carried over s1-s2-s4"),
+        ("controller", "s1 to s4 has no live tunnel and no path"),
+        ("controller", "s1 to s4 has a live tunnel again"),
         ("controller", "the controller told s1 that tunnels 16, 17, 18 and 1 more are dead"),
         ("controller", "the controller told s4 that tunnel 16 is alive"),
     ]
