@@ -463,16 +463,16 @@ class PlanKeeper(PairKeeper):
 
     def _restore(self) -> None:
         """Carry pairs without a live tunnel over other paths, as far as switches have answered."""
-        if self._situation_at != self._tracker.revision:
-            tracker, self._situation_at = self._tracker, self._tracker.revision
-            self._situation = Situation(
-                tracker.stranded(), tracker.failed_edges, tracker.doubted_edges, is_complete=tracker.knows_all
-            )
-        situation, restoration = self._situation, self._restoration
+        restoration, tracker = self._restoration, self._tracker
+        restoration.follow(self._rollout.plans)
+        if self._situation_at != tracker.revision:
+            self._situation_at, failed = tracker.revision, tracker.failed_edges
+            stranded = tracker.stranded() | restoration.others_stranded(failed)
+            self._situation = Situation(stranded, failed, tracker.doubted_edges, is_complete=tracker.knows_all)
+        situation, wanted = self._situation, self._rollout.wanted
         if not self._acts or (restoration.is_idle and not situation.stranded):
             return
-        plans, wanted = self._rollout.plans, self._rollout.wanted
-        for switch, layer in restoration.update(situation, plans, self._connections, wanted, self._now()).items():
+        for switch, layer in restoration.update(situation, self._connections, wanted, self._now()).items():
             self._put_on_top(self._connections[switch], layer)
             self._connections[switch].proceed()
         for news in restoration.news(situation):

@@ -22,8 +22,10 @@ from kuijia_app.control.sender import Name
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, NextHops, Path, path_along
 from kuijia_app.tables.identifiers import TUNNEL_PRIORITY, egress_of_last_resort, last_resort_groups
-from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions
+from kuijia_app.tables.other_traffic import others_by_edge
 from kuijia_app.tables.queues import Queue
+from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, Match, Output, SetQueue
 from kuijia_app.tables.tagging import tags_of
 from kuijia_app.tables.wiring import Wiring
@@ -60,7 +62,7 @@ class Situation:
     """What is known of failures.
 
     Attributes:
-        stranded: pairs without a tunnel to trust.
+        stranded: pairs without a tunnel to trust, planned or not.
         dead: links that are down.
         doubted: links that are up, but flap or lose packets.
         is_complete: every switch has described its ports since the controller began.
@@ -170,12 +172,16 @@ class Restoration:
         layout = options.layout
         self._queues = tuple(dict.fromkeys([*(each.victim for each in layout.classes), layout.control]))
         self._queue_of = {queue.queue_id: queue for queue in self._queues}
+        self._others: Mapping[Edge, frozenset[Ends]] = {}
+        if options.other_traffic is OtherTraffic.FORWARD:
+            self._others = others_by_edge(wiring.topology, wiring)
+        self._planned: frozenset[Ends] = frozenset()
         self._hold = BFD_HOLD if options.liveness is Liveness.BFD else HOLD
         self._plans: tuple[Plan, ...] = ()
         self._trees: DestinationTrees
         self._default: DefaultEntries
         self._egress_of: dict[tuple[int | None, int | None], str]
-        self._follow(tuple(plans))
+        self.follow(tuple(plans))
         self.carried: dict[Ends, Path] = {}
         self.cut_off: frozenset[Ends] = frozenset()
         self._entries: dict[str, dict[str, Entries]] = {}
@@ -194,6 +200,11 @@ class Restoration:
     def is_idle(self) -> bool:
         """True if no switch has anything from here, and nothing is wanted."""
         return not (self._next_hop or self._entries or self._leaving or self._stated)
+
+    def others_stranded(self, failed: frozenset[Edge]) -> frozenset[Ends]:
+        """Return the ends without a planned pair whose traffic is forwarded over one of these links."""
+        over = [self._others[edge] for edge in failed if edge in self._others]
+        return frozenset().union(*over) - self._planned
 
     def trusted(self, situation: Situation) -> frozenset[Ends]:
         """Return the pairs that are carried over links that are neither dead nor doubted."""
@@ -258,7 +269,6 @@ class Restoration:
     def update(
         self,
         situation: Situation,
-        plans: tuple[Plan, ...],
         switches: Mapping[str, Programmed],
         wanted: Callable[[str], IndexedTables],
         now: float,
@@ -267,14 +277,12 @@ class Restoration:
 
         Args:
             situation: what is known of failures.
-            plans: those that may carry traffic.
             switches: the connected ones.
             wanted: returns the tables that a switch is to have by the plans.
             now: seconds of any clock.
         """
         if self.is_idle and not situation.stranded:
             return {}
-        self._follow(plans)
         refusing = {switch for switch, (until, _) in self._refused.items() if now < until}
         ready = frozenset(name for name, switch in switches.items() if switch.is_ready and name not in refusing)
         stranded: defaultdict[str, list[str]] = defaultdict(list)
@@ -312,12 +320,13 @@ class Restoration:
         self._stated = stated
         self.cut_off = frozenset(ends for ends, (state, _) in stated.items() if state is not State.CARRIED)
 
-    def _follow(self, plans: tuple[Plan, ...]) -> None:
-        """Give the egresses the tags that these plans leave, and trees the metric of the one in force."""
+    def follow(self, plans: tuple[Plan, ...]) -> None:
+        """Use the tags that these plans leave, and the metric of the first, which is in force."""
         if len(plans) == len(self._plans) and all(map(is_, plans, self._plans)):
             return
         self._plans = plans
         self._trees = DestinationTrees.of_plan(plans[0])
+        self._planned = frozenset(each.ends for each in directions(plans[0]))
         path_ids = dict.fromkeys(tunnel.path_id for plan in plans for tunnel in plan.tunnels)
         uses_bfd = self._options.liveness is Liveness.BFD
         sessions = {each.label: each for plan in plans for each in (BfdSessions(plan) if uses_bfd else ())}

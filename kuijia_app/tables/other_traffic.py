@@ -7,9 +7,11 @@ All paths to an egress share a path id, as they form a tree.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.destination_trees import DestinationTrees, path_along
@@ -22,6 +24,7 @@ from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
+from te_solver.topology import Topology
 
 
 def served_as(layout: QueueLayout) -> TrafficClass:
@@ -45,6 +48,17 @@ def other_directions(plan: Plan, options: PipelineOptions, wiring: Wiring) -> tu
                 priority = served_as(options.layout).priority
                 found.append(Direction(ingress, egress, (Route(path_id, path, 1.0),), priority))
     return tuple(found)
+
+
+def others_by_edge(topology: Topology, wiring: Wiring) -> dict[frozenset[str], frozenset[tuple[str, str]]]:
+    """Return, for each edge, the ingresses and egresses of all sites whose path for other traffic crosses it."""
+    trees, found = DestinationTrees(topology), defaultdict[frozenset[str], set[tuple[str, str]]](set)
+    for egress in filter(wiring.has_host, topology.nodes):
+        next_hops = trees.towards(egress)
+        for ingress in filter(wiring.has_host, next_hops):
+            for hop in pairwise(path_along(next_hops, ingress, egress) or ()):
+                found[frozenset(hop)].add((ingress, egress))
+    return {edge: frozenset(pairs) for edge, pairs in found.items()}
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from kuijia_app.control.restoration import BFD_HOLD, FIRST_PAUSE, HOLD, News, Re
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.control.sender import Name
 from kuijia_app.tables.identifiers import default_path_id, last_resort_group
-from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import FlowEntry, Group, Output, SetQueue, SwitchTables
 from te_solver.plan import Plan
@@ -83,12 +83,13 @@ class Net:
     @property
     def situation(self) -> Situation:
         tracker = self.tracker
-        return Situation(tracker.stranded(), tracker.failed_edges, tracker.doubted_edges, is_complete=tracker.knows_all)
+        stranded = tracker.stranded() | self.restoration.others_stranded(tracker.failed_edges)
+        return Situation(stranded, tracker.failed_edges, tracker.doubted_edges, is_complete=tracker.knows_all)
 
     def step(self) -> list[News]:
         """Do what is to be done now; return the news."""
         wanted = {name: switch.tables for name, switch in self.switches.items()}
-        changes = self.restoration.update(self.situation, self.plans, self.switches, wanted.__getitem__, self.now)
+        changes = self.restoration.update(self.situation, self.switches, wanted.__getitem__, self.now)
         for name, layer in changes.items():
             switch = self.switches[name]
             switch.told_entries = dict(layer.entries)
@@ -300,6 +301,19 @@ def test_entries_like_ours_that_no_controller_of_ours_makes_are_not_taken_for_ou
     assert net.restoration.told_anew("e", net.switches["e"].tables).entries == {}
 
 
+def test_forwarded_traffic_of_no_pair_is_carried_too_and_dropped_traffic_is_not() -> None:
+    net = Net(options=PipelineOptions(other_traffic=OtherTraffic.FORWARD))
+    net.cut("e-f")
+    net.settle()
+    assert net.restoration.carried["f", "e"] == ("f", "a", "b", "e")
+    assert net.way("f", "e") == ("f", "a", "b", "e")
+    assert ("a", "c") not in net.restoration.carried
+    dropping = Net()
+    dropping.cut("e-f")
+    dropping.settle()
+    assert dropping.is_bare
+
+
 def test_a_switch_that_refuses_an_entry_is_left_out_for_a_while() -> None:
     net = Net()
     net.restoration.refused("d", net.now)
@@ -322,7 +336,7 @@ def test_an_egress_without_a_tag_is_named() -> None:
     situation = Situation(frozenset({("b", "a"), ("a", "e")}), frozenset({frozenset("ah")}), frozenset(), True)
     tables = {name: IndexedTables.of(SwitchTables((), ())) for name in star.nodes}
     switches = {name: Switch(tables[name]) for name in star.nodes}
-    restoration.update(situation, (plan,), switches, tables.__getitem__, 0.0)
+    restoration.update(situation, switches, tables.__getitem__, 0.0)
     assert News(("a", "e"), State.UNTAGGED) in list(restoration.news(situation))
 
 
