@@ -92,11 +92,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Result of an experiment: a text, the same as JSON data, and the missed bars in words."""
+    """Result of an experiment: a text, the same as JSON data, and by what it has failed, in words; see `Check`."""
 
     text: str
     summary: dict[str, object]
-    missed: tuple[str, ...]
+    broken: tuple[str, ...]
 
 
 Runner = Callable[[Settings, argparse.Namespace, OutputFolder, Progress], Outcome]

@@ -20,22 +20,24 @@ def write_exhibits(
 ) -> Outcome:
     """Write `NAME.json`, `NAME.txt` and `NAME.svg` of each exhibit and return the outcome.
 
-    The outcome's `missed` lists the missed bars of the exhibits and `failures`: measurements that failed, in words.
+    The outcome's `broken` lists, in words, `failures`, which are measurements that failed, and the orders, limits and
+    promises of the exhibits that do not hold.
     """
     exhibits = [judged(exhibit) for exhibit in exhibits]
     for exhibit in exhibits:
         output.write_json(f"{exhibit.name}.json", exhibit_to_json(exhibit))
         output.write_text(f"{exhibit.name}.txt", f"{_exhibit_text(exhibit)}\n")
         _write_picture(exhibit, output)
-    missed = _missed(exhibits, failures)
+    broken = _broken(exhibits, failures)
     summary: dict[str, object] = {
         "experiment": experiment,
         "backend": settings.backend,
-        "passed": not missed,
-        "missed": list(missed),
+        "passed": not broken,
+        "broken": list(broken),
+        "missed": [words for exhibit in exhibits for words in exhibit.missed()],
         "exhibits": [exhibit_to_json(exhibit) for exhibit in exhibits],
     }
-    return Outcome(_text(exhibits), summary, missed)
+    return Outcome(_text(exhibits), summary, broken)
 
 
 def write_study(
@@ -46,8 +48,9 @@ def write_study(
     failures: Iterable[str] = (),
 ) -> Outcome:
     """Write `EXPERIMENT.json` with `data`, that its exhibits are made of, `EXPERIMENT.txt` and a picture of each."""
-    output.write_json(f"{experiment}.json", data)
-    return write_tables(experiment, data, exhibits, output, failures)
+    outcome = write_tables(experiment, data, exhibits, output, failures)
+    output.write_json(f"{experiment}.json", outcome.summary)
+    return outcome
 
 
 def write_tables(
@@ -57,13 +60,18 @@ def write_tables(
     output: OutputFolder,
     failures: Iterable[str] = (),
 ) -> Outcome:
-    """Write `EXPERIMENT.txt` with all tables, and a picture of each exhibit."""
+    """Write `EXPERIMENT.txt` with all tables, and a picture of each exhibit.
+
+    If the data say whether the experiment passed, that is as its exit status says it.
+    """
     exhibits = [judged(exhibit) for exhibit in exhibits]
     text = _text(exhibits)
     output.write_text(f"{experiment}.txt", f"{text}\n")
     for exhibit in exhibits:
         _write_picture(exhibit, output)
-    return Outcome(text, dict(data), _missed(exhibits, failures))
+    broken = _broken(exhibits, failures)
+    passed = {"passed": not broken} if "passed" in data else {}
+    return Outcome(text, {**data, **passed}, broken)
 
 
 def _text(exhibits: Sequence[Exhibit]) -> Page:
@@ -83,8 +91,8 @@ def _exhibit_text(exhibit: Exhibit) -> Page:
     return Page.of([*exhibit_text(exhibit).parts, "", f"Verdict: {found.verdict}{told}{why}"])
 
 
-def _missed(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, ...]:
-    return (*failures, *(words for exhibit in exhibits for words in exhibit.missed()))
+def _broken(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, ...]:
+    return (*failures, *(words for exhibit in exhibits for words in exhibit.broken()))
 
 
 def _write_picture(exhibit: Exhibit, output: OutputFolder) -> None:

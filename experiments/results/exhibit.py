@@ -123,10 +123,15 @@ class Exhibit:
         return next((line for line in self.lines if line.label == label), Line(label, ()))
 
     def missed(self) -> Iterator[str]:
-        """Return the failed checks in words."""
-        for check in self.checks:
-            if not check.passed:
-                yield f"{self.name} ({self.backend}): {check.name} is {check.measured:.3g}, expected {check.bar}"
+        """Return the missed checks in words."""
+        return (self._words(check) for check in self.checks if not check.passed)
+
+    def broken(self) -> Iterator[str]:
+        """Return the checks by which an experiment has failed, in words; see `Check.is_broken`."""
+        return (self._words(check) for check in self.checks if check.is_broken)
+
+    def _words(self, check: Check) -> str:
+        return f"{self.name} ({self.backend}): {check.name} is {check.measured:.3g}, expected {check.bar}"
 
     def largest_deviations(self) -> list[tuple[Line, Point]]:
         """Return the point farthest from the published one for each line that has published numbers, in their order."""

@@ -20,7 +20,7 @@ class Bar:
 
     flows: tuple[str, ...]
     low: float
-    high: float
+    high: float | None
     published: float
 
     @property

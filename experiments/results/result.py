@@ -123,6 +123,15 @@ class Check:
         return (self.low is None or self.measured >= self.low) and (self.high is None or self.measured <= self.high)
 
     @property
+    def is_broken(self) -> bool:
+        """True if an experiment has failed by this check: an order, a limit or a promise does not hold.
+
+        A size that differs from the published one is a verdict, not a failure. Equal bounds allow no size: they are a
+        promise, such as that all of the cuts were survived.
+        """
+        return not self.passed and (self.kind != "size" or self.low == self.high)
+
+    @property
     def excess(self) -> float:
         """The distance from the middle of the bounds, in parts of the margin: above 1 the bar is missed.
 

@@ -54,8 +54,8 @@ _NAMED_FILES = 12
 """More are only counted."""
 
 
-class BarMissedError(KuijiaError):
-    """Raised when an experiment ran but missed its bars; the command exits with status 1."""
+class BrokenBarError(KuijiaError):
+    """Raised when an experiment ran but an order, limit or promise does not hold; the command exits with status 1."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -155,8 +155,8 @@ def run(args: argparse.Namespace) -> int:
     progress.say(f"wrote {_named(output.written)} in {output.path}")
     if not is_installed(LIBRARY):
         print_notes(str(output.path), [f"no pictures without {LIBRARY}: {command_for(LIBRARY)}"])
-    if outcome.missed:
-        raise BarMissedError("; ".join(outcome.missed))
+    if outcome.broken:
+        raise BrokenBarError("; ".join(outcome.broken))
     return 0
 
 
