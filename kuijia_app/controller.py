@@ -43,7 +43,7 @@ from kuijia_app.framework.seam import (
     on_own,
 )
 from kuijia_app.gate.server import stand_before
-from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, OptionWords, member_option, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError
@@ -127,7 +127,8 @@ class KuijiaController(PlanKeeper, PairApplication):
             first = self._source.first()
             self._metrics = ControllerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
-            stand_before(self, self._is_known, options.tls_bind, packets_of=LINK_PROBE_COOKIE)
+            cookies = {"packets_of": LINK_PROBE_COOKIE, "removals_of": COOKIE}
+            stand_before(self, self._is_known, options.tls_bind, **cookies)
             self._join_peers(options)
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))

@@ -38,7 +38,7 @@ class FindingKind(Enum):
     FRAMES_TOO_LARGE = "frames-too-large"
     LINK_LOST = "link-lost"
     LINK_MISWIRED = "link-miswired"
-    TABLE_REPAIRED = "table-repaired"
+    TABLES_CHANGED = "tables-changed"
     FOREIGN_ENTRY = "foreign-entry"
     PACKETS_VANISH = "packets-vanish"
     PAIR_CUT_OFF = "pair-cut-off"

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kuijia_app.control import openflow_reading as reading
+from kuijia_app.control import poll_bodies
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
+from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters
+from kuijia_app.framework.switch_limits import SwitchFaultError
+from kuijia_app.gate.answers import checked_entry
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import Multipart
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
@@ -24,9 +32,11 @@ from kuijia_app.tables.rules import (
     SetEcn,
     SetQueue,
     ToGroup,
+    UnreportedEntry,
 )
 
 _ALL_BITS = 0xFFFFFFFFFFFFFFFF
+_COOKIE_BYTES = COOKIE.to_bytes(8, "big")
 
 
 class Messages:
@@ -100,14 +110,83 @@ class Messages:
 
     def own_flows(self) -> Any:
         """Return the request for the flow entries of all tables with our cookie."""
+        return self._flows(COOKIE, _ALL_BITS)
+
+    def poll(self, poll: Poll) -> Any:
+        """Return a question of a poll."""
+        parser, datapath = self._parser, self._datapath
+        match poll:
+            case Poll.OWN_ENTRIES:
+                return self.own_flows()
+            case Poll.ALL_ENTRIES:
+                return self._flows(0, 0)
+            case Poll.GROUPS:
+                return self.group_descriptions()
+            case Poll.GROUP_COUNTERS:
+                return parser.OFPGroupStatsRequest(datapath, 0, self._ofproto.OFPG_ALL)
+            case Poll.PORT_COUNTERS:
+                return parser.OFPPortStatsRequest(datapath, 0, self._ofproto.OFPP_ANY)
+            case Poll.QUEUE_COUNTERS:
+                return parser.OFPQueueStatsRequest(datapath, 0, self._ofproto.OFPP_ANY, self._ofproto.OFPQ_ALL)
+
+    def digest(self, answer: Sequence[bytes]) -> bytes:
+        """Return a digest of an answer to a poll, whose bodies these are."""
+        digest = hashlib.blake2b(digest_size=16)
+        for body in answer:
+            digest.update(body)
+        return digest.digest()
+
+    def polled_entries(self, answer: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
+        return poll_bodies.flow_entries(answer)
+
+    def is_own(self, entry: bytes) -> bool:
+        return poll_bodies.cookie_of(entry) == _COOKIE_BYTES
+
+    def polled_entry(self, entry: bytes) -> tuple[FlowKey, FlowEntry | None]:
+        """Return key and entry of one of our entries; raises SwitchFaultError if it is malformed."""
+        return reading.read_flow(self._ofproto, self._statistics(entry))
+
+    def polled_foreign(self, entry: bytes) -> ForeignEntry:
+        """Return an entry with another cookie; raises SwitchFaultError if it is malformed."""
+        return reading.read_foreign(self._ofproto, self._statistics(entry))
+
+    def polled_groups(self, answer: Sequence[bytes]) -> Iterator[bytes]:
+        return poll_bodies.groups(answer)
+
+    def polled_group(self, group: bytes) -> tuple[int, Group | None]:
+        """Return id and rule of a group; raises SwitchFaultError if it is malformed."""
+        description = self._parsed(Multipart.GROUP_DESC, group, self._parser.OFPGroupDescStats)
+        return description.group_id, reading.read_group(self._ofproto, description)
+
+    def polled_buckets(self, answer: Sequence[bytes]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        return poll_bodies.bucket_counters(answer)
+
+    def polled_ports(self, answer: Sequence[bytes]) -> Iterator[tuple[int, PortCounters]]:
+        return poll_bodies.port_counters(answer)
+
+    def polled_queues(self, answer: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
+        return poll_bodies.queue_counters(answer)
+
+    def _statistics(self, entry: bytes) -> Any:
+        return self._parsed(Multipart.FLOW, poll_bodies.whole_entry(entry), self._parser.OFPFlowStats)
+
+    def _parsed(self, kind: Multipart, entry: bytes, statistics: Any) -> Any:
+        try:
+            return statistics.parser(checked_entry(kind, entry), 0)
+        except RefusedError as error:
+            raise SwitchFaultError(f"its answer to a poll has {error.reason}") from error
+        except Exception as error:
+            raise SwitchFaultError(f"{type(error).__name__} on its answer to a poll in the framework") from error
+
+    def _flows(self, cookie: int, mask: int) -> Any:
         ofproto = self._ofproto
         return self._parser.OFPFlowStatsRequest(
             self._datapath,
             table_id=ofproto.OFPTT_ALL,
             out_port=ofproto.OFPP_ANY,
             out_group=ofproto.OFPG_ANY,
-            cookie=COOKIE,
-            cookie_mask=_ALL_BITS,
+            cookie=cookie,
+            cookie_mask=mask,
         )
 
     def catch_probes(self, match: Match) -> Any:
@@ -162,8 +241,16 @@ class Messages:
         return description.group_id, reading.read_group(self._ofproto, description), not description.buckets
 
     def own_flow(self, statistics: Any) -> tuple[FlowKey, FlowEntry | None] | None:
-        """Return key and entry of a described flow entry, as `read_flow` does; None if it is not ours."""
-        return reading.read_flow(self._ofproto, statistics) if reading.is_ours(statistics) else None
+        """Return key and entry of a described flow entry, as `read_flow` does; None if it is not ours.
+
+        An entry of an earlier version, whose removal the switch would not report, differs from all that are wanted.
+        """
+        if not reading.is_ours(statistics):
+            return None
+        key, entry = reading.read_flow(self._ofproto, statistics)
+        if entry is None or reading.reports_removal(self._ofproto, statistics):
+            return key, entry
+        return key, UnreportedEntry.of(entry)
 
     def error_name(self, error: Any) -> str:
         return reading.error_name(self._ofproto, error)
@@ -222,6 +309,7 @@ class Messages:
             cookie=COOKIE,
             table_id=entry.table_id,
             priority=entry.priority,
+            flags=ofproto.OFPFF_SEND_FLOW_REM,
             match=self._match(entry.match),
             instructions=instructions,
         )

@@ -13,6 +13,7 @@ from typing import Any
 
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import FlowKey
+from kuijia_app.control.snapshot import ForeignEntry
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
@@ -92,6 +93,19 @@ def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]
     except _UnknownError:
         return key, None
     return key, FlowEntry(key.priority, match, actions, key.table_id, written, goto_table)
+
+
+def reports_removal(ofproto: Any, statistics: Any) -> bool:
+    """Return True if the switch reports when the entry is removed (OpenFlow 1.3.5, 7.3.4.1)."""
+    return bool(statistics.flags & ofproto.OFPFF_SEND_FLOW_REM)
+
+
+def read_foreign(ofproto: Any, statistics: Any) -> ForeignEntry:
+    """Return an entry of others from one entry of a flow statistics reply."""
+    key, _ = read_flow(ofproto, statistics)
+    actions = (action for instruction in statistics.instructions for action in getattr(instruction, "actions", ()))
+    groups = (action.group_id for action in actions if action.type == ofproto.OFPAT_GROUP)
+    return ForeignEntry(statistics.cookie, key, frozenset(groups))
 
 
 def port_state(ofproto: Any, port: Any) -> PortState:

@@ -36,7 +36,7 @@ from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.tables.failover import emptied_liveness_group
-from kuijia_app.tables.identifiers import path_id_of_liveness_group
+from kuijia_app.tables.identifiers import is_own_group, path_id_of_liveness_group
 from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, session_ports
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
@@ -152,6 +152,7 @@ class PlanKeeper(PairKeeper):
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
         self._check_switches(now)
+        self._watch_tables(now)
         self._report_findings(now)
         self._report_network(now)
         for switch in self._second_chances.due(now):
@@ -380,13 +381,25 @@ class PlanKeeper(PairKeeper):
         if has_lost_all:
             self._rollout.lost(switch)
         may_have = self._checks.read(switch, self._now())
-        lacks_tables = is_refused or has_lost_all or not (may_have or known[1])
+        is_left = is_refused or self._table_watch.is_resting(switch)
+        lacks_tables = is_left or has_lost_all or not (may_have or known[1])
         counted = self._usable_ports.read(switch, believed, lacks_tables=lacks_tables)
         self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
         if switch in self._left_alone:
             return
         keeps = (is_refused and not self._second_chances.has_one(switch)) or not may_have
         connection.want(self._had[switch] if keeps else self._rollout.wanted(switch))
+
+    def _owns_group(self, group_id: int) -> bool:
+        return is_own_group(group_id)
+
+    def _put_tables_right(self, switch: str) -> None:
+        self._left_alone.discard(switch)
+        super()._put_tables_right(switch)
+
+    def _leave_tables(self, switch: str) -> None:
+        self._left_alone.add(switch)
+        super()._put_tables_right(switch)  # to avoid its ports
 
     def _is_refused(self, switch: str) -> bool:
         """Return True if the switch has refused exactly the tables that are still wanted."""

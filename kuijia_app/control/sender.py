@@ -67,6 +67,7 @@ class Sender:
         self._urgent: dict[int, None] = {}
         self._urgent_entries: dict[FlowKey, Change] = {}
         self._urgent_in_flight: set[int] = set()
+        self._uncertain: set[Name] = set()
 
     def want(self, tables: SwitchTables) -> None:
         """Set the wanted tables.
@@ -216,13 +217,19 @@ class Sender:
         self._touched.pop(number, None)
         self._urgent_in_flight.discard(number)
 
+    def begin_poll(self) -> Collection[Name]:
+        """Return what a poll that begins now may find either way, as it is being changed; later changes add to it."""
+        self._uncertain = set().union(*self._touched.values())
+        return self._uncertain
+
     def _taken(self, changes: tuple[Change, ...]) -> Batch:
         """Remove changes from those left and return them as a batch; from now on they count as applied."""
         for change in changes:
             self.present.apply(change)
         batch = Batch(next(self._numbers), changes)
         self._unacknowledged[batch.number] = type(changes[-1])
-        self._touched[batch.number] = frozenset(_changed_by(changes))
+        touched = self._touched[batch.number] = frozenset(_changed_by(changes))
+        self._uncertain |= touched
         if self._urgent:
             self._urgent = {group_id: None for group_id in self._urgent if group_id not in self._touched[batch.number]}
         return batch

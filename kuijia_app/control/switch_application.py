@@ -27,7 +27,7 @@ from kuijia_app.framework.seam import (
     on_own,
     unpatched,
 )
-from kuijia_app.gate.application import PacketArrived, Report
+from kuijia_app.gate.application import EntriesRemoved, PacketArrived, Polled, Report
 from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.log_lines import (
@@ -78,6 +78,18 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
         connection = self._connection(event.datapath)
         if connection is not None and event.packet.in_port is not None:
             self._packet_arrived(connection.switch, event.packet.in_port, event.packet.data)
+
+    @on_own(Polled)
+    def poll_answered(self, event: Polled) -> None:
+        connection = self._connection(event.datapath)
+        if connection is not None:
+            connection.poll_answered(event.answer.xid, event.answer.bodies, self._now)
+
+    @on_own(EntriesRemoved)
+    def entries_removed(self, event: EntriesRemoved) -> None:
+        connection = self._connection(event.datapath)
+        if connection is not None:
+            self._entries_removed(connection.switch)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:

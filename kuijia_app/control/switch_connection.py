@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
@@ -20,8 +20,12 @@ from kuijia_app.control.reconciliation import (
 )
 from kuijia_app.control.roles import DENIALS, UNDEFINED
 from kuijia_app.control.sender import BATCH, Batch, Name, Sender
+from kuijia_app.control.snapshot import Poll, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.control.table_differences import TableDifferences, differences
+from kuijia_app.control.table_polls import TablePolls
 from kuijia_app.framework.switch_limits import MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
+from kuijia_app.gate.frames import FIRST_POLL_XID, LAST_POLL_XID
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.rules import FlowEntry, Group, Match, SwitchTables
 
@@ -74,6 +78,10 @@ class Reports:
             `yield_to_other` or `stand_by` must follow.
         ports_told: it has described its ports to a controller that stands by.
         probe_refused: it has refused a message that probes links, for the given reason.
+        polled: a poll has found this, and these differences from the tables that the switch has acknowledged; None if
+            that cannot be said, as it was not given any.
+        at_fault: it breaks the rules, in words: its connection must be dropped.
+        owns: returns True for the id of a group that only we may use; other groups are left alone.
     """
 
     read: Callable[[ReadBack], None]
@@ -84,6 +92,9 @@ class Reports:
     role_told: Callable[[int | None], None]
     ports_told: Callable[[dict[int, PortState]], None]
     probe_refused: Callable[[str], None]
+    polled: Callable[[Snapshot, TableDifferences | None], None]
+    at_fault: Callable[[str], None]
+    owns: Callable[[int], bool]
 
 
 class SwitchConnection:
@@ -126,6 +137,7 @@ class SwitchConnection:
         self._patience = Patience()
         self._answers = 0
         self._messages = messages
+        self._owns = reports.owns
         self._reports = reports
         # Not the framework's ids: they may repeat, as several threads increment them.
         self._last_id = 0
@@ -143,6 +155,10 @@ class SwitchConnection:
         self._is_displaced = False
         self._was_done = False
         self._stands_by = self._is_to_be_slave = False
+        self._polls = TablePolls(switch, messages, most_entries, self._ask, self._polled)
+        self._last_poll = FIRST_POLL_XID - 1
+        self._uncertain: Collection[Name] = ()
+        self._unnamed: set[FlowKey] = set()
 
     def hears(self, datapath: Any) -> bool:
         """Return True if this is the framework's connection, and it is not given up."""
@@ -153,6 +169,7 @@ class SwitchConnection:
         self.is_given_up = True
         self._reading = self._sender = self._next_wanted = None
         self._waiting.clear()
+        self._polls.end()
 
     def lost_patience(self, now: float) -> str | None:
         """Return in words what the switch has owed for too long, None if nothing; call this at regular intervals."""
@@ -290,6 +307,8 @@ class SwitchConnection:
         found = self._reading.found
         for each in filter(None, map(self._messages.group, descriptions)):
             group_id, group, is_empty = each
+            if not self._owns(group_id):
+                continue
             found.tables.groups[group_id] = group
             path_id = path_id_of_liveness_group(group_id)
             if path_id is not None and is_empty:
@@ -306,6 +325,7 @@ class SwitchConnection:
                 if self._reading.unknown > MOST_UNKNOWN_ENTRIES:
                     raise SwitchFaultError(f"it describes more than {MOST_UNKNOWN_ENTRIES} entries unlike our rules")
                 if not self._messages.can_name(key):
+                    self._unnamed.add(key)
                     continue
             expected = self._expected.get(key)
             # The expected object makes the comparison with the wanted tables fast.
@@ -315,6 +335,8 @@ class SwitchConnection:
         """Handle a refusal of a message; ignore one of a message that was never sent."""
         if FIRST_PROBE_XID <= message.xid <= self._last_probe:
             self._reports.probe_refused(self._messages.error_name(message))
+        if FIRST_POLL_XID <= message.xid <= LAST_POLL_XID:
+            self._polls.refused(message.xid)
         if not 0 < message.xid <= self._last_id:
             return
         name = self._messages.error_name(message)
@@ -339,10 +361,48 @@ class SwitchConnection:
             self._sender = self._next_wanted = None
             self._read()
 
+    def poll(self, now: float, *, everything: bool) -> bool:
+        """Begin to poll the switch's tables and counters, entries of others too if `everything` is asked for.
+
+        It takes the place of a poll under way. Return False if that has to wait: the switch is not ours, or being read.
+        """
+        if self._sender is None or self.is_given_up or self._is_displaced:
+            return False
+        self._uncertain = self._sender.begin_poll()
+        self._polls.begin(now, everything=everything)
+        return True
+
+    def poll_answered(self, xid: int, answer: Any, clock: Callable[[], float]) -> None:
+        """Handle the answer to a question of a poll, as time permits; ignore one that was never asked."""
+        self._later(self._taking_poll(xid, answer, clock))
+
+    def _taking_poll(self, xid: int, answer: Any, clock: Callable[[], float]) -> Iterator[None]:
+        try:
+            yield from self._polls.taken(xid, answer, clock)
+        except SwitchFaultError as error:
+            self._reports.at_fault(str(error))
+
+    def _ask(self, poll: Poll) -> int:
+        self._last_poll = self._last_poll + 1 if self._last_poll < LAST_POLL_XID else FIRST_POLL_XID
+        self._transmit(self._messages.poll(poll), self._last_poll)
+        return self._last_poll
+
+    def _polled(self, snapshot: Snapshot) -> None:
+        sender = self._sender
+        if sender is None or self.is_given_up:
+            return
+        found = None
+        if sender.wanted is not None:
+            left_out = {*self._uncertain, *self._unnamed}
+            found = differences(self._owns, sender.present, snapshot, left_out)
+        self._reports.polled(snapshot, found)
+
     def _read(self) -> None:
         messages = self._messages
         ports, groups, flows = messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()
         under_way = self._reading = _Reading()
+        self._unnamed.clear()
+        self._polls.end()
 
         def whole() -> None:
             if self._reading is under_way and not self._is_displaced:

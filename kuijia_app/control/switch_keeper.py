@@ -5,20 +5,25 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from kuijia_app.control.findings import Findings
+from kuijia_app.control.findings import FindingKind, Findings
 from kuijia_app.control.flap_damping import FlapDamping
+from kuijia_app.control.foreign_entries import DefeatingEntries, defeat
+from kuijia_app.control.identity import are_identical
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.roles import Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
+from kuijia_app.control.snapshot import ForeignEntry, Snapshot
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.switch_metrics import SwitchMetrics
+from kuijia_app.control.table_differences import TableDifferences
+from kuijia_app.control.table_watch import TableWatch, Verdict
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError, repeated
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -70,6 +75,8 @@ class SwitchKeeper(ABC):
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._findings = Findings()
         self._port_states = PortStates()
+        self._table_watch = TableWatch()
+        self._compared: dict[str, tuple[object, ...]] = {}
 
     def _serve(self, wiring: Wiring) -> None:
         """Keep the switches of a network from now on."""
@@ -106,19 +113,34 @@ class SwitchKeeper(ABC):
             role_told=partial(self._role_told, switch),
             ports_told=partial(self._ports_described, switch),
             probe_refused=partial(self._probe_refused, switch),
+            polled=partial(self._tables_polled, switch),
+            at_fault=partial(self._drop, datapath),
+            owns=self._owns_group,
         )
         replaced = self._connections.get(switch)
         if replaced is not None:
             replaced.give_up()
         self._begun(switch)
+        self._table_watch.begun(switch, self._now())
         self._metrics.began(switch)
         self._network_log.connected(switch, _host(datapath), self._now())
         wanted = self._wanted(switch)
         most = max(MOST_ENTRIES, ENTRIES_PER_WANTED * (len(wanted.groups) + len(wanted.flows)))
         connection = self._connections[switch] = SwitchConnection(
-            datapath, switch, reports, wanted, most, self._sliced_work.add, self._messages_for(datapath)
+            datapath,
+            switch,
+            reports,
+            wanted,
+            most,
+            self._sliced_work.add,
+            self._messages_for(datapath),
         )
         connection.ask_for_role()
+
+    def _owns_group(self, group_id: int) -> bool:
+        """Return True for the id of a group that only we may use; all others are left alone."""
+        del group_id
+        return True
 
     def _stands_by(self, switch: str, reported: int | None) -> bool:
         """Return True if this controller does not claim a switch that has told its generation id now."""
@@ -144,6 +166,7 @@ class SwitchKeeper(ABC):
             connection.give_up()  # sliced work for it may be left
             del self._connections[connection.switch]
             self._port_states.forget(connection.switch)
+            self._table_watch.ended(connection.switch)
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._network_log.disconnected(connection.switch, self._now())
             self._ended(connection.switch)
@@ -192,6 +215,7 @@ class SwitchKeeper(ABC):
 
     def _installed(self, switch: str, tables: SwitchTables) -> None:
         self._metrics.installed(switch, tables)
+        self._table_watch.ready(switch, self._now())
         self._switch_done(switch, tables)
 
     def _is_known(self, datapath_id: int) -> bool:
@@ -267,6 +291,82 @@ class SwitchKeeper(ABC):
         if not is_damped and self._noted_ports.get((switch, port)) != live:
             self._noted_ports[switch, port] = live
             self._log.write(event_log.PORT_STATUS, switch=switch, port=port, live=live)
+
+    def _watch_tables(self, now: float) -> None:
+        """Poll the switches that are due, and try again where a rest is over; call this regularly."""
+        for switch in self._table_watch.ended_rests(now):
+            self._put_tables_right(switch)
+        for switch, everything in self._table_watch.due(now):
+            if self._connections[switch].poll(now, everything=everything):
+                self._table_watch.asked(switch, now)
+            else:
+                self._table_watch.put_off(switch, now)
+
+    def _entries_removed(self, switch: str) -> None:
+        """Take in that a switch has removed entries of ours, perhaps as it was told to."""
+        self._table_watch.soon(switch, self._now())
+        self._watch_tables(self._now())
+
+    def _tables_polled(self, switch: str, snapshot: Snapshot, found: TableDifferences | None) -> None:
+        now = self._now()
+        self._table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups), now)
+        self._snapshot_taken(snapshot)
+        if snapshot.foreign is not None:
+            self._look_at_foreign(snapshot.foreign, snapshot)
+        if found:
+            self._tables_wrong(switch, found, now)
+        elif found is not None:
+            self._table_watch.right(switch, now)
+        if found is not None:
+            self._findings.exactly(FindingKind.TABLES_CHANGED, switch, self._table_watch.troubles(switch), now)
+
+    def _snapshot_taken(self, snapshot: Snapshot) -> None:
+        """Take in the tables and counters of a switch."""
+        del snapshot  # some applications count nothing
+
+    def _tables_wrong(self, switch: str, found: TableDifferences, now: float) -> None:
+        """Put the tables of a switch right, which somebody else has changed, or leave them if that keeps happening."""
+        verdict = self._table_watch.wrong(switch, now)
+        if verdict is Verdict.NOTHING:
+            return
+        is_left = verdict is Verdict.REST
+        is_often = self._table_watch.is_often(switch)
+        times = self._reports.occurred((event_log.TABLES_WRONG, switch), now) if is_often else 1
+        if times is not None:
+            self._log.write(
+                event_log.TABLES_WRONG, switch=switch, problem=str(found), put_right=not is_left, times=times
+            )
+            done = "left as they are for now" if is_left else "put right"
+            named = datapath_text(self._wiring.datapath_id(switch))
+            words = "switch %s (datapath id %s): somebody has changed its tables, %s (%d times): %s"
+            self.logger.warning(words, switch, named, done, times, found)
+        if is_left:
+            self._leave_tables(switch)
+        else:
+            self._metrics.tables_put_right(switch)
+            self._put_tables_right(switch)
+
+    def _put_tables_right(self, switch: str) -> None:
+        """Read a switch again, and give it what it lacks."""
+        connection = self._connections.get(switch)
+        if connection is not None:
+            connection.read_again()
+
+    def _leave_tables(self, switch: str) -> None:
+        """Leave the tables of a switch as they are for now, as somebody keeps changing them."""
+        del switch  # some applications have nothing to avoid
+
+    def _look_at_foreign(self, foreign: tuple[ForeignEntry, ...], snapshot: Snapshot) -> None:
+        """Name the entries of others that defeat ours, as time permits, if anything has changed."""
+        compared = foreign, snapshot.entries, self._claims.generation
+        if not are_identical(compared, self._compared.get(snapshot.switch, ())):
+            self._compared[snapshot.switch] = compared
+            self._sliced_work.add(self._naming_foreign(snapshot.switch, DefeatingEntries(*compared[:2])))
+
+    def _naming_foreign(self, switch: str, search: DefeatingEntries) -> Iterator[None]:
+        yield from search.steps()
+        findings = [defeat(switch, entry) for entry in search.found]
+        self._findings.exactly(FindingKind.FOREIGN_ENTRY, switch, findings, self._now())
 
     def _report_findings(self, now: float) -> None:
         """Log the news of what is wrong, in events and in words; call this after statements, and regularly."""

@@ -21,6 +21,7 @@ COUNTED_EVENTS = (
     event_log.SWITCH_DUPLICATE,
     event_log.SWITCH_UNBOUND,
     event_log.SWITCH_DROPPED,
+    event_log.TABLES_WRONG,
     event_log.ROLE_TAKEN,
     event_log.ROLE_YIELDED,
     event_log.ROLE_LOST,
@@ -53,6 +54,12 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
             buckets=WORK_BUCKETS,
         ),
         Metric(f"{prefix}_problems", "gauge", "What is wrong with switches, ports and links now, by kind.", ("kind",)),
+        Metric(
+            f"{prefix}_table_repairs_total",
+            "counter",
+            "Times that tables of a switch, which somebody else had changed, were put right.",
+            ("switch",),
+        ),
         Metric(f"{prefix}_events_total", "counter", "Events in the event log, by kind.", ("event",)),
         Metric(
             f"{prefix}_tick_delay_seconds",
@@ -109,6 +116,7 @@ class SwitchMetrics:
         self._switches = frozenset(switches)
         self.tally.set(f"{self._prefix}_switches", len(self._switches))
         for switch in sorted(self._switches):
+            self.tally.add(f"{self._prefix}_table_repairs_total", 0, switch)
             self._count(switch)
 
     def heard(self, event: str, details: dict[str, Any]) -> None:
@@ -147,6 +155,10 @@ class SwitchMetrics:
             self.tally.observe(f"{self._prefix}_install_seconds", self._clock() - since)
         self.tally.set(f"{self._prefix}_flow_entries", len(tables.flows), switch)
         self.tally.set(f"{self._prefix}_groups", len(tables.groups), switch)
+
+    def tables_put_right(self, switch: str) -> None:
+        """Note that tables are put right which somebody else has changed."""
+        self.tally.add(f"{self._prefix}_table_repairs_total", 1, switch)
 
     def has(self, findings: Findings) -> None:
         """Note what is wrong now."""

@@ -43,6 +43,9 @@ UPDATE_STARTED: Final = "update-started"
 UPDATE_LIVE: Final = "update-live"
 UPDATE_DONE: Final = "update-done"
 UPDATE_REFUSED: Final = "update-refused"
+TABLES_WRONG: Final = "tables-wrong"
+"""Somebody else has changed the tables of a switch, which are put right or, if that keeps happening, left for now."""
+
 SWITCH_DROPPED: Final = "switch-dropped"
 """The controller has ended a switch's connection for the given reason; it reads the switch anew when it is back."""
 

@@ -9,12 +9,22 @@ from __future__ import annotations
 import struct
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 from kuijia_app.gate import elements
 from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import HEADER, MULTIPART_HEADER, REPLY_MORE, Frame, Kind, Multipart
+from kuijia_app.gate.frames import (
+    FIRST_POLL_XID,
+    HEADER,
+    LAST_POLL_XID,
+    MULTIPART_HEADER,
+    REPLY_MORE,
+    VERSION,
+    Frame,
+    Kind,
+    Multipart,
+)
 from kuijia_app.gate.limits import LIMITS, Limits
 
 _PART_ENTRIES: Final = 16
@@ -28,6 +38,14 @@ _UNNAMED: Final = struct.pack("!I", 0xFFFFFFFF)
 _BODY: Final = HEADER.size + MULTIPART_HEADER.size
 
 
+@dataclass(frozen=True, slots=True)
+class PollAnswer:
+    """The whole answer to a question of a poll: the bodies of its messages, unchecked."""
+
+    xid: int
+    bodies: tuple[bytes, ...]
+
+
 class Answers:
     """The requests sent to one switch, and the size of its answers so far.
 
@@ -38,6 +56,7 @@ class Answers:
         self._limits = limits
         self._lock = threading.Lock()
         self._taken: dict[tuple[int, int], int] = {}
+        self._polled: dict[tuple[int, int], list[bytes]] = {}
 
     def asked(self, message: bytes | bytearray) -> None:
         """Note a message that is sent to the switch, in case it is a request."""
@@ -48,7 +67,36 @@ class Answers:
                 self._taken.pop((kind, xid), None)
                 self._taken[kind, xid] = 0
                 if len(self._taken) > self._limits.asked:
-                    del self._taken[next(iter(self._taken))]
+                    oldest = next(iter(self._taken))
+                    del self._taken[oldest]
+                    self._polled.pop(oldest, None)
+
+    @staticmethod
+    def is_of_poll(frame: Frame) -> bool:
+        """Return True if a multipart reply has the transaction id of a poll."""
+        return FIRST_POLL_XID <= frame.xid <= LAST_POLL_XID
+
+    def polled(self, frame: Frame) -> PollAnswer | None:
+        """Take a message of an answer to a poll; return the answer once it is whole, None if it was not requested.
+
+        Raises:
+            MalformedError: it has no type.
+            RefusedError: the answer is too long.
+        """
+        kind, flags = elements.multipart_type(frame)
+        name = kind, frame.xid
+        with self._lock:
+            if name not in self._taken:
+                return None
+            taken = self._taken.pop(name) + len(frame.data)
+            bodies = self._polled.pop(name, [])
+            if taken > self._limits.answer_entries:
+                raise RefusedError(f"an answer of more than {self._limits.answer_entries} bytes")
+            bodies.append(frame.data[_BODY:])
+            if not flags & REPLY_MORE:
+                return PollAnswer(frame.xid, tuple(bodies))
+            self._taken[name], self._polled[name] = taken, bodies
+        return None
 
     def parts(self, frame: Frame) -> Iterator[Frame]:
         """Check a multipart reply and yield it in short parts, in order; yield nothing if it was not requested.
@@ -71,6 +119,19 @@ class Answers:
         if taken + len(frame.data) > limit:
             raise RefusedError(f"an answer of more than {limit} bytes")
         yield from _cut(frame, kind, flags, self._limits.entry)
+
+
+def checked_entry(kind: Multipart, entry: bytes) -> bytes:
+    """Return a group or flow entry for a parser, checked, and without the names of experimenters in its actions.
+
+    Raises:
+        MalformedError: a length in it is wrong.
+        RefusedError: it is too long.
+    """
+    body = MULTIPART_HEADER.pack(kind, 0) + entry
+    frame = Frame(VERSION, Kind.MULTIPART_REPLY, 0, bytes(HEADER.size) + body)
+    (part,) = _cut(frame, kind, 0, LIMITS.entry)
+    return part.data[_BODY:]
 
 
 def _cut(frame: Frame, kind: int, flags: int, longest: int) -> Iterator[Frame]:

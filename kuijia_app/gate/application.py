@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kuijia_app.framework.seam import EventBase
+from kuijia_app.gate.answers import PollAnswer
 from kuijia_app.gate.binding import Binding
 from kuijia_app.gate.elements import PacketIn
+
+if TYPE_CHECKING:
+    from kuijia_app.gate.datapath import GatedDatapath
 
 
 class Report(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
@@ -24,10 +28,27 @@ class Report(EventBase):  # type: ignore[misc]  # the base class is one of two u
 class PacketArrived(EventBase):  # type: ignore[misc]  # see `Report`
     """A switch has sent a packet that an entry of the application has sent to the controller."""
 
-    def __init__(self, datapath: Any, packet: PacketIn) -> None:  # noqa: ANN401  # of either framework
+    def __init__(self, datapath: GatedDatapath, packet: PacketIn) -> None:
         super().__init__()
         self.datapath = datapath
         self.packet = packet
+
+
+class Polled(EventBase):  # type: ignore[misc]  # see `Report`
+    """The whole answer to a question of a poll, unparsed."""
+
+    def __init__(self, datapath: GatedDatapath, answer: PollAnswer) -> None:
+        super().__init__()
+        self.datapath = datapath
+        self.answer = answer
+
+
+class EntriesRemoved(EventBase):  # type: ignore[misc]  # see `Report`
+    """A switch has reported that it has removed entries with our cookie."""
+
+    def __init__(self, datapath: GatedDatapath) -> None:
+        super().__init__()
+        self.datapath = datapath
 
 
 @dataclass(frozen=True)
@@ -41,6 +62,7 @@ class Application:
         binding: see `binding.may_use`.
         packets_of: cookie of the entries whose packets for the controller are passed on to it; others are dropped.
         send: takes an event for it.
+        removals_of: cookie of the entries whose removal is reported to it; None for none.
     """
 
     is_known: Callable[[int], bool]
@@ -49,6 +71,7 @@ class Application:
     binding: Binding | None = field(default=None)
     packets_of: int | None = None
     send: Callable[[EventBase], None] = field(default=lambda _: None)
+    removals_of: int | None = None
 
 
 def application_of(
@@ -57,6 +80,7 @@ def application_of(
     binding: Binding | None,
     *,
     packets_of: int | None = None,
+    removals_of: int | None = None,
 ) -> Application:
     """Return the gate's interface to a framework's application."""
 
@@ -66,4 +90,4 @@ def application_of(
     def send(event: EventBase) -> None:
         app.send_event(app.name, event)
 
-    return Application(is_known, app.events.qsize, report, binding, packets_of, send)
+    return Application(is_known, app.events.qsize, report, binding, packets_of, send, removals_of)

@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from kuijia_app.framework.seam import app_manager, controller, handler, ofp_event, parse_message
 from kuijia_app.gate.answers import Answers
-from kuijia_app.gate.frames import REPLY_MORE, Frame, Kind, Multipart
+from kuijia_app.gate.frames import LAST_POLL_XID, REPLY_MORE, Frame, Kind, Multipart
 from kuijia_app.gate.wire import EndedError, Wire
 
-_FIRST_XID: Final = 1 << 31
+_FIRST_XID: Final = LAST_POLL_XID + 1
 """First transaction id of the gate and the framework, so that these differ from an application's."""
 
 

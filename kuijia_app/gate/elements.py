@@ -43,6 +43,7 @@ _FLOW_MATCH: Final = 48
 _GROUP_LENGTH: Final = 8
 _PACKET_COOKIE: Final = 16
 _PACKET_MATCH: Final = 24
+_REMOVED_LENGTH: Final = 56
 _PACKET_PADDING: Final = 2
 _BUCKET_LENGTH: Final = 16
 
@@ -76,6 +77,13 @@ def check(frame: Frame) -> None:
             raise MalformedError("an error without its type", frame.data)
         if _LENGTH.unpack_from(frame.data, HEADER.size)[0] == _EXPERIMENTER and length < _ERROR_OF_EXPERIMENTER_LENGTH:
             raise MalformedError("an experimenter's error without the experimenter", frame.data)
+
+
+def removed_cookie(frame: Frame) -> int:
+    """Return the cookie in the report of a removed entry (OpenFlow 1.3.5, 7.4.2); raises MalformedError."""
+    if len(frame.data) < _REMOVED_LENGTH:
+        raise MalformedError("a report of a removed entry without its match", frame.data)
+    return int.from_bytes(frame.data[HEADER.size : HEADER.size + 8], "big")
 
 
 @dataclass(frozen=True, slots=True)

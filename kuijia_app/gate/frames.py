@@ -47,11 +47,16 @@ class Kind(IntEnum):
 
 
 class Multipart(IntEnum):
-    """Types of multipart messages whose replies are passed on (OpenFlow 1.3.5, 7.3.5)."""
+    """Types of multipart messages whose replies are parsed and passed on (OpenFlow 1.3.5, 7.3.5)."""
 
     FLOW = 1
     GROUP_DESC = 7
     PORT_DESC = 13
+
+
+FIRST_POLL_XID: Final = 3 << 29
+LAST_POLL_XID: Final = (1 << 31) - 1
+"""Transaction ids of polls: multipart replies to them are passed on whole and unparsed."""
 
 
 UNUSED: Final = frozenset(
@@ -59,7 +64,6 @@ UNUSED: Final = frozenset(
         Kind.EXPERIMENTER,
         Kind.GET_CONFIG_REPLY,
         Kind.PACKET_IN,
-        Kind.FLOW_REMOVED,
         Kind.QUEUE_GET_CONFIG_REPLY,
         Kind.GET_ASYNC_REPLY,
     }

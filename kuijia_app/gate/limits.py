@@ -44,6 +44,7 @@ class Limits:
         answer_entries: bytes of all parts of one description of groups or flow entries.
         entry: bytes of one group or flow entry in such a description.
         asked: requests without an answer; above it the oldest is forgotten.
+        removals: time between two reports of removed entries of one switch that are passed on.
         unsent: bytes that wait for a switch to read them.
         unread_echoes: bytes of answers to echo requests among them.
         stalled: time in which a switch reads nothing although bytes wait for it.
@@ -80,6 +81,7 @@ class Limits:
     answer_entries: int = 64 * 2**20
     entry: int = 32 * 1024
     asked: int = 64
+    removals: float = 0.1
     unsent: int = 16 * 2**20
     unread_echoes: int = 256 * 1024
     stalled: float = 5.0

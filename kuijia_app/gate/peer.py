@@ -66,6 +66,7 @@ class Peer:
         self._echo_ids = count(1)
         self._echoes: dict[int, float] = {}
         self._next_echo = now
+        self._next_removal = now
 
     @property
     def is_known(self) -> bool:
@@ -142,6 +143,19 @@ class Peer:
         elif frame.kind not in _DROPPED:
             raise MalformedError("a message that switches may not send", frame.data)
         return None
+
+    def reports_removal(self, frame: Frame, cookie: int | None, now: float) -> bool:
+        """Return True for a report of a removed entry with this cookie, unless there was one a moment ago.
+
+        Raises:
+            MalformedError: it is too short.
+        """
+        if cookie is None or self.is_unknown:
+            return False
+        if elements.removed_cookie(frame) != cookie or now < self._next_removal:
+            return False
+        self._next_removal = now + self._limits.removals
+        return True
 
     def _echo(self, request: Frame) -> None:
         """Answer an echo request; refuse a peer that reads so slowly that answers pile up."""

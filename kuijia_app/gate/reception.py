@@ -10,7 +10,7 @@ from typing import Final
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.gate.admission import Admission, Verdict
-from kuijia_app.gate.application import Application, PacketArrived
+from kuijia_app.gate.application import Application, EntriesRemoved, PacketArrived, Polled
 from kuijia_app.gate.binding import may_use
 from kuijia_app.gate.datapath import GatedDatapath
 from kuijia_app.gate.errors import RefusedError
@@ -181,10 +181,7 @@ class Reception:
 
     def _take(self, peer: Peer, frame: Frame, now: float) -> None:
         if peer.datapath is not None:
-            if frame.kind == Kind.PACKET_IN and frame.version == VERSION:
-                packet = peer.packet(frame, self._application.packets_of, now)
-                if packet is not None:
-                    self._application.send(PacketArrived(peer.datapath, packet))
+            if frame.version == VERSION and self._take_unparsed(peer, peer.datapath, frame, now):
                 return
             passed = peer.passed(frame)
             if passed is not None:
@@ -197,6 +194,25 @@ class Reception:
             peer.claim = frame
             self._require_bound(peer, peer.greeting.datapath_id, now)
             self._admit(peer, now)
+
+    def _take_unparsed(self, peer: Peer, datapath: GatedDatapath, frame: Frame, now: float) -> bool:
+        """Report what the application reads without a parser; return True for such a message."""
+        send = self._application.send
+        if frame.kind == Kind.PACKET_IN:
+            packet = peer.packet(frame, self._application.packets_of, now)
+            if packet is not None:
+                send(PacketArrived(datapath, packet))
+            return True
+        if frame.kind == Kind.MULTIPART_REPLY and peer.answers.is_of_poll(frame):
+            answer = peer.answers.polled(frame)
+            if answer is not None:
+                send(Polled(datapath, answer))
+            return True
+        if frame.kind == Kind.FLOW_REMOVED:
+            if peer.reports_removal(frame, self._application.removals_of, now):
+                send(EntriesRemoved(datapath))
+            return True
+        return False
 
     def _require_bound(self, peer: Peer, datapath_id: int, now: float) -> None:
         fingerprint = peer.wire.fingerprint

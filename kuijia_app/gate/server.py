@@ -33,19 +33,24 @@ _SHARE_OF_DESCRIPTORS: Final = 4
 
 
 def stand_before(
-    app: GuardedApp, is_known: Callable[[int], bool], tls_bind: str | None, *, packets_of: int | None = None
+    app: GuardedApp,
+    is_known: Callable[[int], bool],
+    tls_bind: str | None,
+    *,
+    packets_of: int | None = None,
+    removals_of: int | None = None,
 ) -> None:
     """Admit switches to `app` only through the gate; call this before the framework starts to listen.
 
     `is_known` returns True if the application has a switch with a datapath id. `tls_bind` is the path of a file for
     `load_binding`. Packets that switches send to the controller are dropped but for those that entries with the
-    cookie `packets_of` send.
+    cookie `packets_of` send, and reports of removed entries but for those with the cookie `removals_of`.
 
     Raises:
         InputError: the file cannot be used, or switches do not connect by TLS.
     """
     binding = None if not tls_bind else _binding(Path(tls_bind))
-    application = application_of(app, is_known, binding, packets_of=packets_of)
+    application = application_of(app, is_known, binding, packets_of=packets_of, removals_of=removals_of)
 
     def listening() -> Loop:
         options = cfg.CONF

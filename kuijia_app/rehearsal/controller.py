@@ -17,6 +17,7 @@ from kuijia_app.control.restoration import Layer
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
+from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
@@ -226,6 +227,14 @@ class SimulatedController(PlanKeeper):
                 its.flows_described(xid, content)
             case Kind.PORTS:
                 its.ports_described(content)
+            case _:
+                self._received_of_watch(its, kind, xid, content)
+
+    def _received_of_watch(self, its: SwitchConnection, kind: Kind, xid: int, content: Any) -> None:  # noqa: ANN401
+        if kind is Kind.POLL:
+            its.poll_answered(xid, content, self._now)
+        elif kind is Kind.REMOVED:
+            self._entries_removed(its.switch)
 
     def _received_port(self, connection: Connection, port: int, live: bool, is_there: bool) -> None:  # noqa: FBT001  # a message
         state = PortState(port, is_up=live)

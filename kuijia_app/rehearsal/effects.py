@@ -16,7 +16,7 @@ from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
 
 _SLOW_DELAYS = (0.05, 0.3, 2.0)
-_STRAY_GROUP = 0x0BAD
+_STRAY_GROUP = 0x7000_0BAD
 _MOST_WRITES = 3
 """Files that a controller may still write before it ends, or its disk is full: fewer than this."""
 

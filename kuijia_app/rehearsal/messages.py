@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import Change, FlowKey
+from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters
 from kuijia_app.tables.rules import FlowEntry, Group, Match
 
 
 class Kind(Enum):
-    """Request to a switch."""
+    """Request to a switch, its answer, or its report of removed entries."""
 
     CHANGE = "change"
     BARRIER = "barrier"
@@ -23,6 +25,8 @@ class Kind(Enum):
     FLOWS = "flows"
     CATCH = "catch"
     FRAME = "frame"
+    POLL = "poll"
+    REMOVED = "removed"
     OPEN = "open"
     ADD = "add"
     COMMIT = "commit"
@@ -119,6 +123,39 @@ class PlainMessages:
 
     def own_flow(self, statistics: tuple[FlowKey, FlowEntry]) -> tuple[FlowKey, FlowEntry]:
         return statistics
+
+    def poll(self, poll: Poll) -> Message:
+        return Message(Kind.POLL, poll)
+
+    def digest(self, answer: Sequence[Hashable]) -> Hashable:
+        return tuple(answer)
+
+    def polled_entries(self, answer: Iterable[FlowEntry | ForeignEntry]) -> Iterator[tuple[Hashable, int]]:
+        return ((entry, 0) for entry in answer)
+
+    def is_own(self, entry: FlowEntry | ForeignEntry) -> bool:
+        return isinstance(entry, FlowEntry)
+
+    def polled_entry(self, entry: FlowEntry) -> tuple[FlowKey, FlowEntry]:
+        return FlowKey.of(entry), entry
+
+    def polled_foreign(self, entry: ForeignEntry) -> ForeignEntry:
+        return entry
+
+    def polled_groups(self, answer: Iterable[Group]) -> Iterator[Group]:
+        return iter(answer)
+
+    def polled_group(self, group: Group) -> tuple[int, Group]:
+        return group.group_id, group
+
+    def polled_buckets(self, answer: Iterable[Group]) -> Iterator[tuple[int, tuple[int, ...]]]:
+        return ((group.group_id, (0,) * len(group.buckets)) for group in answer)
+
+    def polled_ports(self, answer: Iterable[int]) -> Iterator[tuple[int, PortCounters]]:
+        return ((port, PortCounters(0, 0, 0, 0, 0, 0)) for port in answer)
+
+    def polled_queues(self, answer: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
+        return ((queue, QueueCounters(0, 0)) for queue in answer)
 
     def error_name(self, error: Refusal) -> str:
         return error.name

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from random import Random
-from typing import Protocol
+from typing import Any, Protocol
 
 from kuijia_app.control.reconciliation import (
     AddGroup,
@@ -21,6 +21,7 @@ from kuijia_app.control.reconciliation import (
     PutFlow,
 )
 from kuijia_app.control.roles import is_later
+from kuijia_app.control.snapshot import ForeignEntry, Poll
 from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
 from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables, ToGroup
 
@@ -66,6 +67,7 @@ class SimulatedSwitch:
         generation: the greatest generation id that it has seen.
         excused: connections that may have messages in a wrong order, as others were refused or undone before.
         is_strange: a controller that is not modelled otherwise has left groups that refer to missing ones.
+        foreign: entries with another cookie.
         masters: owner of the connection that was master by each generation id.
     """
 
@@ -85,6 +87,7 @@ class SimulatedSwitch:
     roles: dict[Owner, Role] = field(default_factory=dict)
     masters: dict[int, str] = field(default_factory=dict)
     excused: set[Owner] = field(default_factory=set)
+    foreign: list[ForeignEntry] = field(default_factory=list)
     _held: dict[Owner, list[Message]] = field(default_factory=dict)
     _bundles: dict[tuple[Owner, int], list[Message]] = field(default_factory=dict)
 
@@ -101,6 +104,7 @@ class SimulatedSwitch:
         if not keeps_tables:
             self.groups.clear()
             self.flows.clear()
+            self.foreign.clear()
         self.roles.clear()
         self.masters.clear()
         self.excused.clear()
@@ -167,6 +171,8 @@ class SimulatedSwitch:
                 yield self._take_role(owner, message)
             case Kind.ASYNC | Kind.CATCH | Kind.FRAME:
                 pass  # reports of ports always come, and no link is probed
+            case Kind.POLL:
+                yield message.kind, message.xid, self._polled(message.content)
             case Kind.PORTS | Kind.GROUPS | Kind.FLOWS:
                 self.excused.discard(owner)
                 yield message.kind, message.xid, self._described(message.kind)
@@ -196,6 +202,19 @@ class SimulatedSwitch:
         if kind is Kind.PORTS:
             return [(port, live) for port, live in self.ports.items() if port not in self.missing]
         return list(self.groups.values()) if kind is Kind.GROUPS else list(self.flows.items())
+
+    def _polled(self, poll: Poll) -> list[Any]:
+        match poll:
+            case Poll.OWN_ENTRIES:
+                return list(self.flows.values())
+            case Poll.ALL_ENTRIES:
+                return [*self.flows.values(), *self.foreign]
+            case Poll.GROUPS | Poll.GROUP_COUNTERS:
+                return list(self.groups.values())
+            case Poll.PORT_COUNTERS:
+                return [port for port in self.ports if port not in self.missing]
+            case Poll.QUEUE_COUNTERS:
+                return []
 
     def _take_role(self, owner: Owner, message: Message) -> tuple[Kind, int, object] | Refusal:
         role, generation = message.content, message.bundle_id

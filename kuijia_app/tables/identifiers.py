@@ -54,8 +54,14 @@ _FAILOVER_BASE = 0x4000_0000
 _CHAIN_BASE = 0x5000_0000
 _CONTROL_CHAIN_BASE = 0x6000_0000
 _LAST_RESORT_BASE = 0x7800_0000
+_OWN_GROUPS = range(_SPLIT_BASE, 0x8000_0000)
 _EGRESSES = 1 << 16
 _CHAINED = 2 * MAX_TUNNELS_PER_PAIR
+
+
+def is_own_group(group_id: int) -> bool:
+    """Return True for an id in the range of our groups; groups with other ids are those of others."""
+    return group_id in _OWN_GROUPS
 
 
 def split_group(egress_number: int, class_index: int) -> int:

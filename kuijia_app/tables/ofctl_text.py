@@ -44,7 +44,7 @@ def groups_text(tables: SwitchTables) -> str:
 
 
 def flow_text(entry: FlowEntry) -> str:
-    fields = [f"cookie={COOKIE:#x}", f"table={entry.table_id}", f"priority={entry.priority}"]
+    fields = [f"cookie={COOKIE:#x}", "send_flow_rem", f"table={entry.table_id}", f"priority={entry.priority}"]
     matched = match_text(entry.match)
     return ",".join([*fields, *([matched] if matched else []), f"actions={instructions_text(entry)}"])
 

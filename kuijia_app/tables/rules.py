@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from enum import Enum
 from ipaddress import IPv4Network
 
@@ -97,6 +97,16 @@ class FlowEntry:
     table_id: int = 0
     written: tuple[Action, ...] = ()
     goto_table: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreportedEntry(FlowEntry):
+    """An entry whose removal its switch does not report; equal to none whose removal it reports."""
+
+    @classmethod
+    def of(cls, entry: FlowEntry) -> UnreportedEntry:
+        values = (getattr(entry, each.name) for each in fields(FlowEntry))
+        return cls(*values)
 
 
 @dataclass(frozen=True, slots=True)

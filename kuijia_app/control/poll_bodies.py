@@ -1,0 +1,108 @@
+"""Walks the bodies of multipart replies of OpenFlow 1.3 without parsing them: lengths, counters, identities; pure.
+
+Bodies come straight from a switch: every walk raises SwitchFaultError where a length is impossible, and nothing else.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from typing import Final
+
+from kuijia_app.control.snapshot import PortCounters, QueueCounters
+from kuijia_app.framework.switch_limits import SwitchFaultError
+
+_FLOW: Final = struct.Struct("!H30xQ")
+"""Length and packets of a flow entry (OpenFlow 1.3.5, 7.3.5.2)."""
+
+_LEAST_FLOW: Final = 56
+_COOKIE: Final = slice(16, 24)
+_GROUP: Final = struct.Struct("!H")
+_LEAST_GROUP: Final = 8
+_GROUP_COUNTERS: Final = struct.Struct("!H2xI")
+_GROUP_FIXED: Final = 40
+_BUCKET: Final = 16
+_PORT: Final = struct.Struct("!I4xQQ16xQQQQ40x")
+_QUEUE: Final = struct.Struct("!II8xQQ8x")
+
+
+def flow_entries(bodies: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
+    """Yield each flow entry without counters and durations, and the packets that it has matched."""
+    unpack = _FLOW.unpack_from
+    for body in bodies:
+        start, end = 0, len(body)
+        while start < end:
+            if start + _LEAST_FLOW > end:
+                raise _malformed("a flow entry")
+            length, packets = unpack(body, start)
+            after = start + length
+            if length < _LEAST_FLOW or length % 8 or after > end:
+                raise _malformed("a flow entry")
+            yield body[start : start + 4] + body[start + 12 : start + 32] + body[start + 48 : after], packets
+            start = after
+
+
+def cookie_of(identity: bytes) -> bytes:
+    """Return the cookie of a flow entry that `flow_entries` has yielded."""
+    return identity[_COOKIE]
+
+
+def whole_entry(identity: bytes) -> bytes:
+    """Return such an entry as OpenFlow describes it, with counters and durations of 0."""
+    return identity[:4] + bytes(8) + identity[4:24] + bytes(16) + identity[24:]
+
+
+def groups(bodies: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield each group of a description (OpenFlow 1.3.5, 7.3.5.9)."""
+    for body in bodies:
+        start, end = 0, len(body)
+        while start < end:
+            length = _GROUP.unpack_from(body, start)[0] if start + _LEAST_GROUP <= end else 0
+            if length < _LEAST_GROUP or length % 8 or start + length > end:
+                raise _malformed("a group")
+            yield body[start : start + length]
+            start += length
+
+
+def bucket_counters(bodies: Iterable[bytes]) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """Yield the id of each group and the packets of its buckets (OpenFlow 1.3.5, 7.3.5.8)."""
+    for body in bodies:
+        start, end = 0, len(body)
+        while start < end:
+            if start + _GROUP_FIXED > end:
+                raise _malformed("the counters of a group")
+            length, group_id = _GROUP_COUNTERS.unpack_from(body, start)
+            count, rest = divmod(length - _GROUP_FIXED, _BUCKET)
+            if count < 0 or rest or start + length > end:
+                raise _malformed("the counters of a group")
+            yield group_id, _packets(count).unpack_from(body, start + _GROUP_FIXED)
+            start += length
+
+
+def port_counters(bodies: Iterable[bytes]) -> Iterator[tuple[int, PortCounters]]:
+    """Yield the number of each port and its counters (OpenFlow 1.3.5, 7.3.5.6)."""
+    for body in bodies:
+        if len(body) % _PORT.size:
+            raise _malformed("the counters of a port")
+        for number, *counters in _PORT.iter_unpack(body):
+            yield number, PortCounters(*counters)
+
+
+def queue_counters(bodies: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
+    """Yield port and id of each queue, and its counters (OpenFlow 1.3.5, 7.3.5.7)."""
+    for body in bodies:
+        if len(body) % _QUEUE.size:
+            raise _malformed("the counters of a queue")
+        for port, queue, sent, errors in _QUEUE.iter_unpack(body):
+            yield (port, queue), QueueCounters(sent, errors)
+
+
+@lru_cache(maxsize=64)
+def _packets(count: int) -> struct.Struct:
+    """Return the format of the counters of so many buckets, without their bytes."""
+    return struct.Struct("!" + "Q8x" * count)
+
+
+def _malformed(what: str) -> SwitchFaultError:
+    return SwitchFaultError(f"its answer to a poll has {what} of no possible length")

@@ -1,0 +1,194 @@
+"""Polls of a switch's tables and counters, in the bytes of OpenFlow 1.3, are read as parsers read them."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kuijia_app.control import poll_bodies
+from kuijia_app.control.openflow import Messages
+from kuijia_app.control.reconciliation import AddGroup, FlowKey, PutFlow
+from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, PortCounters, QueueCounters, Snapshot
+from kuijia_app.control.table_polls import TablePolls
+from kuijia_app.framework.switch_limits import SwitchFaultError
+from kuijia_app.tables.identifiers import COOKIE
+from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
+from tests.kuijia_app.control.test_openflow_reading import frameworks, library
+from tests.kuijia_app.switch_tables import tables
+
+THEIRS = FlowEntry(400, Match(eth_type=0x0800), (ToGroup(7),))
+OURS = FlowEntry(100, Match(in_port=1), (Output(2),))
+
+
+def flow_bytes(package: str, entry: FlowEntry, packets: int = 0, cookie: int = COOKIE, duration: int = 0) -> bytes:
+    """Return an entry as OpenFlow 1.3.5, 7.3.5.2, describes it."""
+    message = Messages(library(package)).change(PutFlow(entry))
+    rest = bytearray()
+    message.match.serialize(rest, 0)
+    for instruction in message.instructions:
+        instruction.serialize(rest, len(rest))
+    head = (48 + len(rest), entry.table_id, duration, 0, entry.priority, 0, 0, 1, cookie, packets, 99 * packets)
+    return struct.pack("!HBxIIHHHH4xQQQ", *head) + rest
+
+
+def group_bytes(package: str, group: Group) -> bytes:
+    message = Messages(library(package)).change(AddGroup(group))
+    rest = bytearray()
+    for bucket in message.buckets:
+        bucket.serialize(rest, len(rest))
+    return struct.pack("!HBxI", 8 + len(rest), message.type, group.group_id) + rest
+
+
+class Polled:
+    """A connection that is polled by hand, and the snapshots that come of it."""
+
+    def __init__(self, package: str = "os_ken", most: int = 1000) -> None:
+        self.snapshots: list[Snapshot] = []
+        self.asked: dict[Poll, int] = {}
+        self.parsed = 0
+        messages = Messages(library(package))
+        parse = messages._parsed
+
+        def counted(*arguments: Any) -> Any:  # noqa: ANN401  # the framework's
+            self.parsed += 1
+            return parse(*arguments)
+
+        messages._parsed = counted  # type: ignore[method-assign, assignment]
+        self.polls = TablePolls("s1", messages, most, self._ask, self.snapshots.append)
+
+    def _ask(self, poll: Poll) -> int:
+        self.asked[poll] = len(self.asked) + 1
+        return self.asked[poll]
+
+    def take(self, poll: Poll, *bodies: bytes) -> None:
+        for _ in self.polls.taken(self.asked[poll], bodies, lambda: 2.0):
+            pass
+
+    def poll(
+        self, entries: Iterable[bytes] = (), groups: Iterable[bytes] = (), *, everything: bool = False
+    ) -> Snapshot:
+        self.asked.clear()
+        self.polls.begin(1.0, everything=everything)
+        self.take(Poll.ALL_ENTRIES if everything else Poll.OWN_ENTRIES, b"".join(entries))
+        self.take(Poll.GROUPS, b"".join(groups))
+        self.take(Poll.GROUP_COUNTERS, struct.pack("!H2xII4xQQQQQQQ", 72, 7, 1, 5, 6, 0, 11, 12, 13, 14))
+        self.take(Poll.PORT_COUNTERS, struct.pack("!I4x12QQ", 3, *range(12), 0))
+        self.take(Poll.QUEUE_COUNTERS, struct.pack("!IIQQQQ", 3, 1, 5, 6, 7, 0))
+        return self.snapshots[-1]
+
+
+@frameworks
+@given(sent=tables())
+def test_a_snapshot_has_the_entries_and_groups_that_were_sent(package: str, sent: SwitchTables) -> None:
+    polled = Polled(package)
+    entries = [flow_bytes(package, entry, number) for number, entry in enumerate(sent.flows)]
+    found = polled.poll(entries, [group_bytes(package, group) for group in sent.groups])
+    assert found.entries == {FlowKey.of(entry): entry for entry in sent.flows}
+    assert found.packets == {FlowKey.of(entry): number for number, entry in enumerate(sent.flows)}
+    assert found.groups == {group.group_id: group for group in sent.groups}
+
+
+def test_a_snapshot_has_the_counters_of_buckets_ports_and_queues() -> None:
+    found = Polled().poll()
+    assert found.buckets == {7: (11, 13)}
+    assert found.ports == {3: PortCounters(0, 1, 4, 5, 6, 7)}
+    assert found.queues == {(3, 1): QueueCounters(6, 7)}
+    assert (found.switch, found.asked_at, found.time) == ("s1", 1.0, 2.0)
+
+
+def test_what_has_not_changed_but_its_counters_is_not_parsed_again() -> None:
+    polled = Polled()
+    group = Group(0x10000001, GroupType.SELECT, ())
+    first = polled.poll([flow_bytes("os_ken", OURS, 1)], [group_bytes("os_ken", group)])
+    assert polled.parsed == 2
+    second = polled.poll([flow_bytes("os_ken", OURS, 5, duration=9)], [group_bytes("os_ken", group)])
+    assert polled.parsed == 2
+    assert second.packets == {FlowKey.of(OURS): 5}
+    assert second.entries is first.entries
+    assert second.groups is first.groups
+
+
+def test_what_is_gone_or_other_is_gone_or_other_in_the_next_snapshot() -> None:
+    polled = Polled()
+    groups = [Group(1, GroupType.SELECT, ()), Group(2, GroupType.SELECT, ())]
+    polled.poll([flow_bytes("os_ken", OURS)], [group_bytes("os_ken", each) for each in groups])
+    other = FlowEntry(OURS.priority, OURS.match, (Output(9),))
+    found = polled.poll([flow_bytes("os_ken", other)], [group_bytes("os_ken", groups[0])])
+    assert found.entries == {FlowKey.of(OURS): other}
+    assert found.groups == {1: groups[0]}
+    assert polled.poll().entries == {}
+
+
+def test_entries_of_others_are_told_apart_and_only_so_many_are_read() -> None:
+    polled = Polled(most=2 * MOST_FOREIGN)
+    one = polled.poll([flow_bytes("os_ken", OURS), flow_bytes("os_ken", THEIRS, cookie=5)], everything=True)
+    assert one.entries == {FlowKey.of(OURS): OURS}
+    assert one.foreign == (ForeignEntry(5, FlowKey.of(THEIRS), frozenset({7})),)
+    many = (FlowEntry(400, Match(in_port=number), (Output(2),)) for number in range(MOST_FOREIGN + 3))
+    found = polled.poll([flow_bytes("os_ken", each, cookie=5) for each in many], everything=True)
+    assert (len(found.foreign or ()), found.more_foreign) == (MOST_FOREIGN, 3)
+    assert polled.poll().foreign is None
+
+
+def test_a_question_that_the_switch_refuses_is_not_asked_again() -> None:
+    polled = Polled()
+    polled.polls.begin(0.0, everything=False)
+    polled.polls.refused(polled.asked[Poll.QUEUE_COUNTERS])
+    polled.asked.clear()
+    polled.polls.begin(1.0, everything=False)
+    assert Poll.QUEUE_COUNTERS not in polled.asked
+    for poll in list(polled.asked):
+        polled.take(poll)
+    assert polled.snapshots[-1].queues is None
+
+
+def test_an_answer_to_a_poll_that_is_over_is_ignored() -> None:
+    polled = Polled()
+    polled.polls.begin(0.0, everything=False)
+    polled.polls.end()
+    for poll in list(polled.asked):
+        polled.take(poll)
+    assert not polled.snapshots
+
+
+def test_more_entries_than_a_switch_may_have_are_its_fault() -> None:
+    polled = Polled(most=3)
+    entries = [flow_bytes("os_ken", FlowEntry(1, Match(in_port=number))) for number in range(4)]
+    with pytest.raises(SwitchFaultError, match="more than 3"):
+        polled.poll(entries)
+
+
+WALKS = (
+    poll_bodies.flow_entries,
+    poll_bodies.groups,
+    poll_bodies.bucket_counters,
+    poll_bodies.port_counters,
+    poll_bodies.queue_counters,
+)
+
+
+@pytest.mark.parametrize("walk", WALKS)
+@given(body=st.binary(max_size=200))
+def test_any_bytes_are_walked_or_are_the_fault_of_the_switch(walk: Any, body: bytes) -> None:  # noqa: ANN401  # one of five
+    with suppress(SwitchFaultError):
+        list(walk([body]))
+
+
+@given(seed=st.integers(0, 2**32))
+def test_damaged_entries_and_groups_are_read_or_are_the_fault_of_the_switch(seed: int) -> None:
+    random = Random(seed)
+    polled = Polled()
+    group = Group(0x10000001, GroupType.SELECT, ())
+    body = bytearray(random.choice((flow_bytes("os_ken", THEIRS, cookie=seed % 2), group_bytes("os_ken", group))))
+    for _ in range(random.randint(1, 4)):
+        body[random.randrange(len(body))] = random.randrange(256)
+    polled.polls.begin(0.0, everything=True)
+    with suppress(SwitchFaultError):
+        polled.take(random.choice((Poll.ALL_ENTRIES, Poll.GROUPS)), bytes(body))
