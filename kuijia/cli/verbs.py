@@ -23,6 +23,7 @@ VERBS: Mapping[str, str] = {
     "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
     "handover": "ask the controller or scheduler that acts to let its peer act, and wait until it does",
     "pki": "make keys and certificates for TLS: authority, controller, switch, web; list, status, renew",
+    "switches": "queues, frame sizes and ports that a plan needs of your own switches: check, prepare, restore",
     "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
     "lab": "run an emulated network, show it as a page: up, status, watch, update, fail, heal, flow, down, web, replay",
     "chaos": "break a lab in every way, and find packets that nothing excuses",

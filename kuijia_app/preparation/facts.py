@@ -16,7 +16,7 @@ from kuijia_base.errors import one_line, quoted
 from testbed.machine.errors import TestbedError
 
 COLUMNS = {
-    "Bridge": ("name", "datapath_id", "datapath_type", "fail_mode", "protocols", "ports", "external_ids"),
+    "Bridge": ("_uuid", "name", "datapath_id", "datapath_type", "fail_mode", "protocols", "ports", "external_ids"),
     "Port": ("_uuid", "name", "interfaces", "qos", "external_ids"),
     "Interface": ("_uuid", "name", "type", "ofport", "mtu", "mtu_request", "error", "external_ids"),
     "QoS": ("_uuid", "type", "other_config", "queues", "external_ids"),
@@ -27,6 +27,10 @@ COLUMNS = {
 USERSPACE = "netdev"
 """`datapath_type` of switches that forward in the daemon."""
 
+_NAME = re.compile(r"[A-Za-z0-9_.:@+][A-Za-z0-9_.:@+-]{0,14}")
+"""Names of network devices that can be given to programs; others are not taken from a database."""
+
+_UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLASS = re.compile(r"class htb (1:[0-9a-f]+) (?:parent (1:[0-9a-f]+)|root)\b.*? rate (\d+(?:\.\d+)?)([KMG]?)bit")
 _UNITS = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3}
 
@@ -47,8 +51,10 @@ class QosFacts:
 
 @dataclass(frozen=True)
 class PortFacts:
-    """A port of a bridge with one interface; `notes` are those of the row, `interface_notes` of its interface."""
+    """A port of a bridge and its interface, with the rows of both; `notes` are those of the port."""
 
+    uuid: str
+    interface_uuid: str
     name: str
     number: int
     kind: str
@@ -64,6 +70,7 @@ class PortFacts:
 class BridgeFacts:
     """A bridge; `unnumbered` are ports that have no OpenFlow number, with Open vSwitch's reason."""
 
+    uuid: str
     name: str
     datapath_id: int
     datapath_type: str
@@ -187,7 +194,8 @@ def _database(text: str) -> DatabaseFacts:
     qos = {row["_uuid"]: _qos(row, settings) for row in tables["QoS"]}
     interfaces = {row["_uuid"]: row for row in tables["Interface"]}
     ports = {row["_uuid"]: row for row in tables["Port"]}
-    found = [_bridge(row, ports, interfaces, qos) for row in tables["Bridge"]]
+    named = [row for row in tables["Bridge"] if _NAME.fullmatch(str(row["name"]))]
+    found = [_bridge(row, ports, interfaces, qos) for row in named]
     return DatabaseFacts({bridge.datapath_id: bridge for bridge in found}, frozenset(qos))
 
 
@@ -202,6 +210,8 @@ def _value(value: Any) -> Any:  # noqa: ANN401  # JSON
         return value
     kind, content = value
     if kind == "uuid":
+        if not _UUID.fullmatch(content):
+            raise ValueError(f"{quoted(content)} is no UUID")
         return str(content)
     if kind == "set":
         return [_value(each) for each in content]
@@ -225,11 +235,14 @@ def _bridge(
     for port in (ports[uuid] for uuid in _set(row["ports"])):
         for interface in (interfaces[uuid] for uuid in _set(port["interfaces"])):
             number, error = _optional(interface["ofport"]), str(_optional(interface["error"]) or "")
-            if number is None or int(number) < 0:
-                unnumbered[str(interface["name"])] = one_line(error, 200)
+            name = str(interface["name"])
+            if number is None or int(number) < 0 or not _NAME.fullmatch(name):
+                unnumbered[one_line(name, 40)] = one_line(error, 200)
                 continue
             found[int(number)] = PortFacts(
-                str(interface["name"]),
+                port["_uuid"],
+                interface["_uuid"],
+                name,
                 int(number),
                 str(interface["type"]),
                 _whole(interface["mtu"]),
@@ -240,6 +253,7 @@ def _bridge(
                 _map(interface["external_ids"]),
             )
     return BridgeFacts(
+        row["_uuid"],
         str(row["name"]),
         int(str(_optional(row["datapath_id"]) or "0"), 16),
         str(row["datapath_type"]),

@@ -28,11 +28,15 @@ class HostEnd:
 
 @dataclass(frozen=True)
 class SwitchEnds:
-    """One switch: its datapath id, its port to each neighbour, and its host, None if it only forwards."""
+    """One switch: its datapath id, its port to each neighbour, and its host, None if it only forwards.
+
+    `ovsdb` is the address of the Open vSwitch database that has it, empty if it is not stated.
+    """
 
     datapath_id: int
     links: Mapping[str, int]
     host: HostEnd | None = None
+    ovsdb: str = ""
 
     @cached_property
     def ports(self) -> tuple[int, ...]:

@@ -29,12 +29,14 @@ from te_solver.topology import Topology
 VERSION = 1
 
 _KEYS = ("version", "switches", "not_ours")
-_SWITCH_KEYS = ("datapath_id", "links", "host")
+_SWITCH_KEYS = ("datapath_id", "links", "host", "ovsdb")
 _HOST_KEYS = ("port", "prefixes", "address")
 
 _DATAPATH_ID = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{16})|0[xX]([0-9A-Fa-f]{1,15})|(\d{1,15})")
 _PAIRS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")
 DATAPATH_EXPECTED = "16 hexadecimal digits, 0x and fewer, or a decimal number of up to 15 digits"
+DATABASE_EXPECTED = "unix:/PATH, tcp:HOST:PORT or ssl:HOST:PORT"
+_DATABASE = re.compile(r"unix:/[^\0\n]+|(tcp|ssl):(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z][0-9A-Za-z.-]*):[0-9]{1,5}")
 _PLAIN = re.compile(r"[A-Za-z_][0-9A-Za-z_.-]*")
 _NO_TEXTS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 """Plain words that some readers of YAML take for something else."""
@@ -71,6 +73,8 @@ def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
         if ends.host is not None:
             prefixes = [str(prefix) for prefix in ends.host.prefixes]
             described["host"] = {"port": ends.host.port, "prefixes": prefixes, "address": str(ends.host.address)}
+        if ends.ovsdb:
+            described["ovsdb"] = ends.ovsdb
         switches[name] = described
     others = [mask_text(mask) for mask in wiring.not_ours]
     return {"version": VERSION, "switches": switches, **({"not_ours": others} if others else {})}
@@ -91,9 +95,16 @@ def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterabl
             host = described["host"]
             prefixes = ", ".join(host["prefixes"])
             lines.append(f"    host: {{port: {host['port']}, prefixes: [{prefixes}], address: {host['address']}}}")
+        if "ovsdb" in described:
+            lines.append(f"    ovsdb: {json.dumps(described['ovsdb'])}")
     if "not_ours" in data:
         lines += ["not_ours:", *(f'  - "{each}"' for each in data["not_ours"])]
     return "\n".join(lines) + "\n"
+
+
+def is_database_address(text: str) -> bool:
+    """Return True for an address of an Open vSwitch database in one of the forms of `DATABASE_EXPECTED`."""
+    return bool(_DATABASE.fullmatch(text))
 
 
 def mask_text(mask: Mask) -> str:
@@ -191,7 +202,16 @@ class _Reader:
         for other, port in self._named(keys["links"], what, "a mapping of neighbours to ports").items():
             ports[other] = self._port(port, f"{what}.{other}")
         datapath_id = self._datapath_id(keys["datapath_id"], f"switches.{name}.datapath_id")
-        return SwitchEnds(datapath_id, ports, self._host(name, keys["host"]) if "host" in keys else None)
+        host = self._host(name, keys["host"]) if "host" in keys else None
+        what = f"switches.{name}.ovsdb"
+        ovsdb = self._database(keys["ovsdb"], what) if "ovsdb" in keys else ""
+        return SwitchEnds(datapath_id, ports, host, ovsdb)
+
+    def _database(self, node: yaml.Node, what: str) -> str:
+        text = self._document.text(node, what)
+        if not is_database_address(text):
+            raise self._document.error(node, f"{what}: {quoted(text)}", DATABASE_EXPECTED)
+        return text
 
     def _host(self, name: str, node: yaml.Node) -> HostEnd:
         what = f"switches.{name}.host"

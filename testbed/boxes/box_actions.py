@@ -11,6 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal
 
+from kuijia_app.preparation.send_buffer import enlarge_send_buffers
 from testbed.boxes.box_programs import BoxPrograms
 from testbed.boxes.box_switch import delete_links, remove_cables
 from testbed.boxes.cable_probes import probe_cables
@@ -24,7 +25,6 @@ from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_p
 from testbed.links.link_state import are_running, bring_up, is_running
 from testbed.links.load_counters import count_load
 from testbed.links.port_switching import SwitchPort, switch_ports
-from testbed.links.send_buffer import enlarge_send_buffers
 from testbed.machine.commands import run_batch, run_command
 from testbed.machine.network_namespace import namespace_named
 from testbed.machine.processes import SocketKind

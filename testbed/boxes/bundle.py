@@ -37,7 +37,7 @@ MODULES_ON_BOX = (
     "testbed/links/port_status.py",
     "testbed/links/port_switching.py",
     "testbed/links/probe_frames.py",
-    "testbed/links/send_buffer.py",
+    "kuijia_app/preparation/send_buffer.py",
     "testbed/links/unread_frames.py",
     "testbed/machine/__init__.py",
     "testbed/machine/bounded_output.py",

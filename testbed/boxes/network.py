@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.framework.listening import require_free
+from kuijia_app.preparation.send_buffer import HARMLESS_FRAME
 from kuijia_app.preparation.sessions import ends_of
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.queues import QueueLayout
@@ -37,7 +38,6 @@ from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.lab_network import LabelWatch
 from testbed.network.leftovers import remove_leftovers
 from testbed.network.link_rates import require_possible_links
-from testbed.network.network import HARMLESS_FRAME
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import (
     SHOW_ALL,
@@ -342,7 +342,7 @@ class BoxNetwork:
 
 
 def _enlarge_send_buffers(machine: SwitchMachine) -> None:
-    """Enlarge the switch's send buffers (see `testbed.links.send_buffer`); it must have sent a packet before."""
+    """Enlarge the send buffers of a switch, which must have sent a packet before."""
     machine.ofctl("packet-out", f"in_port=controller packet={HARMLESS_FRAME} actions=output:1")
     machine.connection.call("enlarge_send_buffers", ovs_directory=str(machine.box.ovs_directory))
 

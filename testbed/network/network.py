@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 
 from kuijia_app.preparation.completion import complete_queues
 from kuijia_app.preparation.queues import clearing_commands, htb_commands, tag_filter_commands
+from kuijia_app.preparation.send_buffer import HARMLESS_FRAME, enlarge_send_buffers
 from kuijia_app.preparation.sessions import ends_of
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.needs import HOST_MTU, port_rate
@@ -27,7 +28,6 @@ from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_p
 from testbed.links.link_state import is_running
 from testbed.links.load_counters import LoadCounters
 from testbed.links.port_switching import SwitchPort, switch_ports
-from testbed.links.send_buffer import enlarge_send_buffers
 from testbed.machine.commands import run_batch
 from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import network_of
@@ -65,9 +65,6 @@ CONGESTION_CONTROLS = Path("/proc/sys/net/ipv4/tcp_available_congestion_control"
 _PROBE_TIMING = ProbeTiming(settle=0.1, measure=0.4)
 
 _DEFAULT_OPTIONS = NetworkOptions()
-
-HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
-"""Frame to no host, with an EtherType for local experiments (IEEE 802)."""
 
 
 class Network:
@@ -383,7 +380,7 @@ class Network:
             self.enlarge_send_buffer()
 
     def enlarge_send_buffer(self) -> None:
-        """Give the switches' daemon room for the packets of all queues (`testbed.links.send_buffer`)."""
+        """Give the switches' daemon room for the packets of all queues (`kuijia_app.preparation.send_buffer`)."""
         # Open vSwitch creates its sending socket for the first packet it sends, and one socket serves all ports.
         first = next(bridge for bridge in self._bridges if bridge.ports)
         packet_out = f"in_port=controller packet={HARMLESS_FRAME} actions=output:{first.ports[0].number}"

@@ -37,6 +37,7 @@ WORK: Mapping[str, Sequence[str]] = {
         "te_solver.solve.solve",
     ),
     "wiring": ("kuijia.cli.wiring.require_free",),
+    "switches": ("kuijia.cli.switches.survey", "kuijia.cli.switches.prepare", "kuijia.cli.switches.restore"),
     "boxes": ("kuijia.cli.boxes.Fleet",),
     "uml": ("kuijia.cli.uml.run_in_guest",),
     "run": ("kuijia.cli.run.OutputFolder",),

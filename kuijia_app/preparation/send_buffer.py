@@ -13,10 +13,14 @@ import ctypes
 import errno
 import os
 import socket
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 from testbed.machine.errors import TestbedError
+
+HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
+"""Frame to no host, with an EtherType for local experiments (IEEE 802), for a daemon that has not sent any."""
 
 SEND_BUFFER_BYTES = 128 << 20
 """More than all queues of all ports can hold."""
@@ -27,7 +31,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def enlarge_send_buffers(pid: int, size: int = SEND_BUFFER_BYTES) -> None:
-    """Give every packet socket of the process a send buffer of at least `size` bytes.
+    """Give every packet socket of the process a send buffer of `size` bytes.
 
     The process must have created its sending socket: Open vSwitch creates it for the first packet it sends.
 
@@ -35,26 +39,50 @@ def enlarge_send_buffers(pid: int, size: int = SEND_BUFFER_BYTES) -> None:
         TestbedError: the process has ended, has no packet socket that may send anywhere, or the kernel denies access to
             it.
     """
+    found_sender = False
+    for packet_socket in _packet_sockets(pid):
+        packet_socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, size)
+        found_sender |= _is_sender(packet_socket)
+    if not found_sender:
+        raise TestbedError(f"process {pid} has made no packet socket to send through")
+
+
+def send_buffer_of(pid: int) -> int | None:
+    """Return the bytes of the process's smallest send buffer, None before it has created its sending socket.
+
+    Raises:
+        TestbedError: the process has ended, or the kernel denies access to it.
+    """
+    sizes = [each.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) for each in _packet_sockets(pid) if _is_sender(each)]
+    return min(sizes) // 2 if sizes else None  # the kernel shows twice what was asked for (socket(7))
+
+
+def _packet_sockets(pid: int) -> Iterator[socket.socket]:
+    """Yield a duplicate of each packet socket of a process, closed afterwards."""
     try:
         process = os.pidfd_open(pid)
     except ProcessLookupError as error:
         raise TestbedError(f"process {pid} has ended") from error
     try:
-        found_sender = False
         for descriptor in sorted(_sockets(pid)):
-            with _duplicate(process, descriptor) or nullcontext() as packet_socket:
-                if packet_socket is not None and packet_socket.family == socket.AF_PACKET:
-                    packet_socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, size)
-                    found_sender |= packet_socket.getsockname()[0] == ""  # receivers are bound to an interface
+            with _duplicate(process, descriptor) or nullcontext() as found:
+                if found is not None and found.family == socket.AF_PACKET:
+                    yield found
     finally:
         os.close(process)
-    if not found_sender:
-        raise TestbedError(f"process {pid} has made no packet socket to send through")
+
+
+def _is_sender(packet_socket: socket.socket) -> bool:
+    return bool(packet_socket.getsockname()[0] == "")  # receivers are bound to an interface
 
 
 def _sockets(pid: int) -> list[int]:
     found = []
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
+    try:
+        entries = list(Path(f"/proc/{pid}/fd").iterdir())
+    except OSError as error:
+        raise TestbedError(f"the sockets of process {pid} cannot be listed ({error.strerror})") from error
+    for entry in entries:
         try:
             if str(entry.readlink()).startswith("socket:"):
                 found.append(int(entry.name))

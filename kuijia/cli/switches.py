@@ -1,0 +1,122 @@
+"""`kuijia switches`: gives one's own switches what a plan needs beyond flow entries, and restores them."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.controller import add_tls_files, tls_files
+from kuijia.cli.table_options import add_plan_and_options, build
+from kuijia_app.preparation.changes import Change, script_lines
+from kuijia_app.preparation.examination import Lack, Wanted, restoring
+from kuijia_app.preparation.runner import DEFAULT_ADDRESS, Databases, lacks_of, prepare, restore, survey
+from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS
+from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of
+from kuijia_base.option_values import whole_number
+from te_solver.formats.notes import counted
+
+LEAST_MTU, MOST_MTU = 576, 65_000
+"""Bytes: every host takes 576 (RFC 791), and no device of Linux has more than 65,535."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(metavar="ACTION", required=True)
+    check = actions.add_parser("check", help="name what is missing, per switch and port")
+    check.set_defaults(act=_check)
+    supply = actions.add_parser("prepare", help="supply what is missing; what was there before is noted on the switch")
+    supply.set_defaults(act=_prepare)
+    back = actions.add_parser("restore", help="restore what was there before")
+    back.set_defaults(act=_restore)
+    for action in (supply, back):
+        action.add_argument("--print", action="store_true", help="print the commands instead of running them")
+    for action in (check, supply, back):
+        add_plan_and_options(action)
+        action.add_argument(
+            "--ovsdb",
+            default=DEFAULT_ADDRESS,
+            metavar="ADDRESS",
+            help="Open vSwitch database of the switches, unless the wiring file has another (default: %(default)s)",
+        )
+        action.add_argument(
+            "--host-mtu",
+            type=whole_number(LEAST_MTU, MOST_MTU, of=" bytes"),
+            default=HOST_MTU,
+            metavar="BYTES",
+            help="largest IP packet of hosts (default: %(default)s)",
+        )
+        action.add_argument(
+            "--labelled-hosts", action="store_true", help="packets of hosts may have a label of their own"
+        )
+        action.add_argument(
+            "--bfd-interval",
+            type=whole_number(MIN_INTERVAL_MS, MAX_INTERVAL_MS, of=" milliseconds"),
+            default=DEFAULT_INTERVAL_MS,
+            metavar="MS",
+            help="with --liveness bfd: time between two packets of a session (default: %(default)s)",
+        )
+        add_tls_files(action, "all three for databases at ssl:HOST:PORT")
+        add_common_options(action, below_another=True)
+
+
+def run(args: argparse.Namespace) -> int:
+    built = build(args)
+    wiring = built.options.wired(built.plan.topology)
+    needs = needs_of(built.plan, built.options, wiring, args.host_mtu, labelled_hosts=args.labelled_hosts)
+    stated = built.options.wiring
+    own = {} if stated is None else {name: ends.ovsdb for name, ends in stated.switches.items() if ends.ovsdb}
+    databases = Databases(args.ovsdb, own, tls_files(args))
+    status: int = args.act(
+        args, needs, databases, Wanted(built.options.layout, built.options.tagging, args.bfd_interval)
+    )
+    return status
+
+
+def _check(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databases: Databases, wanted: Wanted) -> int:
+    return _show(args, needs, lacks_of(survey(needs, databases), wanted))
+
+
+def _prepare(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databases: Databases, wanted: Wanted) -> int:
+    if args.print:
+        lacks = lacks_of(survey(needs, databases), wanted)
+        _print_commands(args, [change for lack in lacks for change in lack.changes])
+        left = [lack for lack in lacks if not lack.changes]
+        for lack in left:
+            print(f"note: {lack}", file=sys.stderr)
+        return 1 if left else 0
+    return _show(args, needs, prepare(needs, databases, wanted, lambda line: print(f"note: {line}", file=sys.stderr)))
+
+
+def _restore(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databases: Databases, _: Wanted) -> int:
+    if args.print:
+        _print_commands(args, [change for switch in survey(needs, databases) for change in restoring(switch)])
+        return 0
+    count = restore(needs, databases)
+    said = f"{counted(len(needs), 'switch', 'switches')} restored by {counted(count, 'change')}"
+    print(json.dumps({"changes": count}) if args.json else said if count else "nothing to restore")
+    return 0
+
+
+def _show(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], lacks: Iterable[Lack]) -> int:
+    lacks = list(lacks)
+    if args.json:
+        print(json.dumps({"missing": [_as_data(lack) for lack in lacks]}, indent=2))
+    else:
+        for lack in lacks:
+            print(lack)
+        what = counted(len(lacks), "item") if lacks else "nothing"
+        print(f"{what} missing on {counted(len(needs), 'switch', 'switches')}")
+    return 1 if lacks else 0
+
+
+def _as_data(lack: Lack) -> dict[str, Any]:
+    data = {"switch": lack.switch, "port": lack.port, "text": lack.text, "advice": lack.advice}
+    return {**data, "is_preparable": bool(lack.changes)}
+
+
+def _print_commands(args: argparse.Namespace, changes: Iterable[Change]) -> None:
+    lines = [line for change in changes for line in script_lines(change)]
+    print(json.dumps({"commands": lines}, indent=2) if args.json else "\n".join(lines))
