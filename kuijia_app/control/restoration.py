@@ -41,6 +41,9 @@ FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 300.0
 """Seconds for which a switch that has refused an entry is left as it is: at first, doubled each time, and at most."""
 
+MOST_AT_ONCE = 100
+"""Pairs about which one call decides; others have their turn at the next."""
+
 _ANY_PORT = 1
 
 Entries = dict[FlowKey, FlowEntry]
@@ -190,10 +193,12 @@ class Restoration:
         self._aims: defaultdict[str, _Aim] = defaultdict(_Aim)
         self._unneeded_since: dict[tuple[str, str | FlowKey], float] = {}
         self._told: dict[str, Layer] = {}
+        self._told_above: dict[str, IndexedTables] = {}
         self._refused: dict[str, tuple[float, float]] = {}
         self._seen: tuple[object, ...] = ()
         self._basis = 0
-        self._pending: set[str] = set()
+        self._pending: dict[str, None] = {}
+        self._altered: set[str] = set()
         self._stated: dict[Ends, tuple[State, Path]] = {}
 
     @property
@@ -213,8 +218,11 @@ class Restoration:
 
     def forget(self) -> None:
         """Forget all switches: another controller programs them, or they will be read anew."""
-        for each in (self.carried, self._entries, self._next_hop, self._aims, self._told, self._refused, self._stated):
+        for each in (self.carried, self._entries, self._next_hop, self._aims, self._told, self._told_above):
             each.clear()
+        self._stated.clear()
+        self._refused.clear()
+        self._altered.clear()
         self._unneeded_since.clear()
         self.cut_off = frozenset()
         self._leaving.clear()
@@ -250,6 +258,7 @@ class Restoration:
     def told_anew(self, switch: str, wanted: IndexedTables) -> Layer:
         """Return all that a switch which has just been read is to have beyond its wanted tables."""
         layer = self._told[switch] = self._layer(switch, wanted)
+        self._told_above[switch] = wanted
         return layer
 
     def told(self, switch: str) -> Layer:
@@ -293,13 +302,19 @@ class Restoration:
             self._seen = seen
             self._basis += 1
             egresses = (ends[1] for ends in (*self._next_hop, *self._leaving, *self._stated))
-            self._pending.update(stranded, self._entries, egresses)
+            concerned = {*stranded, *self._entries, *egresses} - self._pending.keys()
+            self._pending.update(dict.fromkeys(sorted(concerned)))
         view = _View(situation, now, switches, ready, wanted, self._wiring)
-        for egress in sorted(self._pending):
+        decided = 0
+        for egress in list(self._pending):
+            if decided >= MOST_AT_ONCE:
+                break
+            decided += 1 + len(stranded[egress])
+            del self._pending[egress]
             self._aim(egress, stranded[egress], situation, ready)
-            if self._tend(egress, view):
-                self._pending.discard(egress)
-        return self._changes(ready, wanted)
+            if not self._tend(egress, view):
+                self._pending[egress] = None  # after the others
+        return self._changes(view)
 
     def news(self, situation: Situation) -> Iterator[News]:
         """Yield what has changed for pairs since the last call."""
@@ -447,6 +462,7 @@ class Restoration:
             return False
         if self._next_hop.get(ends) != path[1] and ends[0] in view.ready:
             self._next_hop[ends] = path[1]
+            self._altered.add(ends[0])
             view.groups_changed(ends)
         if self._next_hop.get(ends) != path[1] or not view.are_groups_settled(ends):
             return False
@@ -460,6 +476,7 @@ class Restoration:
         if view.are_groups_settled(ends) and self._is_due(ends, self._hold, view):
             del self._next_hop[ends]
             self._leaving.add(ends)
+            self._altered.add(ends[0])
             view.groups_changed(ends)
 
     def _is_whole(self, ends: Ends, situation: Situation) -> bool:
@@ -476,6 +493,7 @@ class Restoration:
                 has = present.get(key)
                 if has != entry and switch in view.ready and (has is None or is_laid):
                     present[key] = entry
+                    self._altered.add(switch)
                     view.fresh.add((switch, key))
             is_laid = is_laid and all(
                 present.get(key) == entry and view.is_settled(switch, key) for key, entry in its.items()
@@ -493,6 +511,7 @@ class Restoration:
                     self._unneeded_since.pop((switch, key), None)
                 elif switch in view.ready and self._is_due((switch, key), DEFAULT_DRAIN, view):
                     del present[key]
+                    self._altered.add(switch)
             if not present:
                 del of_switches[switch]
         if not of_switches:
@@ -505,19 +524,15 @@ class Restoration:
             return False
         return self._unneeded_since.pop(name) is not None
 
-    def _changes(self, ready: frozenset[str], wanted: Callable[[str], IndexedTables]) -> dict[str, Layer]:
-        """Return the layers of the ready switches that differ from what they were told."""
-        concerned = {ends[0] for ends in self._next_hop} | self._told.keys()
-        for of_switches in self._entries.values():
-            concerned.update(of_switches)
+    def _changes(self, view: _View) -> dict[str, Layer]:
+        """Return the layers of ready switches that are to be told."""
+        moved = {ends[0] for ends in self._next_hop if view.wanted(ends[0]) is not self._told_above.get(ends[0])}
         changes: dict[str, Layer] = {}
-        for switch in sorted(concerned & ready):
-            layer, before = self._layer(switch, wanted(switch)), self.told(switch)
-            if layer == before:
-                continue
-            back = dict.fromkeys(before.groups.keys() - layer.groups.keys())
-            changes[switch] = Layer(layer.entries, {**layer.groups, **back})
-            self._told[switch] = layer
-            if not layer.entries and not layer.groups:
-                del self._told[switch]
+        for switch in sorted((self._altered | moved) & view.ready):
+            before = self.told(switch)
+            layer = self.told_anew(switch, view.wanted(switch))
+            self._altered.discard(switch)
+            if layer != before:
+                back = dict.fromkeys(before.groups.keys() - layer.groups.keys())
+                changes[switch] = Layer(layer.entries, {**layer.groups, **back})
         return changes
