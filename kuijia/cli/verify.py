@@ -17,7 +17,7 @@ _LISTED = 20
 """Violations that are printed, unless -v asks for all."""
 
 
-NOT_EXAMINED = "not examined: queues, frame sizes and ports of real switches; `kuijia controller` asks them"
+NOT_EXAMINED = "not examined: queues, frame sizes and ports of real switches; `kuijia switches check` does"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

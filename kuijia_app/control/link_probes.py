@@ -130,11 +130,12 @@ class LinkProbes:
         self._to_catch: set[str] = set()
 
     def connected(self, switch: str) -> None:
-        """Take in that a switch has connected or is read anew: nothing is known of what was sent to it."""
-        has_links = any(link.target[0] == switch for link in self._states)
-        self._caught[switch] = not has_links
-        if has_links:
+        """Take in that a switch has connected, or has been read anew: somebody may have deleted its entries."""
+        if switch in self._caught:
             self._to_catch.add(switch)
+            return
+        self._caught[switch] = not self._is_target(switch)
+        self._to_catch.add(switch)
         self._begin_anew(switch)
 
     def left(self, switch: str) -> None:
@@ -149,7 +150,7 @@ class LinkProbes:
 
     def step(self, now: float, may_probe: Callable[[ProbedLink], bool]) -> ProbeStep:
         """Return what is to be done now; links that may not be probed now begin anew later."""
-        step = ProbeStep(sorted(self._to_catch & self._caught.keys()))
+        step = ProbeStep(sorted(switch for switch in self._to_catch & self._caught.keys() if self._is_target(switch)))
         self._to_catch.clear()
         for link, state in self._states.items():
             ends = self._caught.get(link.source[0]), self._caught.get(link.target[0])
@@ -220,6 +221,9 @@ class LinkProbes:
                 found = _finding(link, state)
                 if found is not None:
                     yield found
+
+    def _is_target(self, switch: str) -> bool:
+        return any(link.target[0] == switch for link in self._states)
 
     def _begin_anew(self, switch: str) -> None:
         for link, state in self._states.items():

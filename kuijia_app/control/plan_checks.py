@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from enum import Enum
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
@@ -56,7 +56,7 @@ class PlanChecks:
         """Switches that have been read, and may not have the plan yet."""
         return self._waiting.keys()
 
-    def queues_told(self, switch: str, queues: Collection[tuple[int, int]] | None) -> None:
+    def queues_told(self, switch: str, queues: Iterable[tuple[int, int]] | None) -> None:
         """Take in the port and id of each queue of a switch; None if it does not tell them."""
         self._queues[switch] = None if queues is None else frozenset(queues)
 

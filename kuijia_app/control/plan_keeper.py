@@ -31,6 +31,7 @@ from kuijia_app.control.restoration import Layer, News, Restoration, Situation, 
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
+from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
 from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
@@ -243,6 +244,11 @@ class PlanKeeper(PairKeeper):
         for kind in _CHECKED_KINDS:
             self._findings.exactly(kind, switch, [each for each in found if each.key.kind is kind], now)
 
+    def _snapshot_taken(self, snapshot: Snapshot) -> None:
+        super()._snapshot_taken(snapshot)
+        if self._checks.missing is not Missing.IGNORE:
+            self._checks.queues_told(snapshot.switch, snapshot.queues)
+
     def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
         self._prober.arrived(switch, port, frame)
 
@@ -382,7 +388,8 @@ class PlanKeeper(PairKeeper):
             self._rollout.lost(switch)
         may_have = self._checks.read(switch, self._now())
         is_left = is_refused or self._table_watch.is_resting(switch)
-        lacks_tables = is_left or has_lost_all or not (may_have or known[1])
+        is_late = self._checks.is_admitted and not (may_have or known[1])  # others have the plan already
+        lacks_tables = is_left or has_lost_all or is_late
         counted = self._usable_ports.read(switch, believed, lacks_tables=lacks_tables)
         self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
         if switch in self._left_alone:
@@ -483,7 +490,7 @@ class PlanKeeper(PairKeeper):
             stranded = tracker.stranded() | restoration.others_stranded(failed)
             self._situation = Situation(stranded, failed, tracker.doubted_edges, is_complete=tracker.knows_all)
         situation, wanted = self._situation, self._rollout.wanted
-        if not self._acts or (restoration.is_idle and not situation.stranded):
+        if not (self._acts and self._checks.is_admitted) or (restoration.is_idle and not situation.stranded):
             return
         for switch, layer in restoration.update(situation, self._connections, wanted, self._now()).items():
             self._put_on_top(self._connections[switch], layer)

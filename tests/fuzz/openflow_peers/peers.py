@@ -6,6 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from kuijia_app.control.probe_frames import ProbeForm, ProbeSaid, probe_frame
+from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE
+from kuijia_app.tables.options import Tagging
+from kuijia_app.tables.queues import PLAIN_LAYOUT
 from tests.fuzz.openflow_peers import wire
 from tests.fuzz.openflow_peers.acts import Drip, Handshake, Reset, Script, Send, Serve, Shut, Stay
 
@@ -237,6 +241,29 @@ def _packets(random: Random, world: World) -> Script:
     return [world.anybody(random), *_flood(world, make), Stay(0.1, answering=True)]
 
 
+def _forged_probes(random: Random, world: World) -> Script:
+    """Claim that probes of links have arrived, signed by a key of one's own, or of no possible length."""
+    switch, form = world.known(random), ProbeForm(random.choice(tuple(Tagging)), PLAIN_LAYOUT.control)
+
+    def make() -> bytes:
+        said = ProbeSaid(random.choice((1, 2, 1 << 63)), random.randrange(1, 9), random.randrange(1 << 32), 1504)
+        frame = probe_frame(form, random.randbytes(32), said)[: random.choice((0, 17, 60, 1518))]
+        return wire.packet_in(frame, random.randrange(1, 9), cookie=LINK_PROBE_COOKIE)
+
+    return [switch, Serve(0.2), *_flood(world, make), Serve(0.2)]
+
+
+def _garbage_queues(random: Random, world: World) -> Script:
+    """Answer questions about queues, asked or not, with bytes of any length."""
+
+    def make() -> bytes:
+        xid = (1 << 30) + random.randrange(60)
+        body = random.randbytes(random.choice((0, 1, 39, 40, 400)))
+        return wire.multipart_reply(wire.QUEUE, body, xid, random.choice((0, 0, wire.REPLY_MORE)))
+
+    return [world.known(random), Serve(0.2), *_flood(world, make), Serve(0.2)]
+
+
 def _own_ids(random: Random) -> int:
     """Return a transaction id that the controller, the scheduler or the gate may have used."""
     return random.choice((0, 1 << 30, 1 << 31)) + random.randrange(1, 60)
@@ -334,6 +361,8 @@ KINDS: Mapping[str, Kind] = {
     "barriers": _barriers,
     "more-for-ever": _more_for_ever,
     "packets": _packets,
+    "forged-probes": _forged_probes,
+    "garbage-queues": _garbage_queues,
     "accepted-errors": _accepted_errors,
     "accepted-barriers": _accepted_barriers,
     "accepted-and-gone": _accepted_and_gone,

@@ -91,13 +91,14 @@ def role_reply(role: int, generation: int, xid: int = 0) -> bytes:
     return message(ROLE_REPLY, struct.pack("!I4xQ", role & 0xFFFFFFFF, generation & (1 << 64) - 1), xid)
 
 
-def packet_in(data: bytes, port_number: int, total: int | None = None) -> bytes:
-    """Return a packet that was handed to the controller (7.4.1)."""
+def packet_in(data: bytes, port_number: int, total: int | None = None, cookie: int = 0) -> bytes:
+    """Return a packet that an entry with this cookie has handed to the controller (7.4.1)."""
     fields = struct.pack("!HBBI", 0x8000, 0, 4, port_number)
     match = struct.pack("!HH", 1, 4 + len(fields)) + fields
     match += bytes(-len(match) % 8)
     said = len(data) if total is None else total
-    return message(PACKET_IN, struct.pack("!IHBBQ", 0xFFFFFFFF, said & 0xFFFF, 0, 0, 0) + match + b"\0\0" + data)
+    fixed = struct.pack("!IHBBQ", 0xFFFFFFFF, said & 0xFFFF, 0, 0, cookie)
+    return message(PACKET_IN, fixed + match + b"\0\0" + data)
 
 
 def empty_elements(kind: int, count: int) -> bytes:

@@ -1,0 +1,144 @@
+"""A controller keeps a plan that lacks something from all switches, and reacts to failures meanwhile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kuijia_app.control.findings import FindingKind
+from kuijia_app.control.plan_checks import CONNECTED_WITHIN
+from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.controller import KuijiaController, Tick
+from kuijia_app.framework import event_log
+from kuijia_app.framework.seam import ofproto
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
+from tests.kuijia_app.control.applications import application_of
+from tests.kuijia_app.control.fake_switch import FakeSwitch, events
+from tests.kuijia_app.control.test_late_answers import propose
+from tests.kuijia_app.plans import motivation_plan
+
+QUEUES = (0, 1, 2)
+
+
+class Clock:
+    """Time that passes when a test says so."""
+
+    def __init__(self, application: KuijiaController, patched: pytest.MonkeyPatch) -> None:
+        self.application = application
+        self.now = 1000.0
+        patched.setattr(application, "_now", lambda: self.now)
+
+    def passes(self, seconds: float, *switches: FakeSwitch) -> None:
+        """Let time pass in ticks, after each of which the switches answer."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now += 0.05
+            self.application.time_passed(Tick())
+            for switch in switches:
+                switch.answer()
+
+
+@pytest.fixture
+def application(tmp_path: Path) -> Iterator[KuijiaController]:
+    with application_of(motivation_plan(), tmp_path, missing="refuse") as made:
+        yield made
+
+
+@pytest.fixture
+def clock(application: KuijiaController, monkeypatch: pytest.MonkeyPatch) -> Clock:
+    return Clock(application, monkeypatch)
+
+
+def connect_all(application: KuijiaController) -> list[FakeSwitch]:
+    switches = []
+    for number in range(1, 5):
+        switch = FakeSwitch(application, number)
+        switch.ports = dict.fromkeys(application._wiring.ports(f"s{number}"), True)
+        switch.connect()
+        switch.answer()
+        switches.append(switch)
+    return switches
+
+
+def tell_queues(application: KuijiaController, number: int, without: tuple[int, int] | None = None) -> None:
+    name = f"s{number}"
+    queues = {(port, queue): None for port in application._wiring.ports(name) for queue in QUEUES}
+    queues.pop(without or (0, 0), None)
+    application._snapshot_taken(cast("Snapshot", SimpleNamespace(switch=name, queues=queues)))
+
+
+def of_plan(switch: FakeSwitch) -> list[Any]:
+    """Return the changes of the plan's tables."""
+    return [each for each in switch.changes() if getattr(each, "cookie", COOKIE) != LINK_PROBE_COOKIE]
+
+
+def test_a_missing_queue_keeps_the_plan_from_all_switches_until_it_is_made(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    for number in range(1, 5):
+        tell_queues(application, number, without=(2, 1) if number == 1 else None)
+    clock.passes(1.0, *switches)
+    (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
+    assert (found["kind"], found["switch"], found["port"]) == (FindingKind.QUEUE_MISSING.value, "s1", 2)
+    clock.passes(2 * CONNECTED_WITHIN, *switches)
+    assert not any(map(of_plan, switches))
+    assert events(tmp_path, event_log.SWITCH_READY) == []
+    tell_queues(application, 1)
+    clock.passes(3.0, *switches)
+    assert all(map(of_plan, switches))
+    assert {event["switch"] for event in events(tmp_path, event_log.SWITCH_READY)} == {"s1", "s2", "s3", "s4"}
+    assert [event["kind"] for event in events(tmp_path, event_log.PROBLEM_GONE)] == [FindingKind.QUEUE_MISSING.value]
+
+
+def test_what_is_lost_while_the_plan_runs_is_named_and_takes_it_from_no_switch(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    for number in range(1, 5):
+        tell_queues(application, number)
+    clock.passes(3.0, *switches)
+    assert all(map(of_plan, switches))
+    tell_queues(application, 3, without=(1, 2))
+    clock.passes(1.0, *switches)
+    found = [event for event in events(tmp_path, event_log.PROBLEM_FOUND) if event["kind"] == "queue-missing"]
+    assert [event["switch"] for event in found] == ["s3"]
+    again = FakeSwitch(application, 3)
+    again.ports = switches[2].ports
+    again.connect()
+    again.answer()
+    assert of_plan(again)
+
+
+def test_an_update_to_a_plan_that_lacks_something_is_refused_with_the_reason(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    for number in range(1, 5):
+        tell_queues(application, number)
+    clock.passes(3.0, *switches)
+    tell_queues(application, 2, without=(1, 0))
+    clock.passes(1.0, *switches)
+    propose(application, "new")
+    for then in application._filed():
+        application.time_passed(Tick(then=then))
+    (refused,) = events(tmp_path, event_log.UPDATE_REFUSED)
+    assert "switch s2: port 1 to s1 lacks queue 0 (control)" in refused["reason"]
+
+
+def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    for number in range(1, 5):
+        tell_queues(application, number)
+    clock.passes(0.2)
+    catch = next(each for each in switches[0].changes() if getattr(each, "cookie", None) == LINK_PROBE_COOKIE)
+    switches[0].refuse(catch, ofproto.OFPET_FLOW_MOD_FAILED, ofproto.OFPFMFC_TABLE_FULL)
+    clock.passes(10.0, *switches)
+    kinds = {event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND) if event["switch"] == "s1"}
+    assert kinds == {FindingKind.SWITCH_UNPROBED.value}
