@@ -536,3 +536,24 @@ class Restoration:
                 back = dict.fromkeys(before.groups.keys() - layer.groups.keys())
                 changes[switch] = Layer(layer.entries, {**layer.groups, **back})
         return changes
+
+
+class _Obedient:
+    """A switch that acknowledges everything at once."""
+
+    is_ready = True
+
+    def is_settled(self, name: Name) -> bool:  # noqa: ARG002  # as `Programmed`
+        return True
+
+
+def carried_at_once(
+    restoration: Restoration, situation: Situation, switches: Iterable[str], wanted: Callable[[str], IndexedTables]
+) -> dict[str, Layer]:
+    """Return the layers that switches without any get if they acknowledge everything at once."""
+    restoration.forget()
+    programmed = dict.fromkeys(switches, _Obedient())
+    layers: dict[str, Layer] = {}
+    while changes := restoration.update(situation, programmed, wanted, 0.0):
+        layers.update(changes)
+    return layers

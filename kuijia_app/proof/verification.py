@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import product
 
+from kuijia_app.control.restoration import Restoration
 from kuijia_app.proof.acceptance import refusals
 from kuijia_app.proof.equivalence import first_difference
 from kuijia_app.proof.expectation import (
@@ -87,7 +88,8 @@ class Verifier:
 
     def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> None:
         wiring = options.wired(plan.topology)
-        self._network = ModelNetwork(plan, tables, options.liveness, wiring)
+        restoration = Restoration(wiring, options, (plan,))
+        self._network = ModelNetwork(plan, tables, options.liveness, wiring, restoration=restoration)
         self._alarmed = ModelNetwork(plan, tables, options.liveness, wiring, alarmed=True)
         self._groups = {name: dict(self._network.switch(name).groups) for name in tables}
         self._unharmed = self._network.changed
@@ -239,7 +241,8 @@ class Verifier:
             alive = tuple(path for path in traffic.paths if path.survives(failure))
             for slots, walk in self._walks_after(flow):
                 shown = Flow(traffic, slots, flow.before, flow.own)
-                self._report(failure, shown, faults_after(walk, shown, alive))
+                carried = self._network.carried.get((traffic.source, traffic.target))
+                self._report(failure, shown, faults_after(walk, shown, alive, carried))
                 self._report(failure, shown, self._faults_of_choice(walk, traffic))
                 if flow.own is not None and flow.own not in alive and alive:
                     moved.setdefault((traffic, flow.own), {})[slots] = walk

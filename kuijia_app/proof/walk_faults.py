@@ -21,9 +21,17 @@ class Flow:
     own: Path | None
 
 
-def faults_after(walk: Walk, flow: Flow, alive: tuple[Path, ...]) -> Iterator[tuple[str, str]]:
-    """Yield the faults of a way after a failure that leaves these tunnels alive."""
+def faults_after(
+    walk: Walk, flow: Flow, alive: tuple[Path, ...], carried: tuple[str, ...] | None = None
+) -> Iterator[tuple[str, str]]:
+    """Yield the faults of a way after a failure that leaves these tunnels alive.
+
+    If it leaves none, the pair may be carried over a path, in the queue of victims.
+    """
     traffic = flow.traffic
+    if not alive and carried is not None:
+        yield from faults(walk, traffic, (Path(carried, 1.0),), traffic.last)
+        return
     if not alive:
         yield from _faults_anyway(walk)
         yield from _faults_of_queues(walk, traffic.last)

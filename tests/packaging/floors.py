@@ -22,7 +22,10 @@ ROOMS = {
     "kuijia_app.gate": "kuijia_base kuijia_app.framework",
     "kuijia_app.pki": "kuijia_base kuijia_app.framework",
     "kuijia_app.control": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate",
-    "kuijia_app.proof": "kuijia_base te_solver kuijia_app.tables kuijia_app.control.liveness",
+    "kuijia_app.proof": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.control.liveness kuijia_app.control.reconciliation"
+        " kuijia_app.control.restoration"
+    ),
     "kuijia_app.rehearsal": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"
     ),

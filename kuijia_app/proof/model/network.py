@@ -9,11 +9,13 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
+from kuijia_app.control.reconciliation import IndexedTables
+from kuijia_app.control.restoration import Layer, Restoration, Situation, carried_at_once
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import Asked, Choice, Fact, Forwarding, ModelSwitch
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.failover import emptied_liveness_group
-from kuijia_app.tables.identifiers import path_id_of_liveness_group
+from kuijia_app.tables.identifiers import egress_of_last_resort, path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import liveness_group
 from kuijia_app.tables.routes import directions
@@ -103,11 +105,12 @@ class ModelNetwork:
         wiring: Wiring | None = None,
         *,
         alarmed: bool = False,
+        restoration: Restoration | None = None,
     ) -> None:
         """Create the network as planned; `wiring` numbers its ports, by the plan's topology if it is None.
 
         An alarmed one takes every tunnel for dead, whatever its links do: each liveness group is empty, each session
-        is down.
+        is down. With a restoration, pairs without a live tunnel are carried as by the controller.
         """
         self.wiring = wiring or Wiring(plan.topology)
         self.failure = Failure("none")
@@ -130,6 +133,12 @@ class ModelNetwork:
             for direction in directions(plan)
             for route in direction.routes
         }
+        self._restoration = restoration
+        self._tables = {name: IndexedTables.of(tables[name]) for name in plan.topology.nodes}
+        self._ports = LivenessTracker(plan, self.wiring)
+        for name in plan.topology.nodes:
+            self._ports.ports_described(name, dict.fromkeys(self.wiring.link_ports(name), True))
+        self._on_top: set[str] = set()
         sessions = BfdSessions(plan) if liveness is Liveness.BFD else ()
         self._unharmed = {
             session: (False, set[Fact]()) if alarmed else self._session_walks(session) for session in sessions
@@ -168,9 +177,16 @@ class ModelNetwork:
             for switch, port in sorted(before ^ down):
                 if switch not in failure.nodes:
                     self._react(self._tracker.port_changed(switch, port, live=(switch, port) not in down))
+        if self._restoration is not None:
+            self._carry_pairs(self._restoration, failure, before, down)
         self.failure = failure
         self._dead_ports = down
         self._dead_ports = self._with_dead_sessions(down)
+
+    @property
+    def carried(self) -> Mapping[tuple[str, str], tuple[str, ...]]:
+        """The paths of pairs, as ingress and egress, that are carried without a live tunnel."""
+        return {} if self._restoration is None else self._restoration.carried
 
     def walk(self, switch: str, packet: Packet) -> Walk:
         """Follow a packet from the switch it enters until it leaves the network or ends otherwise."""
@@ -225,6 +241,36 @@ class ModelNetwork:
             for port, far_end in self._far_end.items()
             if frozenset((port[0], far_end[0])) in lost or not {port[0], far_end[0]}.isdisjoint(failure.nodes)
         )
+
+    def _carry_pairs(
+        self, restoration: Restoration, failure: Failure, before: frozenset[Port], down: frozenset[Port]
+    ) -> None:
+        """Do as the controller does for pairs without a live tunnel, once all switches have acknowledged it."""
+        for switch, port in before ^ down:
+            self._ports.port_changed(switch, port, live=(switch, port) not in down)
+        for switch in self._on_top:
+            self._put_on_top(switch, Layer({}, {}))
+        failed = self._ports.failed_edges
+        stranded = self._ports.stranded() | restoration.others_stranded(failed)
+        reached = frozenset(ends for ends in stranded if set(failure.nodes).isdisjoint(ends))
+        running = [name for name in self._switches if name not in failure.nodes]
+        situation = Situation(reached, failed, frozenset(), is_complete=True)
+        layers = carried_at_once(restoration, situation, running, self._tables.__getitem__)
+        for switch, layer in layers.items():
+            self._put_on_top(switch, layer)
+        self._on_top = set(layers)
+
+    def _put_on_top(self, switch: str, layer: Layer) -> None:
+        """Put entries and groups on a switch in the place of those of an earlier layer."""
+        its, original = self._switches[switch], self._original[switch]
+        its.replace_flows((*self._tables[switch].flows, *layer.entries.values()))
+        for group_id in filter(egress_of_last_resort, original):
+            group = layer.groups.get(group_id) or original[group_id]
+            its.modify_group(group)
+            if group is original[group_id]:
+                self._modified.pop((switch, group_id), None)
+            else:
+                self._modified[switch, group_id] = None
 
     def _react(self, changes: Iterable[LivenessChange]) -> None:
         """Do as the controller does: empty and fill liveness groups."""

@@ -113,6 +113,10 @@ class ModelSwitch:
         self._is_live = is_live
         self._misses_execute = misses_execute
 
+    def replace_flows(self, flows: tuple[FlowEntry, ...]) -> None:
+        """Have these entries instead of all others."""
+        self._flow_tables = FlowTables(flows)
+
     def modify_group(self, group: Group) -> None:
         """Replace a group; raises KeyError if there is none with its id (6.5)."""
         if group.group_id not in self.groups:
