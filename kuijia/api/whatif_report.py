@@ -8,6 +8,8 @@ from dataclasses import asdict
 from experiments.results.text_table import TextTable
 from experiments.whatif.shown import hurting, span
 from experiments.whatif.study import Likelihood, Provenance, Study
+from kuijia_app.tables.connected_pairs import DeadPairs, dead_pairs
+from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.csv_text import csv_text
 from kuijia_base.quantities import rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
@@ -32,11 +34,19 @@ def summary(study: Study, worst: int | None) -> Iterator[str | TextTable]:
         for priority in study.classes:
             yield from ("", f"class {priority}", *_comparison(study, priority))
     yield from _recoveries(study)
+    dead = _dead_pairs(study)
+    if dead.without_tunnel:
+        yield from ("", str(dead))
     if study.likelihood is not None:
         yield from _availability(study, study.likelihood)
     for contender in study.contenders:
         yield from ("", f"worst failures under {contender.scheme.name} (share lost, rates lost)")
         yield from _worst_lines(study.of(contender), worst)
+
+
+def _dead_pairs(study: Study) -> DeadPairs:
+    """Return the pairs of the first scheme's plan that lose all tunnels but not their path, as switches see it."""
+    return dead_pairs(study.contenders[0].traffic.plan, PipelineOptions(), study.failures)
 
 
 def _comparison(study: Study, priority: int | None) -> Iterator[str | TextTable]:
@@ -121,6 +131,7 @@ def as_json(study: Study, provenance: Provenance) -> dict[str, object]:
         "version": VERSION,
         "provenance": asdict(provenance),
         "topology": study.topology.name,
+        "pairs": asdict(_dead_pairs(study)),
         "schemes": [_scheme_as_json(study, contender) for contender in study.contenders],
         "outcomes": [
             {

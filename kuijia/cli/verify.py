@@ -11,7 +11,10 @@ from kuijia.api.progress import progress_line
 from kuijia.api.table_building import FAILURE_KINDS, proved
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.verification import Verification
+from kuijia_app.tables.connected_pairs import dead_pairs
 from te_solver.formats.notes import counted
+
+_PAIRS = "pairs"
 
 _LISTED = 20
 """Violations that are printed, unless -v asks for all."""
@@ -34,12 +37,18 @@ def run(args: argparse.Namespace) -> int:
     built = build(args)
     with progress_line() as progress:
         found, seconds = proved(built, args.failures, progress.patiently())
+    # After one failure nearly every pair has a tunnel left.
+    drawn = FAILURE_KINDS[args.failures](built.plan.topology) if args.failures == _PAIRS else ()
+    dead = dead_pairs(built.plan, built.options, drawn)
     if args.json:
         summary = asdict(found)
         summary["violations"] = [asdict(violation) for violation in found.violations]
+        summary |= {"pairs": asdict(dead)} if args.failures == _PAIRS else {}
         print(json.dumps({"sound": found.is_sound, "failures_kind": args.failures, "seconds": seconds, **summary}))
     else:
         print("\n".join(_text(found, args.failures, seconds, None if args.verbose else _LISTED)))
+        if args.failures == _PAIRS:
+            print(dead)
     return 0 if found.is_sound else 1
 
 

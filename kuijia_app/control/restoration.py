@@ -19,7 +19,6 @@ from kuijia_app.control.liveness import Edge, Ends
 from kuijia_app.control.reconciliation import FlowKey, IndexedTables, Tables
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.control.sender import Name
-from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, NextHops, Path, path_along
 from kuijia_app.tables.identifiers import TUNNEL_PRIORITY, egress_of_last_resort, last_resort_groups
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions
@@ -27,7 +26,6 @@ from kuijia_app.tables.other_traffic import others_by_edge
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, Match, Output, SetQueue
-from kuijia_app.tables.tagging import tags_of
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
 
@@ -342,16 +340,10 @@ class Restoration:
         self._plans = plans
         self._trees = DestinationTrees.of_plan(plans[0])
         self._planned = frozenset(each.ends for each in directions(plans[0]))
-        path_ids = dict.fromkeys(tunnel.path_id for plan in plans for tunnel in plan.tunnels)
-        uses_bfd = self._options.liveness is Liveness.BFD
-        sessions = {each.label: each for plan in plans for each in (BfdSessions(plan) if uses_bfd else ())}
-        nodes = self._wiring.topology.nodes
-        numbers = map(self._wiring.number, nodes)
-        tags = tags_of(self._options.tagging, self._options.layout, path_ids, sessions.values(), numbers)
-        self._default = DefaultEntries(self._wiring, self._options, tags)
+        self._default = DefaultEntries.of_plans(plans, self._options, self._wiring)
         self._egress_of = {}
-        for node in filter(self._default.reaches, nodes):
-            match = tags.match(_ANY_PORT, self._default.path_id(node), self._queues[0])
+        for node in filter(self._default.reaches, self._wiring.topology.nodes):
+            match = self._default.tags.match(_ANY_PORT, self._default.path_id(node), self._queues[0])
             self._egress_of[match.mpls_label, match.ip_dscp] = node
 
     def _egress_of_entry(self, switch: str, key: FlowKey, entry: FlowEntry | None) -> str | None:

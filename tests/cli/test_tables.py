@@ -103,10 +103,26 @@ def test_verify_says_how_much_was_proven(
     failures: str, count: int, cases: int, plan_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["verify", str(plan_file), "--failures", failures]) == 0
-    first, beside, last = capsys.readouterr().out.splitlines()
+    first, beside, verdict, *_ = capsys.readouterr().out.splitlines()
     assert beside.startswith("not examined: queues, frame sizes and ports of real switches")
     assert first.startswith(f"130 header classes, {count} failures ({failures}), {cases:,} cases, ")
-    assert last == "sound: no violation"
+    assert verdict == "sound: no violation"
+
+
+def test_verify_counts_pairs_that_two_failures_leave_without_a_tunnel_but_connected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ring = both_ways("ring", "a b c d e", "a-b b-c c-d d-e e-a")
+    path = tmp_path / "ring.json"
+    save_plan(plan_of(ring, "a-b-c", "a-e-d a-b-c-d"), path)
+    assert main(["verify", str(path), "--failures", "pairs"]) == 0
+    assert capsys.readouterr().out.splitlines()[-1] == (
+        "of 16 pairs that failures leave connected, 2 (12.50%) have no tunnel left; 0 of them stay dead with "
+        "restoration by the controller"
+    )
+    assert main(["verify", str(path), "--failures", "pairs", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["pairs"] == {"connected": 16, "without_tunnel": 2, "without_path": 0}
 
 
 def test_verify_exits_with_one_and_lists_what_it_found(

@@ -72,6 +72,15 @@ def test_only_the_worst_failures_are_named_unless_all_are_asked_for(capsys: pyte
     assert "more with losses" not in capsys.readouterr().out
 
 
+def test_pairs_without_a_tunnel_that_a_path_connects_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    assert whatif("gscale", "gscale", "--schemes", "kuijia", "--failures", "pairs", "--json") == 0
+    pairs = json.loads(capsys.readouterr().out)["pairs"]
+    assert pairs["without_tunnel"] > 0 == pairs["without_path"]
+    assert whatif("gscale", "gscale", "--schemes", "kuijia", "--failures", "pairs") == 0
+    counted = f"of {pairs['connected']:,} pairs that failures leave connected, {pairs['without_tunnel']:,} ("
+    assert any(line.startswith(counted) for line in capsys.readouterr().out.splitlines())
+
+
 def test_what_recompute_withholds_from_untouched_traffic_is_told(capsys: pytest.CaptureFixture[str]) -> None:
     # Of gscale's traffic none is lost by sharing links, but some is no longer let in.
     assert whatif("gscale", "gscale", "--schemes", "recompute") == 0
