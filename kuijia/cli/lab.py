@@ -239,8 +239,14 @@ def _status_parts(status: dict[str, Any]) -> list[str | TextTable]:
         at = time.strftime("%H:%M:%S", time.localtime(error["time"]))
         said = ", ".join(f"{key} {value}" for key, value in error.items() if key not in ("time", "event"))
         parts.append(f"{at} {error['event']}: {said}")
-    hosts = [(host["node"], host["address"]) for host in status["hosts"]]
-    return [*parts, "", TextTable((("host", "address"), *hosts), left=(0, 1))]
+    return [*parts, "", _host_table(status["hosts"])]
+
+
+def _host_table(hosts: Sequence[Mapping[str, Any]]) -> TextTable:
+    rows = [
+        (host["node"], host["address"], "?" if host["dropped"] is None else f"{host['dropped']:,}") for host in hosts
+    ]
+    return TextTable((("host", "address", "packets dropped"), *rows), left=(0, 1))
 
 
 def _member_lines(controller: Mapping[str, Any]) -> list[str]:

@@ -27,6 +27,7 @@ from kuijia_app.control.plan_checks import QUEUE_KINDS, Missing, PlanChecks, por
 from kuijia_app.control.plan_source import OVERTAKEN, WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
+from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.restoration import Layer, News, Restoration, Situation, State
 from kuijia_app.control.roles import misfit
 from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
@@ -40,6 +41,7 @@ from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import is_own_group, path_id_of_liveness_group
 from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, session_ports
 from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import KuijiaError, UnsoundError
@@ -248,6 +250,10 @@ class PlanKeeper(PairKeeper):
         super()._snapshot_taken(snapshot)
         if self._checks.missing is not Missing.IGNORE:
             self._checks.queues_told(snapshot.switch, snapshot.queues)
+        if self._wiring.has_host(snapshot.switch):
+            drops = FlowKey.of(drop_entry(self._wiring.host_port(snapshot.switch)))
+            if drops in snapshot.packets:
+                self._metrics.dropped(snapshot.switch, snapshot.packets[drops])
 
     def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
         self._prober.arrived(switch, port, frame)

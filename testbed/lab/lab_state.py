@@ -5,12 +5,15 @@ The functions only read, in any thread that is in the lab's network namespace; a
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.identifiers import DROP_PRIORITY
 from te_solver.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.faults import Faults
@@ -44,6 +47,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
         "tagging": options.tagging,
         "pipeline": options.pipeline,
         "liveness": options.liveness,
+        "other_traffic": options.other_traffic,
         "ground": "boxes" if options.inventory else "emulation",
         "datapath": network.datapath.value,
         "controller": {
@@ -84,11 +88,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
             for session, ends in sessions.items()
         ],
         "flows": lab.flows.describe(),
-        "hosts": [
-            {"node": site.name, "address": str(site.address)}
-            for site in lab.wiring.sites
-            if network.has_host(site.name)
-        ],
+        "hosts": list(_hosts(lab, stopped, faults)),
         "faults": list(faults),
     }
 
@@ -187,6 +187,22 @@ def _switches(lab: LabParts, faults: Faults) -> tuple[frozenset[str], Sessions]:
     if lab.options.liveness == "bfd":
         sessions = faults.unless_found(lab.network.session_states, otherwise=sessions)
     return stopped, sessions
+
+
+def _hosts(lab: LabParts, stopped: frozenset[str], faults: Faults) -> Iterator[dict[str, Any]]:
+    """Yield the hosts, with the packets of each that its switch has dropped, as nothing carries them."""
+    for site in lab.wiring.sites:
+        if lab.network.has_host(site.name):
+            read = partial(_dropped, lab, site.name)
+            dropped = None if site.name in stopped else faults.unless_found(read, otherwise=None)
+            yield {"node": site.name, "address": str(site.address), "dropped": dropped}
+
+
+def _dropped(lab: LabParts, switch: str) -> int | None:
+    """Return the counter of the entry that drops what no other entry takes; None without one."""
+    shown = lab.network.ofctl(switch, "dump-flows", f"in_port={lab.wiring.host_port(switch)}")
+    found = re.search(rf"n_packets=(\d+),.*priority={DROP_PRIORITY},", shown)
+    return None if found is None else int(found[1])
 
 
 def _queues(lab: LabParts, faults: Faults) -> Iterator[dict[str, Any]]:
