@@ -312,6 +312,7 @@ class PlanKeeper(PairKeeper):
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
         self._restoration.forget()
+        self._tracker.carried(frozenset())
         self._ports_released(switch)  # the one that acts tells ingresses
         self._note(self._rollout.left(switch))
 
