@@ -6,7 +6,7 @@ Whoever asks, probes or counts states what it finds; the event log, the log, met
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -162,11 +162,15 @@ class Findings:
         if record is not None:
             self._turned(record, now, is_open=False)
 
-    def exactly(self, kind: FindingKind, switch: str, findings: Iterable[Finding], now: float) -> None:
-        """State all that is wrong of one kind at one switch; whatever else was is gone."""
+    def exactly(
+        self, kinds: FindingKind | Collection[FindingKind], switch: str, findings: Iterable[Finding], now: float
+    ) -> None:
+        """State all that is wrong of some kinds at one switch; whatever else was is gone."""
+        stated = (kinds,) if isinstance(kinds, FindingKind) else kinds
         present = {finding.key: finding for finding in findings}
-        for key in [key for key in self._of(kind, switch) if key not in present]:
-            self.gone(key, now)
+        for key in list(self._records):
+            if key.switch == switch and key.kind in stated and key not in present:
+                self.gone(key, now)
         for finding in present.values():
             self.found(finding, now)
 

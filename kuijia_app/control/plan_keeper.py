@@ -61,7 +61,7 @@ REOPTIMISED = "reoptimised"
 LOOK = 0.25
 """Seconds between two looks at all that may be wrong with switches."""
 
-_CHECKED_KINDS = (*port_states.KINDS, *link_probes.KINDS, *QUEUE_KINDS)
+_CHECKED_KINDS = frozenset((*port_states.KINDS, *link_probes.KINDS, *QUEUE_KINDS))
 
 UNNOTICED = 0.2
 """Seconds after which a first link that is down only at its far end counts as a failure that the ingress cannot see."""
@@ -121,6 +121,7 @@ class PlanKeeper(PairKeeper):
         self._checked_plans: tuple[Plan, ...] = ()
         self._checks = PlanChecks(missing, {})
         self._follow_needs()
+        self._kept_empty: set[str] = set()
         self._prober = self._make_prober()
         self._next_look = 0.0
         unfinished = self._source.unfinished(self._rollout)
@@ -227,6 +228,7 @@ class PlanKeeper(PairKeeper):
 
     def _give_wanted(self, switch: str) -> None:
         """Bring a switch that has been read to the tables of the plan, which it may have."""
+        self._kept_empty.discard(switch)
         self._connections[switch].want(self._rollout.wanted(switch))
 
     def _edges_dropping(self) -> frozenset[Edge]:
@@ -243,8 +245,7 @@ class PlanKeeper(PairKeeper):
             *self._prober.probes.findings(switch),
             *self._checks.findings(switch, lambda port: states.state(switch, port) is not None),
         ]
-        for kind in _CHECKED_KINDS:
-            self._findings.exactly(kind, switch, [each for each in found if each.key.kind is kind], now)
+        self._findings.exactly(_CHECKED_KINDS, switch, found, now)
 
     def _snapshot_taken(self, snapshot: Snapshot) -> None:
         super()._snapshot_taken(snapshot)
@@ -349,6 +350,7 @@ class PlanKeeper(PairKeeper):
     def _begun(self, switch: str) -> None:
         self._usable_ports.began(switch)
         self._checks.left(switch)
+        self._kept_empty.discard(switch)
         self._prober.probes.left(switch)
         self._findings.gone(FindingKey(FindingKind.SWITCH_UNPROBED, switch), self._now())
         self._refused.pop(switch, None)
@@ -359,6 +361,7 @@ class PlanKeeper(PairKeeper):
 
     def _ended(self, switch: str) -> None:
         self._checks.left(switch)
+        self._kept_empty.discard(switch)
         self._prober.probes.left(switch)
         self._second_chances.forget(switch)
         self._note(self._rollout.left(switch))
@@ -395,7 +398,10 @@ class PlanKeeper(PairKeeper):
             self._rollout.lost(switch)
         may_have = self._checks.read(switch, self._now())
         is_left = is_refused or self._table_watch.is_resting(switch)
-        is_late = self._checks.is_admitted and not (may_have or known[1])  # others have the plan already
+        self._kept_empty.discard(switch)
+        if not (may_have or known[1]):
+            self._kept_empty.add(switch)
+        is_late = self._checks.is_admitted and switch in self._kept_empty  # others have the plan already
         lacks_tables = is_left or has_lost_all or is_late
         counted = self._usable_ports.read(switch, believed, lacks_tables=lacks_tables)
         self._tell_ingresses(self._tracker.ports_described(switch, counted, self._doubted_ports()))
@@ -497,7 +503,7 @@ class PlanKeeper(PairKeeper):
             stranded = tracker.stranded() | restoration.others_stranded(failed)
             self._situation = Situation(stranded, failed, tracker.doubted_edges, is_complete=tracker.knows_all)
         situation, wanted = self._situation, self._rollout.wanted
-        if not (self._acts and self._checks.is_admitted) or (restoration.is_idle and not situation.stranded):
+        if not self._acts or self._kept_empty or (restoration.is_idle and not situation.stranded):
             return
         for switch, layer in restoration.update(situation, self._connections, wanted, self._now()).items():
             self._put_on_top(self._connections[switch], layer)

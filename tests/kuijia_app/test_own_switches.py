@@ -9,7 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from kuijia.cli.main import main
 from kuijia_app.framework import event_log
+from kuijia_app.tables.options import OptionWords
 from testbed.controllers.application_process import Event, Framework
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.machine.commands import run_command
@@ -111,6 +113,19 @@ def test_what_a_plan_loses_while_it_runs_is_named_and_its_tables_stay_even_after
         assert switches.sends("paris", "rome", FULL) == 1.0
         prepare(switches)
         assert process.wait_for(is_ready, 10.0)
+
+
+@pytest.mark.parametrize("liveness", ["controller", "bfd"])
+def test_what_kuijia_switches_prepares_is_all_that_the_plan_lacks(switches: OwnSwitches, liveness: str) -> None:
+    words = OptionWords(wiring=str(switches.wiring_file), liveness=liveness)
+    lacking = {("session-port-missing", site, None) for site in SITES} if liveness == "bfd" else set()
+    with switches.controller(words=words) as process:
+        wait_for_kinds(process, {("queue-missing", "paris", 3), ("frames-too-large", "paris", 3), *lacking})
+        options = ["--wiring", str(switches.wiring_file), "--liveness", liveness, "--ovsdb", switches.ovs.database]
+        assert main(["switches", "prepare", str(switches.plan_file), *options]) == 0
+        assert process.wait_for(is_ready, 15.0), problems(process.events())
+        wait_for_none(process)
+        wait_until_carried(switches, ALL_PAIRS)
 
 
 def swap_cables(switches: OwnSwitches) -> None:
