@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.plan_checks import CONNECTED_WITHIN
-from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.control.snapshot import QueueCounters, Snapshot
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
@@ -66,9 +65,10 @@ def connect_all(application: KuijiaController) -> list[FakeSwitch]:
 
 def tell_queues(application: KuijiaController, number: int, without: tuple[int, int] | None = None) -> None:
     name = f"s{number}"
-    queues = {(port, queue): None for port in application._wiring.ports(name) for queue in QUEUES}
-    queues.pop(without or (0, 0), None)
-    application._snapshot_taken(cast("Snapshot", SimpleNamespace(switch=name, queues=queues)))
+    ports = application._wiring.ports(name)
+    queues = {(port, queue): QueueCounters(0, 0) for port in ports for queue in QUEUES if (port, queue) != without}
+    now = application._now()
+    application._snapshot_taken(Snapshot(name, now, now, {}, {}, {}, {}, {}, queues))
 
 
 def of_plan(switch: FakeSwitch) -> list[Any]:
