@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 from random import Random
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.tables.bfd import BfdSessions
-from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.tables.slots import SLOT_COUNTS
@@ -38,6 +38,8 @@ def random_plan(random: Random) -> RandomPlan:
     import networkx as nx  # noqa: PLC0415  # slow to import
 
     options = _options(random)
+    if options.tagging is Tagging.MPLS:
+        options = replace(options, other_traffic=random.choice(list(OtherTraffic)))
     size = random.randint(*_NODES)
     graph: nx.Graph[int] = nx.gnp_random_graph(size, random.uniform(0.2, 0.9), seed=random.randrange(2**32))
     nx.add_path(graph, range(size))

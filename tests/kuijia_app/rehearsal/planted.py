@@ -23,13 +23,15 @@ from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.sender import Sender
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.rehearsal.sequence import run_sequence
-from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.failover import ChainedGroups
+from kuijia_app.tables.rules import Group, SwitchTables
 from te_solver.plan import Plan
 
 _MOST = 1000
 """Sequences after which a defect counts as not found."""
 
 _resume, _rollout, _acknowledged = Rollout.resume, Rollout.__init__, Rollout.acknowledged
+_chained = ChainedGroups.groups
 _want_instead, _judged, _ports_changed = SwitchConnection.want_instead, Pair.look, PlanKeeper._ports_changed
 
 
@@ -136,6 +138,12 @@ def _trusted_later(self: PlanKeeper, live_by_port: Mapping[Port, bool]) -> None:
     _ports_changed(self, live_by_port)
 
 
+def _without_last_resort(self: ChainedGroups, *arguments: Any) -> Iterator[Group]:  # noqa: ANN401
+    *_, last_resort = arguments
+    for group in _chained(self, *arguments):
+        yield replace(group, buckets=tuple(each for each in group.buckets if each.watch_group != last_resort))
+
+
 PLANTED = (
     Planted("stale groups are never deleted", sender, "difference", _without_deleted_groups),
     Planted("groups are deleted before the entries that use them", sender, "difference", _deleted_first),
@@ -151,6 +159,7 @@ PLANTED = (
     Planted("port changes are ignored while a switch is read", SwitchConnection, "port_changed", _nothing),
     Planted("dead tunnels are not told to an ingress that comes back", SwitchConnection, "want_instead", _told_late),
     Planted("a link is up while one end is", LivenessTracker, "_note_failed_edges", _one_end),
+    Planted("chains of BFD sessions end in nothing", ChainedGroups, "groups", _without_last_resort),
     Planted("damped ports are never released", FlapDamping, "released", lambda _self, _now: []),
     Planted("a port is trusted after it is doubted no more", PlanKeeper, "_ports_changed", _trusted_later),
     Planted(
