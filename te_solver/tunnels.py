@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from fractions import Fraction
+from math import lcm
 from typing import Literal, Protocol, get_args
 
 from te_solver.arc_graph import Link, Skeleton, Step
@@ -20,8 +22,12 @@ Path = tuple[int, ...]
 Paths = tuple[tuple[str, ...], ...]
 """The tunnels of a pair as node names."""
 
-_PARTS = 10**9
-"""Delays are in nanoseconds, inverse capacities in billionths of the greatest: sums of whole numbers tie exactly."""
+_PARTS = 10**15
+"""Delays are in femtoseconds, so that sums of whole numbers tie exactly; inverse capacities likewise in parts of the
+greatest, where no common multiple makes them whole."""
+
+_MOST_BITS = 64
+"""Bits of a common multiple of capacities by which their inverses become whole."""
 
 _MOST_COSTS = 20_000_000
 """Costs that are kept, in some 160 MB; those between all nodes of a network of 4,000 are fewer."""
@@ -33,14 +39,29 @@ def link_costs(topology: Topology, weight: Weight) -> dict[Link, int]:
     if weight == "hops":
         weights = [0] * len(topology.links)
     elif weight == "delay":
-        weights = [round(link.delay * _PARTS) for link in topology.links]
+        weights = [round(_exact(link.delay) * _PARTS) for link in topology.links]
     else:
-        least = min((link.capacity for link in topology.links), default=1)
-        weights = [round(least / link.capacity * _PARTS) for link in topology.links]
+        weights = _inverses([_exact(link.capacity) for link in topology.links])
     return {
         (position[link.source], position[link.target]): own * len(topology.nodes) + 1
         for link, own in zip(topology.links, weights, strict=True)
     }
+
+
+def _exact(number: float) -> Fraction:
+    """Return a number as it is written in decimals: three times 0.1 is 0.3."""
+    return Fraction(repr(float(number)))
+
+
+def _inverses(capacities: Sequence[Fraction]) -> list[int]:
+    """Return whole numbers in the ratio of the inverse capacities, exactly if they have no very large multiple."""
+    multiple = 1
+    for each in capacities:
+        multiple = lcm(multiple, each.numerator)
+        if multiple.bit_length() > _MOST_BITS:
+            most = min(capacities) * _PARTS
+            return [round(most / each) for each in capacities]
+    return [int(multiple / each) for each in capacities]
 
 
 class PairsFinder(Protocol):

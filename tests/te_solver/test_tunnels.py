@@ -3,6 +3,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from itertools import combinations, islice, pairwise, permutations
 from random import Random
 from typing import Any
@@ -305,3 +306,52 @@ def test_costs_of_a_large_network_are_not_all_kept(monkeypatch: pytest.MonkeyPat
     finder = TunnelFinder(topology)
     assert list(finder.tunnels_of_pairs(pairs, 3)) == expected
     assert len(finder._costs_from) <= 2
+
+
+PRECISE: dict[str, tuple[Weight, st.SearchStrategy[float]]] = {
+    "delays far below a nanosecond": ("delay", st.integers(0, 20).map(lambda number: number * 1e-10)),
+    "decimal delays": ("delay", st.sampled_from((0.0, 0.1, 0.2, 0.3))),
+    "prime capacities": ("inverse-capacity", st.sampled_from((1.0, 3.0, 7.0, 11.0))),
+    "capacities far apart": ("inverse-capacity", st.sampled_from((0.01, 9.1e4, 9.11e4, 9.12e4, 4.55e4, 4.56e4))),
+    "decimal capacities": ("inverse-capacity", st.sampled_from((0.1, 2.5, 155.52, 622.08, 1e4))),
+}
+
+
+@pytest.mark.parametrize("kind", PRECISE)
+@settings(max_examples=30)
+@given(data=st.data())
+def test_a_further_tunnel_is_the_cheapest_to_the_last_digit(kind: str, data: st.DataObject) -> None:
+    """Costs were rounded to billionths: a path that was dearer could come before, or one that cost the same."""
+    weight, values = PRECISE[kind]
+    drawn = data.draw(topologies(directed=True, max_nodes=5))
+    links = tuple(
+        replace(link, delay=value) if weight == "delay" else replace(link, capacity=value)
+        for link in drawn.links
+        for value in [data.draw(values)]
+    )
+    topology = replace(drawn, links=links)
+    finder, graph = TunnelFinder(topology, weight), digraph(topology)
+
+    def cost(path: Path) -> tuple[Fraction, int]:
+        links = [topology.link(*hop) for hop in pairwise(path)]
+        exact = [Fraction(repr(link.delay if weight == "delay" else link.capacity)) for link in links]
+        return sum((each if weight == "delay" else 1 / each for each in exact), Fraction()), len(links)
+
+    for source, target in permutations(topology.nodes, 2):
+        disjoint = finder.count_disjoint(source, target, 5)
+        before = finder.tunnels(source, target, disjoint) if disjoint else ()
+        left = [path for path in map(tuple, nx.all_simple_paths(graph, source, target)) if path not in before]
+        if not left:
+            continue
+
+        def order(path: Path, before: tuple[Path, ...] = before) -> tuple[object, ...]:
+            return sum(len(edges_of(path) & edges_of(other)) for other in before), *cost(path)
+
+        (further,) = set(finder.tunnels(source, target, disjoint + 1)) - set(before)
+        assert order(further) == min(map(order, left))
+
+
+def test_three_links_of_a_third_cost_as_much_as_one_and_the_fewer_hops_decide() -> None:
+    ends = [("a", "d", 1.0), ("a", "b", 3.0), ("b", "c", 3.0), ("c", "d", 3.0)]
+    topology = Topology("thirds", ("a", "b", "c", "d"), tuple(Link(a, b, capacity) for a, b, capacity in ends))
+    assert TunnelFinder(topology, "inverse-capacity").tunnels("a", "d", 1) == (("a", "d"),)
