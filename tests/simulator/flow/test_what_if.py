@@ -15,6 +15,7 @@ from te_solver.schemes.rescaling import Rescaling
 from te_solver.schemes.traffic import PlannedTraffic
 from tests.simulator.flow.test_failure_impact import figure_1
 from tests.te_solver.random_plans import plans
+from tests.te_solver.schemes.cases import cut, parallel_plan
 
 
 def test_all_schemes_meet_the_same_failures_in_the_same_order() -> None:
@@ -35,6 +36,14 @@ def test_a_failure_has_its_loss_its_churn_and_its_overloaded_links() -> None:
     assert loss_share(found.total((Role.VICTIM,))) == pytest.approx(0.5)
     assert found.moved == pytest.approx(800)
     assert set(found.overloaded) == {("s1", "s4"), ("s1", "s3"), ("s3", "s4")}
+
+
+@pytest.mark.parametrize(("allocated", "hurt"), [(100.0, ()), (100.0 * (1 + 1e-12), ()), (105.0, (0,))])
+def test_a_pair_is_hurt_by_any_loss_but_rounding(allocated: float, hurt: tuple[int, ...]) -> None:
+    """Of two tunnels over links of 100 Mbit/s one fails: the other one carries all, but for 5 of 105."""
+    traffic = PlannedTraffic.of(parallel_plan([0.5, 0.5], allocated))
+    (found,) = what_if([Contender(Rescaling(), traffic)], [cut(1)])
+    assert found.hurt == hurt
 
 
 @pytest.mark.slow

@@ -155,6 +155,17 @@ def test_hermes_leaves_a_congested_path_for_a_better_one() -> None:
     assert gained > 1.5
 
 
+@pytest.mark.parametrize(("better", "moves"), [(1.5e-3, 1), (1.8e-3, 0)])
+def test_hermes_moves_a_flow_only_if_the_difference_of_the_delays_is_large_enough(
+    better: float, moves: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Over links of 40 us the congested path takes up to 1.8 ms and the others .16 ms (Algorithm 2, Delta_RTT)."""
+    monkeypatch.setattr(f"{__name__}.FABRIC", LeafSpine(2, SPINES, 4, 1_000.0, 1_000.0, 40e-6))
+    rules = Hermes(rate=1.0, better_round_trip=better, better_marked=0.0)
+    simulation, _ = congested_spine(LoadBalancer(choice=rules))
+    assert simulation.path_totals().moves == moves
+
+
 @pytest.mark.parametrize("rules", [Hermes(rate=1.0, sent=10**9), Hermes(rate=0.0), Hermes(rate=1.0, reroute_share=0.0)])
 def test_hermes_keeps_flows_that_are_short_or_fast_where_they_are(rules: Hermes) -> None:
     simulation, _ = congested_spine(LoadBalancer(choice=rules))
