@@ -113,6 +113,7 @@ class PlanKeeper(PairKeeper):
         self._usable_ports = UsablePorts()
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
+        self._held_progress: list[Progress] = []
         self._peer_plans = PeerPlans()
         self._adopted: Stages | None = None
         self._followed: str | None = None
@@ -157,6 +158,7 @@ class PlanKeeper(PairKeeper):
         self._drop_silent(now)
         self._check_switches(now)
         self._watch_tables(now)
+        self._tell_held_progress()
         self._report_findings(now)
         self._report_network(now)
         for switch in self._second_chances.due(now):
@@ -348,6 +350,7 @@ class PlanKeeper(PairKeeper):
         return self._rollout.wanted(switch)
 
     def _begun(self, switch: str) -> None:
+        self._wrong_tables.discard(switch)
         self._usable_ports.began(switch)
         self._checks.left(switch)
         self._kept_empty.discard(switch)
@@ -569,6 +572,8 @@ class PlanKeeper(PairKeeper):
         others = [each for each in given_up if each.name != version.name]
         self._note(others, OVERTAKEN)
         self._unfiled.append(version.name)
+        for switch in self._connections:
+            self._table_watch.soon(switch, now)
         self._after_files(partial(self._source.begun, version, self._rollout.in_force.plan), self._unfiled.pop)
         self._tell_ingresses(self._tracker.follow(self._rollout.plans))
         self._tell_peers()  # at once: one that takes over would delete what it does not know
@@ -604,7 +609,19 @@ class PlanKeeper(PairKeeper):
                 put = partial(self._source.live, in_force)
             self._after_files(put, partial(self._tell_progress, each, reason))
 
+    def _tell_held_progress(self) -> None:
+        """Report what has waited for tables to be put right."""
+        if self._held_progress and not self._wrong_tables:
+            held, self._held_progress = self._held_progress, []
+            for progress in held:
+                self._tell_progress(progress, "")
+
     def _tell_progress(self, progress: Progress, reason: str) -> None:
+        if progress.state == "refused":
+            self._held_progress = [each for each in self._held_progress if each.name != progress.name]
+        elif self._wrong_tables or self._held_progress:
+            self._held_progress.append(progress)  # a plan is not in force while a switch does not have it
+            return
         events = {"live": event_log.UPDATE_LIVE, "done": event_log.UPDATE_DONE, "refused": event_log.UPDATE_REFUSED}
         name, state = progress.name, progress.state
         if state == "refused":

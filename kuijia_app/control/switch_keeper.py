@@ -76,6 +76,7 @@ class SwitchKeeper(ABC):
         self._findings = Findings()
         self._port_states = PortStates()
         self._table_watch = TableWatch()
+        self._wrong_tables: set[str] = set()
         self._compared: dict[str, tuple[object, ...]] = {}
 
     def _serve(self, wiring: Wiring) -> None:
@@ -167,6 +168,7 @@ class SwitchKeeper(ABC):
             del self._connections[connection.switch]
             self._port_states.forget(connection.switch)
             self._table_watch.ended(connection.switch)
+            self._wrong_tables.discard(connection.switch)
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._network_log.disconnected(connection.switch, self._now())
             self._ended(connection.switch)
@@ -216,6 +218,7 @@ class SwitchKeeper(ABC):
     def _installed(self, switch: str, tables: SwitchTables) -> None:
         self._metrics.installed(switch, tables)
         self._table_watch.ready(switch, self._now())
+        self._wrong_tables.discard(switch)
         self._switch_done(switch, tables)
 
     def _is_known(self, datapath_id: int) -> bool:
@@ -326,6 +329,7 @@ class SwitchKeeper(ABC):
 
     def _tables_wrong(self, switch: str, found: TableDifferences, now: float) -> None:
         """Put the tables of a switch right, which somebody else has changed, or leave them if that keeps happening."""
+        self._wrong_tables.add(switch)
         verdict = self._table_watch.wrong(switch, now)
         if verdict is Verdict.NOTHING:
             return

@@ -43,14 +43,22 @@ def require_calm(world: World) -> None:
         on_top = controller.on_top(name)
         if not down and (on_top.entries or on_top.groups):
             raise ViolationError(f"{name} has entries for pairs without a tunnel, but no link is down")
-        differs = _difference(switch, _with(on_top, controller.in_force.of(name)), controller.told_dead(name))
-        if differs:
-            raise ViolationError(f"{name} {differs}")
+        require_tables(world, controller, name)
         _require_roles(switch, controller)
+    if controller.defeated:
+        raise ViolationError(f"entries of others that have gone are still named: {controller.defeated}")
     _require_same_plan(alive, controller)
     _require_no_plan_lost(world.stores)
     _require_update(world, controller.in_force.plan)
     world.traffic.require_all(controller.in_force.plan)
+
+
+def require_tables(world: World, controller: SimulatedController, name: str) -> None:
+    """Check that a switch has the tables of the plan in force, and what the controller has put on top of them."""
+    wanted = _with(controller.on_top(name), controller.in_force.of(name))
+    differs = _difference(world.switches[name], wanted, controller.told_dead(name))
+    if differs:
+        raise ViolationError(f"{name} {differs}")
 
 
 def _require_roles(switch: SimulatedSwitch, controller: SimulatedController) -> None:

@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any
 
 from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
@@ -117,7 +118,17 @@ class SimulatedController(PlanKeeper):
     @property
     def is_settled(self) -> bool:
         """True if no update is under way, and no switch refuses its tables."""
-        return self._rollout.is_settled and self._second_chances.is_empty
+        return self._rollout.is_settled and self._second_chances.is_empty and not self.resting
+
+    @property
+    def resting(self) -> set[str]:
+        """Switches whose tables it leaves as they are for now, as somebody keeps changing them."""
+        return {switch for switch in self._rollout.in_force.tables if self._table_watch.is_resting(switch)}
+
+    @property
+    def defeated(self) -> set[str]:
+        """Switches at which it names entries of others that defeat its own."""
+        return {each.key.switch for each in self._findings if each.key.kind is FindingKind.FOREIGN_ENTRY}
 
     @property
     def in_force(self) -> Version:

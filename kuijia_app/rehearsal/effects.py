@@ -6,11 +6,13 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from kuijia_app.control.reconciliation import AddGroup, Change, DeleteGroup, ModifyGroup, PutFlow
+from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
 from kuijia_app.control.roles import first_generation, term_of
+from kuijia_app.control.snapshot import ForeignEntry
+from kuijia_app.rehearsal.calm import require_tables
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.faults import Fault, FaultKind
-from kuijia_app.rehearsal.switch import SimulatedSwitch
+from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import Line, World
 from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
@@ -22,9 +24,14 @@ _MOST_WRITES = 3
 
 _FOREIGN = "a foreign controller"
 
+_PUT_RIGHT = 2.0
+_NAMED = 5.0
+"""Seconds within which deleted tables are back, and an entry of others that defeats ours is named."""
+
 
 def hit(world: World, fault: Fault) -> None:
     """Begin a fault, and schedule its end."""
+    world.faults += 1
     world.traffic.disturbed(fault.span)
     world.updates.disturbed(fault)
     _EFFECTS[fault.kind](world, fault)
@@ -154,6 +161,50 @@ def _usurp(world: World, fault: Fault) -> None:
     world.time.after(fault.span, partial(world.leave_alone, name))
 
 
+def _delete_entry(world: World, fault: Fault) -> None:
+    keys = list(world.switches[_switch(world, fault)].flows)
+    if keys:
+        _delete(world, _switch(world, fault), [DeleteFlow(keys[fault.other % len(keys)])])
+
+
+def _delete_group(world: World, fault: Fault) -> None:
+    groups = sorted(world.switches[_switch(world, fault)].groups)
+    if groups:
+        _delete(world, _switch(world, fault), [DeleteGroup(groups[fault.other % len(groups)])])
+
+
+def _delete_all(world: World, fault: Fault) -> None:
+    switch = world.switches[_switch(world, fault)]
+    _delete(world, switch.name, [*map(DeleteFlow, switch.flows), *map(DeleteGroup, switch.groups)])
+
+
+def _delete(world: World, name: str, changes: list[Change]) -> None:
+    """Let somebody delete what is there, who leaves the controller connected; the tables must be right again soon."""
+    world.traffic.switch_hit(name)
+    world.delete(name, changes)
+    world.time.after(_PUT_RIGHT, partial(_require_right, world, name, world.faults))
+
+
+def _require_right(world: World, name: str, number: int) -> None:
+    if world.is_only_fault(number) and name not in world.acting.resting:
+        require_tables(world, world.acting, name)
+
+
+def _add_foreign_entry(world: World, fault: Fault) -> None:
+    """Add an entry that defeats none of ours, or one that does: the model carries packets by ours alone."""
+    name = _switch(world, fault)
+    match = Match(in_port=LAST_PORT) if fault.other % 2 else Match()
+    world.switches[name].foreign.append(ForeignEntry(fault.other, FlowKey(0, 1 + TUNNEL_PRIORITY, match)))
+    if match == Match():
+        world.time.after(_NAMED, partial(_require_named, world, name, world.faults))
+
+
+def _require_named(world: World, name: str, number: int) -> None:
+    is_there = bool(world.switches[name].foreign)
+    if is_there and world.is_only_fault(number) and name not in world.acting.defeated:
+        raise ViolationError(f"an entry of somebody else at {name} is not named")
+
+
 def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:
     """Return changes to what is there: one group less, one changed, one more; the same with entries."""
     changes: list[Change] = [
@@ -245,6 +296,10 @@ _EFFECTS: dict[FaultKind, Callable[[World, Fault], None]] = {
     FaultKind.CUT: _cut("up", "down"),
     FaultKind.PEERS: _cut_peers,
     FaultKind.FOREIGN: _write_as_another,
+    FaultKind.ENTRY_DELETED: _delete_entry,
+    FaultKind.GROUP_DELETED: _delete_group,
+    FaultKind.ALL_DELETED: _delete_all,
+    FaultKind.FOREIGN_ENTRY: _add_foreign_entry,
     FaultKind.USURPER: _usurp,
     FaultKind.HANDOVER: lambda world, fault: _controller(world, fault).hand_over(),
     FaultKind.PLAN: _replace_plan,

@@ -36,6 +36,10 @@ class FaultKind(Enum):
     CUT = "connection is cut"
     PEERS = "controllers are cut off from each other"
     FOREIGN = "a foreign controller writes into a switch"
+    ENTRY_DELETED = "somebody deletes an entry"
+    GROUP_DELETED = "somebody deletes a group"
+    ALL_DELETED = "somebody deletes all entries and groups"
+    FOREIGN_ENTRY = "somebody adds an entry with another cookie"
     USURPER = "a foreign controller claims a switch and writes into it"
     HANDOVER = "controller hands over"
     PLAN = "plan is replaced"
@@ -97,10 +101,22 @@ _MEETING = (
             FaultKind.FULL,
         }
     ),
+    frozenset(
+        {
+            FaultKind.ENTRY_DELETED,
+            FaultKind.GROUP_DELETED,
+            FaultKind.ALL_DELETED,
+            FaultKind.FOREIGN_ENTRY,
+            FaultKind.LINK,
+            FaultKind.PLAN,
+            FaultKind.HANDOVER,
+            FaultKind.LOSS,
+        }
+    ),
 )
-"""Kinds that meet: all, those of an update and switches that are away, those of processes, and those of ports."""
+"""Kinds that meet: all, those of an update and switches that are away, of processes, of ports, and of tables."""
 
-_MEETING_WEIGHTS = (3, 1, 1, 1)
+_MEETING_WEIGHTS = (3, 1, 1, 1, 1)
 
 
 def faults_of(seed: int) -> tuple[Fault, ...]:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from random import Random
 from typing import Any
 
 from kuijia_app.control.pair import Beat
+from kuijia_app.control.reconciliation import Change
 from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.control.rollout import Stages
 from kuijia_app.rehearsal.connections import Connection, Pipe
 from kuijia_app.rehearsal.controller import SimulatedController
-from kuijia_app.rehearsal.messages import Kind
+from kuijia_app.rehearsal.messages import Kind, Role
 from kuijia_app.rehearsal.peer_lines import PeerLines
 from kuijia_app.rehearsal.plans import NETWORKS, OPTIONS, PlanStore
 from kuijia_app.rehearsal.sessions import Sessions
@@ -52,6 +54,7 @@ class World:
         stores: plan files of each controller.
         connections: those that the switch knows to be up.
         delays: greatest seconds of messages on slow lines.
+        faults: number of faults so far.
         tampered: switches that a foreign controller has written into.
     """
 
@@ -86,6 +89,7 @@ class World:
         self.connections: dict[Line, Connection] = {}
         self.delays: dict[Line, float] = {}
         self.tampered: set[str] = set()
+        self.faults = 0
         self._cuts: dict[tuple[Line, str], int] = {}
         self._frozen: dict[str, int] = {}
         self._acted: Stages | None = None
@@ -156,8 +160,25 @@ class World:
         for switch in self.switches.values():
             switch.is_full = switch.is_table_full = False
             switch.refuses_after = None
+            switch.foreign.clear()
             for port in sorted(switch.missing):
                 self.port_goes(switch.name, port, live=True, is_there=True)
+
+    def delete(self, name: str, changes: Iterable[Change]) -> None:
+        """Let somebody delete entries and groups of a switch, who leaves it to the controller otherwise."""
+        switch = self.switches[name]
+        switch.overwrite(changes)
+        for (other, _), connection in list(self.connections.items()):
+            if other == name and switch.roles.get(connection) is not Role.SLAVE:
+                connection.up.send((Kind.REMOVED, 0, None))
+
+    def is_only_fault(self, number: int) -> bool:
+        """Return True if no fault has come since this one, and none that came before lasts."""
+        is_whole = not (self._cuts or self.delays or self._frozen or self.tampered)
+        are_here = len(self.connections) == len(self.switches) * len(self.controllers)
+        can_follow = all(each.is_running for each in self.controllers) and self.acting.is_settled
+        takes_all = not any(each.is_full or each.is_table_full or each.missing for each in self.switches.values())
+        return number == self.faults and is_whole and are_here and can_follow and takes_all
 
     def leave_alone(self, name: str) -> None:
         """Let a foreign controller end; a switch that stays connected would not be read again."""

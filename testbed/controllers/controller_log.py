@@ -29,8 +29,8 @@ class ControllerLog(ABC):
         """Return all events so far, oldest first."""
 
     def unfit_switches(self) -> set[str]:
-        """Return the switches that are not programmed because they are not the plan's or refused their tables."""
-        states = (*SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED)
+        """Return the switches without their tables: not the plan's, or they refused them, or somebody changed them."""
+        states = (*SWITCH_STATES, event_log.SWITCH_UNFIT, event_log.SWITCH_REFUSED, event_log.TABLES_WRONG)
         last = {event["switch"]: event["event"] for event in self.events() if event["event"] in states}
         return {switch for switch, state in last.items() if state not in SWITCH_STATES}
 
@@ -49,6 +49,11 @@ class ControllerLog(ABC):
         for event in self.events():
             if event["event"] == event_log.ROLE_TAKEN:
                 found.clear()  # the one that has taken over looks for itself
+            elif event["event"] in SWITCH_STATES:
+                found.pop((event_log.TABLES_WRONG, event["switch"]), None)
+            elif event["event"] == event_log.TABLES_WRONG:
+                text = f"switch {event['switch']}: somebody has changed its tables: {event['problem']}"
+                found[event_log.TABLES_WRONG, event["switch"]] = text
             elif event["event"] in (event_log.PROBLEM_FOUND, event_log.PROBLEM_GONE):
                 key = tuple(event.get(name) for name in ("kind", "switch", "port", "detail"))
                 found.pop(key, None)
