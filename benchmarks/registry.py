@@ -15,6 +15,7 @@ _FILES = (
     "te_large",
     "te_paths",
     "install",
+    "table_polls",
     "verify",
     "flow_maxmin",
     "fig4_full",

@@ -9,6 +9,7 @@ from typing import TypeVar
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.control.restoration import Layer
+from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.messages import Role
 from kuijia_app.rehearsal.plans import PlanStore
@@ -16,6 +17,7 @@ from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Tagging
+from kuijia_app.tables.rules import Match
 from te_solver.plan import Plan
 
 Key = TypeVar("Key", bound=Hashable)
@@ -45,12 +47,25 @@ def require_calm(world: World) -> None:
             raise ViolationError(f"{name} has entries for pairs without a tunnel, but no link is down")
         require_tables(world, controller, name)
         _require_roles(switch, controller)
-    if controller.defeated:
-        raise ViolationError(f"entries of others that have gone are still named: {controller.defeated}")
+    is_untouched = not any(switch.is_strange for switch in world.switches.values())
+    if is_untouched and any(event_log.TABLES_WRONG in each.events for each in world.controllers):
+        raise ViolationError("tables that nobody has changed are taken for wrong")
+    _require_named(world, controller)
     _require_same_plan(alive, controller)
     _require_no_plan_lost(world.stores)
     _require_update(world, controller.in_force.plan)
     world.traffic.require_all(controller.in_force.plan)
+
+
+def _require_named(world: World, controller: SimulatedController) -> None:
+    """Check that entries of others which defeat the controller's are named, all of them and no others."""
+    defeated = {
+        name
+        for name, switch in world.switches.items()
+        if switch.flows and any(entry.key.match == Match() for entry in switch.foreign)
+    }
+    if defeated != controller.defeated:
+        raise ViolationError(f"entries of others defeat those at {defeated}, named are {controller.defeated}")
 
 
 def require_tables(world: World, controller: SimulatedController, name: str) -> None:

@@ -12,7 +12,7 @@ from kuijia_app.control.snapshot import ForeignEntry
 from kuijia_app.rehearsal.calm import require_tables
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.faults import Fault, FaultKind
-from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
+from kuijia_app.rehearsal.switch import SimulatedSwitch
 from kuijia_app.rehearsal.world import Line, World
 from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
@@ -25,8 +25,7 @@ _MOST_WRITES = 3
 _FOREIGN = "a foreign controller"
 
 _PUT_RIGHT = 2.0
-_NAMED = 5.0
-"""Seconds within which deleted tables are back, and an entry of others that defeats ours is named."""
+"""Seconds within which deleted tables are back."""
 
 
 def hit(world: World, fault: Fault) -> None:
@@ -195,14 +194,6 @@ def _add_foreign_entry(world: World, fault: Fault) -> None:
     name = _switch(world, fault)
     match = Match(in_port=LAST_PORT) if fault.other % 2 else Match()
     world.switches[name].foreign.append(ForeignEntry(fault.other, FlowKey(0, 1 + TUNNEL_PRIORITY, match)))
-    if match == Match():
-        world.time.after(_NAMED, partial(_require_named, world, name, world.faults))
-
-
-def _require_named(world: World, name: str, number: int) -> None:
-    is_there = bool(world.switches[name].foreign)
-    if is_there and world.is_only_fault(number) and name not in world.acting.defeated:
-        raise ViolationError(f"an entry of somebody else at {name} is not named")
 
 
 def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:

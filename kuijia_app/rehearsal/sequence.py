@@ -13,6 +13,9 @@ from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.options import Liveness
 
+_FORGOTTEN = 5.0
+"""Seconds after which entries of others that have gone are not named any more."""
+
 
 @dataclass(frozen=True)
 class Finding:
@@ -60,3 +63,8 @@ def _run(world: World, faults: Sequence[Fault]) -> None:
     world.traffic.disturbed(0.0)
     world.rest()
     require_calm(world)
+    if any(switch.foreign for switch in world.switches.values()):
+        for switch in world.switches.values():
+            switch.foreign.clear()
+        world.time.run_until(world.time.now + _FORGOTTEN)
+        require_calm(world)

@@ -160,7 +160,6 @@ class World:
         for switch in self.switches.values():
             switch.is_full = switch.is_table_full = False
             switch.refuses_after = None
-            switch.foreign.clear()
             for port in sorted(switch.missing):
                 self.port_goes(switch.name, port, live=True, is_there=True)
 

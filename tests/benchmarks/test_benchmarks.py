@@ -72,6 +72,7 @@ def test_every_benchmark_is_registered() -> None:
         "te-large",
         "te-paths",
         "install",
+        "table-polls",
         "verify",
         "flow-maxmin",
         "live-lab",

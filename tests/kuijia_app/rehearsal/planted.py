@@ -145,6 +145,9 @@ def _without_last_resort(self: ChainedGroups, *arguments: Any) -> Iterator[Group
 
 
 PLANTED = (
+    Planted("changed tables are not put right", PlanKeeper, "_tables_wrong", _nothing),
+    Planted("entries of others are not named", PlanKeeper, "_look_at_foreign", _nothing),
+    Planted("polls do not know what is being changed", Sender, "begin_poll", lambda _: frozenset()),
     Planted("stale groups are never deleted", sender, "difference", _without_deleted_groups),
     Planted("groups are deleted before the entries that use them", sender, "difference", _deleted_first),
     Planted(
