@@ -17,6 +17,7 @@ from typing import Any
 
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.identity import are_identical
+from kuijia_app.control.loss_watch import GRAY_LOSS, gray_loss_of
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
@@ -63,6 +64,7 @@ OPTIONS = [
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("missing", default=Missing.REFUSE.value, help="plans that lack something: refuse, warn or ignore"),
+    cfg.StrOpt("gray_loss", default=GRAY_LOSS, help="share of lost packets above which a tunnel is avoided, or off"),
     cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     *OUTLETS,
@@ -120,6 +122,7 @@ class KuijiaController(PlanKeeper, PairApplication):
             self._options = pipeline_options(OptionWords(**words))
             self._agreed = {name: words[name] for name in _AGREED}
             missing = member_option(Missing, "missing", options.missing)
+            gray_loss = gray_loss_of(options.gray_loss)
             if options.reoptimise and self._options.liveness is Liveness.BFD:
                 expected = "liveness controller: nothing creates ports for the sessions over new paths"
                 raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
@@ -132,7 +135,7 @@ class KuijiaController(PlanKeeper, PairApplication):
             self._join_peers(options)
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))
-        self._keep(first, self._options, options.drain, missing, options.host_mtu)
+        self._keep(first, self._options, options.drain, missing, options.host_mtu, gray_loss)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._has_files = Event()
         self._decoder, self._decoding = Decoder(self._tables_of, first.plan, self._agreed), native_threading.Lock()

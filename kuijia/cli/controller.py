@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.control.loss_watch import GRAY_LOSS, gray_loss_of
 from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.plan_files import require_regular
 from kuijia_app.control.rollout import DEFAULT_DRAIN
@@ -130,6 +131,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reoptimise", action="store_true", help="after a failure, solve for the remaining network, and apply it"
     )
+    parser.add_argument(
+        "--gray-loss",
+        default=GRAY_LOSS,
+        metavar="SHARE",
+        help="share of lost packets, such as 0.5%%, above which a tunnel is avoided; off: only if it loses all "
+        "(default: %(default)s)",
+    )
     add_checks(parser)
     add_peers(parser)
 
@@ -179,6 +187,8 @@ def run(args: argparse.Namespace) -> int:
     pipeline_options(words).wired(plan.topology)  # and so are a bad layout and a wiring of other switches
     options: dict[str, object] = {"plan": str(args.plan), **asdict(words)}
     options.update(drain=args.drain, reoptimise=args.reoptimise, missing=args.missing, host_mtu=args.host_mtu)
+    gray_loss_of(args.gray_loss)
+    options.update(gray_loss=args.gray_loss)
     tls = tls_files(args)
     options.update(outlet_options(args), **binding_option(args), **peer_options(args))
     run_application(APPLICATION, args.host, args.port, options, tls)

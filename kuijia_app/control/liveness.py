@@ -31,6 +31,10 @@ MOST_LEARNT = 16
 """Plans that are prepared but not followed, at most: a peer may send any number."""
 
 
+_CLEAN = (0.0, 0)
+"""Rank of a tunnel that loses nothing, among those by their losses."""
+
+
 @dataclass(frozen=True, slots=True)
 class LivenessChange:
     """A tunnel of `ingress` has become alive or dead because of something beyond its first link."""
@@ -109,7 +113,8 @@ class LivenessTracker:
         self._doubted: frozenset[Port] = frozenset()
         self._carried: frozenset[Ends] = frozenset()
         self._lossy_edges: frozenset[Edge] = frozenset()
-        self._lossy_tunnels: frozenset[Tunnel] = frozenset()
+        self._lossy_tunnels: Mapping[Tunnel, float] = {}
+        self._avoided: frozenset[Tunnel] = frozenset()
 
     def follow(self, plans: Iterable[Plan]) -> tuple[LivenessChange, ...]:
         """Watch the tunnels of these plans from now on; all must have the same network and the same path ids."""
@@ -253,11 +258,15 @@ class LivenessTracker:
         self._lossy_edges = edges
         return self._changes()
 
-    def tunnels_lossy(self, tunnels: frozenset[Tunnel]) -> tuple[LivenessChange, ...]:
-        """Record the tunnels that lose packets although all their ports are up: they are dead, see `links_lossy`."""
-        if tunnels == self._lossy_tunnels:
+    def tunnels_lossy(self, shares: Mapping[Tunnel, float]) -> tuple[LivenessChange, ...]:
+        """Record the tunnels that lose packets although all their ports are up, and which share: see `links_lossy`.
+
+        They are dead, but of a pair that has no other tunnel the least lossy is alive. Of equals it is the one that
+        comes first.
+        """
+        if shares == self._lossy_tunnels:
             return ()
-        self._lossy_tunnels = tunnels
+        self._lossy_tunnels = dict(shares)
         return self._changes()
 
     def carried(self, pairs: frozenset[Ends]) -> tuple[LivenessChange, ...]:
@@ -266,6 +275,11 @@ class LivenessTracker:
             return ()
         self._carried = pairs
         return self._changes()
+
+    @property
+    def avoided(self) -> frozenset[Tunnel]:
+        """The tunnels that are dead because they or their links lose packets, which neither ports nor BFD show."""
+        return self._avoided
 
     def _is_down(self, switch: str, neighbour: str) -> bool:
         return (switch, self._wiring.port(switch, neighbour)) in self._down_ports
@@ -321,9 +335,11 @@ class LivenessTracker:
         self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
-        dead |= self._crossing(self._lossy_edges) | (self._lossy_tunnels & self._followed_tunnels)
+        lossy = self._crossing(self._lossy_edges) | (self._lossy_tunnels.keys() & self._followed_tunnels)
+        dead |= lossy
         self._distrusted = dead
         dead -= self._last_resorts(dead)
+        self._avoided = lossy & dead
         self.revision += 1
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
@@ -341,10 +357,22 @@ class LivenessTracker:
             tunnel
             for tunnel in dead - surely
             if any(
-                tunnel in plan.together and plan.together[tunnel] <= broken and plan.ends(tunnel) not in self._carried
+                tunnel in plan.together
+                and plan.ends(tunnel) not in self._carried
+                and self._is_least(tunnel, plan.together[tunnel], broken, surely)
                 for plan in self._planned
             )
         )
+
+    def _is_least(
+        self, tunnel: Tunnel, its: frozenset[Tunnel], broken: frozenset[Tunnel], surely: frozenset[Tunnel]
+    ) -> bool:
+        """Return True if all tunnels of a pair are broken, and none that may live loses less than this one.
+
+        Of equals it is the one that was recorded first: it is the likeliest to be well again.
+        """
+        rank = {each: (share, place) for place, (each, share) in enumerate(self._lossy_tunnels.items())}
+        return its <= broken and rank.get(tunnel, _CLEAN) <= min(rank.get(each, _CLEAN) for each in its - surely)
 
     @property
     def _followed_tunnels(self) -> frozenset[Tunnel]:

@@ -15,7 +15,7 @@ from kuijia_app.framework.switch_limits import SwitchFaultError
 from kuijia_app.gate.answers import checked_entry
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import Multipart
-from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NO_PRIORITY
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
@@ -77,6 +77,14 @@ class Messages:
         except Exception:  # noqa: BLE001  # the parser raises whatever its encoders do
             return False
         return True
+
+    def count_now(self) -> Any:
+        """Return the message that brings a switch's counters up to date: the deletion of an entry that nobody has.
+
+        Open vSwitch adds up what its datapath has counted whenever its tables may have changed, and else twice a second
+        (`other_config:max-revalidator`).
+        """
+        return self._delete_flow(FlowKey(0, NO_PRIORITY, Match()))
 
     def barrier(self) -> Any:
         return self._parser.OFPBarrierRequest(self._datapath)

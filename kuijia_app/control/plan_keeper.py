@@ -18,7 +18,8 @@ from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.link_prober import LinkProber
-from kuijia_app.control.liveness import Edge, Link, LivenessChange, LivenessTracker, Port
+from kuijia_app.control.liveness import Edge, Link, LivenessChange, LivenessTracker, Port, Tunnel
+from kuijia_app.control.loss_watch import DEFAULT_LIMIT, SETTLED, LossWatch
 from kuijia_app.control.network_log import TunnelStates
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
@@ -34,6 +35,7 @@ from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
+from kuijia_app.control.tunnel_counters import TunnelCounters
 from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import repeated
@@ -87,8 +89,12 @@ class PlanKeeper(PairKeeper):
         drain: float,
         missing: Missing = Missing.IGNORE,
         host_mtu: int = HOST_MTU,
+        gray_loss: float | None = DEFAULT_LIMIT,
     ) -> None:
-        """Begin with the plan of the file; `missing` and `host_mtu` are options on what switches may lack."""
+        """Begin with the plan of the file.
+
+        `missing` and `host_mtu` are options on what switches may lack, `gray_loss` is as of `HopLosses`.
+        """
         self._options = options
         uses_bfd = options.liveness is Liveness.BFD
         self._tells_ingresses = not uses_bfd
@@ -111,6 +117,11 @@ class PlanKeeper(PairKeeper):
         self._refused: dict[str, SwitchTables] = {}
         self._programmed: set[str] = set()
         self._usable_ports = UsablePorts()
+        self._loss_watch = LossWatch(gray_loss)
+        self._counters = TunnelCounters()
+        self._counted: tuple[Version, ...] = ()
+        self._avoided: frozenset[Tunnel] = frozenset()
+        self._detours: defaultdict[str, set[int]] = defaultdict(set)
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
         self._held_progress: list[Progress] = []
@@ -157,6 +168,7 @@ class PlanKeeper(PairKeeper):
         self._failed_edges = self._tracker.failed_edges
         self._drop_silent(now)
         self._check_switches(now)
+        self._compare_counters(now)
         self._watch_tables(now)
         self._tell_held_progress()
         self._report_findings(now)
@@ -257,6 +269,9 @@ class PlanKeeper(PairKeeper):
             drops = FlowKey.of(drop_entry(self._wiring.host_port(snapshot.switch)))
             if drops in snapshot.packets:
                 self._metrics.dropped(snapshot.switch, snapshot.packets[drops])
+        now = self._now()
+        if self._loss_watch.taken(snapshot, now, self._tracker.broken):
+            self._avoid_lossy(now)
 
     def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
         self._prober.arrived(switch, port, frame)
@@ -395,6 +410,8 @@ class PlanKeeper(PairKeeper):
             self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
         for path_id in self._tracker.dead_path_ids(switch):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
+        if not self._tells_ingresses:
+            self._take_detour(switch)
         is_refused = self._is_refused(switch)
         has_lost_all = switch in self._programmed and not known[1]
         if has_lost_all:
@@ -424,6 +441,64 @@ class PlanKeeper(PairKeeper):
         self._left_alone.add(switch)
         super()._put_tables_right(switch)  # to avoid its ports
 
+    def _compare_counters(self, now: float) -> None:
+        """Begin to compare the counters of all switches, if it is time for that."""
+        if self._acts and self._loss_watch.is_due(now, self._table_watch.period):
+            self._count_followed()
+            counted = [switch for switch, each in self._connections.items() if each.bring_counters_up_to_date(now)]
+            self._table_watch.poll_together(counted, now + SETTLED)
+            self._loss_watch.begin(now, counted, self._tracker.broken)
+            self._avoid_lossy(now)
+        elif self._avoided != self._tracker.avoided:
+            self._take_detours()
+
+    def _count_followed(self) -> None:
+        """Watch the tunnels of all plans in use for losses."""
+        versions = tuple(each for each in self._rollout.stages.versions if each is not None)
+        if not are_identical(versions, self._counted):
+            self._counted = versions
+            self._sliced_work.add(self._counting(versions))
+
+    def _counting(self, versions: tuple[Version, ...]) -> Iterator[None]:
+        counters = TunnelCounters()
+        for version in versions:
+            yield from counters.adding(version.plan, self._options, version.indexed)
+        if versions is self._counted:
+            self._counters = counters
+            self._loss_watch.follow(counters)
+
+    def _avoid_lossy(self, now: float) -> None:
+        """Avoid the tunnels that lose packets, and use those again that are to be tried."""
+        self._tell_ingresses(self._tracker.tunnels_lossy(self._loss_watch.shares))
+        self._take_detours()
+        by_switch: defaultdict[str, list[Finding]] = defaultdict(list)
+        for finding in self._loss_watch.findings():
+            by_switch[finding.key.switch].append(finding)
+        for switch in self._rollout.in_force.plan.topology.nodes:
+            self._findings.exactly(FindingKind.PACKETS_VANISH, switch, by_switch[switch], now)
+
+    def _take_detours(self) -> None:
+        """Lead traffic past avoided tunnels where ingresses detect the liveness of tunnels themselves."""
+        changed, self._avoided = self._avoided ^ self._tracker.avoided, self._tracker.avoided
+        if self._tells_ingresses:
+            return
+        for ingress in sorted({ingress for ingress, _ in changed} & self._connections.keys()):
+            self._take_detour(ingress)
+            self._connections[ingress].proceed()
+        for ingress, path_id in sorted(changed):
+            alive = (ingress, path_id) not in self._avoided
+            self._log.write(event_log.TUNNEL_LIVENESS, ingress=ingress, path_id=path_id, alive=alive)
+
+    def _take_detour(self, ingress: str) -> None:
+        connection, groups = self._connections[ingress], self._rollout.wanted(ingress).groups
+        avoided = {path_id for its, path_id in self._avoided if its == ingress}
+        detours = {each.group_id: each for each in self._counters.detours(ingress, groups, avoided)} if avoided else {}
+        for group_id in sorted(self._detours[ingress] - detours.keys()):
+            connection.want_instead(group_id, None)
+        for group_id, group in detours.items():
+            connection.want_instead(group_id, group)
+        self._detours[ingress] = set(detours)
+
     def _is_refused(self, switch: str) -> bool:
         """Return True if the switch has refused exactly the tables that are still wanted."""
         return self._refused.get(switch) is self._rollout.wanted(switch)
@@ -441,6 +516,7 @@ class PlanKeeper(PairKeeper):
         lacks = [finding for finding in self._findings.lacks if finding.key.switch == switch]
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework, lacks=len(lacks))
         self._network_log.programmed(switch)
+        self._loss_watch.mended(switch, self._now())
         self._note(self._rollout.acknowledged(switch, self._now()))
 
     def _group_done(self, switch: str, group: Group) -> None:
@@ -642,5 +718,7 @@ class PlanKeeper(PairKeeper):
         changed = self._rollout.take_changed()
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
+            for ingress in sorted({ingress for ingress, _ in self._avoided} & changed & self._connections.keys()):
+                self._take_detour(ingress)
         self._left_alone -= changed
         self._want(sorted(changed - self._unfit - set(self._checks.waiting)))

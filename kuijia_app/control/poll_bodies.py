@@ -23,7 +23,7 @@ _LEAST_GROUP: Final = 8
 _GROUP_COUNTERS: Final = struct.Struct("!H2xI")
 _GROUP_FIXED: Final = 40
 _BUCKET: Final = 16
-_PORT: Final = struct.Struct("!I4xQQ16xQQQQ40x")
+_PORT: Final = struct.Struct("!I4xQQ8xQQQQQ40x")
 _QUEUE: Final = struct.Struct("!II8xQQ8x")
 
 

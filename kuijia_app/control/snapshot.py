@@ -40,10 +40,11 @@ class ForeignEntry:
 
 @dataclass(frozen=True, slots=True)
 class PortCounters:
-    """Packets of a port since the switch began to count (OpenFlow 1.3.5, 7.3.5.6)."""
+    """Packets of a port, and the bytes that it sent, since the switch began to count (OpenFlow 1.3.5, 7.3.5.6)."""
 
     received: int
     sent: int
+    sent_bytes: int
     received_dropped: int
     sent_dropped: int
     received_errors: int

@@ -372,6 +372,14 @@ class SwitchConnection:
         self._polls.begin(now, everything=everything)
         return True
 
+    def bring_counters_up_to_date(self, now: float) -> bool:
+        """Make the switch count what has passed until now, for a `poll` soon; return False if that has to wait."""
+        if self._sender is None or self.is_given_up or self._is_displaced or self._polls.is_under_way:
+            return False
+        self._transmit(self._messages.count_now(), self._next_id())
+        self._polls.begin_early(now)
+        return True
+
     def poll_answered(self, xid: int, answer: Any, clock: Callable[[], float]) -> None:
         """Handle the answer to a question of a poll, as time permits; ignore one that was never asked."""
         self._later(self._taking_poll(xid, answer, clock))

@@ -28,6 +28,7 @@ class _Round:
     """A poll under way: the questions without an answer, by transaction id, and what the others have told."""
 
     asked_at: float
+    is_asked: bool = False
     open: dict[int, Poll] = field(default_factory=dict)
     found: dict[str, Any] = field(default_factory=dict)
 
@@ -65,11 +66,23 @@ class TablePolls:
 
     def begin(self, now: float, *, everything: bool) -> None:
         """Ask all questions, in place of a poll under way; for entries of others only if `everything` is asked."""
-        under_way = self._round = _Round(now)
+        under_way = self._round
+        if under_way is None or under_way.is_asked:
+            under_way = self.begin_early(now)
+        under_way.is_asked = True
         entries = Poll.ALL_ENTRIES if everything else Poll.OWN_ENTRIES
-        for poll in (entries, Poll.GROUPS, Poll.GROUP_COUNTERS, Poll.PORT_COUNTERS, Poll.QUEUE_COUNTERS):
-            if poll not in self._refused:
-                under_way.open[self._ask(poll)] = poll
+        self._ask_all(under_way, entries, Poll.GROUPS, Poll.GROUP_COUNTERS)
+
+    def begin_early(self, now: float) -> _Round:
+        """Ask for counters that are never out of date, in place of a poll under way; `begin` asks for the rest."""
+        under_way = self._round = _Round(now)
+        self._ask_all(under_way, Poll.PORT_COUNTERS, Poll.QUEUE_COUNTERS)
+        return under_way
+
+    @property
+    def is_under_way(self) -> bool:
+        """True while all questions are asked and an answer is missing."""
+        return self._round is not None and self._round.is_asked
 
     def end(self) -> None:
         """Forget the poll under way."""
@@ -103,7 +116,7 @@ class TablePolls:
         if under_way is not self._round:
             return
         under_way.open.pop(xid, None)
-        if not under_way.open:
+        if under_way.is_asked and not under_way.open:
             self._round = None
             defaults: dict[str, Any] = {"entries": {}, "packets": {}, "groups": {}, "buckets": {}, "ports": {}}
             self._done(Snapshot(self._switch, under_way.asked_at, now(), **{**defaults, "queues": None, **found}))
@@ -165,6 +178,11 @@ class TablePolls:
                 steps = 0
                 yield
         self._digest, self._known_groups, self._groups = digest, seen, dict(seen.values())
+
+    def _ask_all(self, under_way: _Round, *polls: Poll) -> None:
+        for poll in polls:
+            if poll not in self._refused:
+                under_way.open[self._ask(poll)] = poll
 
     def _require_few(self, number: int) -> None:
         if number >= self._most:

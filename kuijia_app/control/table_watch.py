@@ -6,7 +6,7 @@ it is left as it is for a while that doubles, and tunnels avoid it. Two controll
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import ceil, inf
@@ -109,6 +109,11 @@ class TableWatch:
     def put_off(self, switch: str, now: float) -> None:
         """Note that a switch cannot be polled now."""
         self._watched[switch].next_poll = now + SOONEST
+
+    def poll_together(self, switches: Collection[str], at: float) -> None:
+        """Poll these switches from a time on, one soon after the other."""
+        for switch in switches:
+            self._watched[switch].next_poll = at
 
     def ended(self, switch: str) -> None:
         """Note that a switch has gone; its troubles are remembered."""

@@ -26,6 +26,7 @@ class Kind(Enum):
     CATCH = "catch"
     FRAME = "frame"
     POLL = "poll"
+    COUNT = "count"
     REMOVED = "removed"
     OPEN = "open"
     ADD = "add"
@@ -71,6 +72,9 @@ class PlainMessages:
 
     def can_name(self, key: FlowKey) -> bool:
         return bool(key)
+
+    def count_now(self) -> Message:
+        return Message(Kind.COUNT)
 
     def barrier(self) -> Message:
         return Message(Kind.BARRIER)
@@ -152,7 +156,7 @@ class PlainMessages:
         return ((group.group_id, (0,) * len(group.buckets)) for group in answer)
 
     def polled_ports(self, answer: Iterable[int]) -> Iterator[tuple[int, PortCounters]]:
-        return ((port, PortCounters(0, 0, 0, 0, 0, 0)) for port in answer)
+        return ((port, PortCounters(0, 0, 0, 0, 0, 0, 0)) for port in answer)
 
     def polled_queues(self, answer: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
         return ((queue, QueueCounters(0, 0)) for queue in answer)

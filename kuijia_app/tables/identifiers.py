@@ -16,6 +16,9 @@ TUNNEL_PRIORITY = 300
 BFD_PRIORITY = 400
 MISS_PRIORITY = 0
 
+NO_PRIORITY = 0xFFFF
+"""Priority that no entry has."""
+
 QUEUE_TABLE = 1
 """Table of the decomposed pipeline that selects the queue."""
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.framework.seam import ofproto
+from kuijia_app.tables.identifiers import NO_PRIORITY
 from tests.kuijia_app.control.applications import Application
 
 PARSER = import_module("os_ken.ofproto.ofproto_v1_3_parser")
@@ -75,7 +76,8 @@ class FakeSwitch:
 
     def changes(self) -> list[Any]:
         """The messages that change its tables."""
-        return [message for message in self.sent if isinstance(message, PARSER.OFPFlowMod | PARSER.OFPGroupMod)]
+        sent = [message for message in self.sent if isinstance(message, PARSER.OFPFlowMod | PARSER.OFPGroupMod)]
+        return [message for message in sent if getattr(message, "priority", None) != NO_PRIORITY]
 
     def emptied_groups(self) -> list[int]:
         return [

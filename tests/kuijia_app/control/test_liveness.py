@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.liveness import MOST_LEARNT, LivenessChange, LivenessTracker, PlannedTunnels
+from kuijia_app.control.liveness import MOST_LEARNT, LivenessChange, LivenessTracker
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.wiring import Wiring
@@ -58,12 +58,29 @@ def test_a_link_that_loses_packets_breaks_its_tunnels_at_both_ends_but_none_that
     assert T1 not in tracker.dead_path_ids("s1")
 
 
-def test_a_tunnel_that_loses_packets_is_dead_unless_all_of_its_pair_do() -> None:
+def test_a_tunnel_that_loses_packets_is_dead() -> None:
     tracker = LivenessTracker(motivation_plan())
-    (tunnels,) = {each for each in PlannedTunnels.of(motivation_plan()).together.values() if ("s1", T1) in each}
-    assert tracker.tunnels_lossy(frozenset({("s1", T1)})) == (LivenessChange("s1", T1, alive=False),)
-    assert tracker.tunnels_lossy(frozenset({("s1", 999)})) == (LivenessChange("s1", T1, alive=True),)
-    assert tracker.tunnels_lossy(tunnels) == ()
+    assert tracker.tunnels_lossy({("s1", T1): 0.1}) == (LivenessChange("s1", T1, alive=False),)
+    assert tracker.avoided == {("s1", T1)}
+    assert tracker.tunnels_lossy({("s1", 999): 0.1}) == (LivenessChange("s1", T1, alive=True),)
+    assert not tracker.avoided
+
+
+def test_the_least_lossy_tunnel_of_a_pair_is_alive_if_it_has_no_other() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    t1, t2, t3 = (("s1", path_id) for path_id in (T1, T1 + 1, T1 + 2))
+    tracker.tunnels_lossy({t1: 0.1, t2: 1.0, t3: 0.5})
+    assert tracker.avoided == {t2, t3}
+    wiring = Wiring(motivation_plan().topology)
+    tracker.port_changed("s2", wiring.port("s2", "s4"), live=False)
+    assert tracker.avoided == {t2, t1}
+    tracker.port_changed("s2", wiring.port("s2", "s4"), live=True)
+    tracker.port_changed("s1", wiring.port("s1", "s2"), live=False)
+    assert t3 not in tracker.avoided
+    tracker.tunnels_lossy({t2: 1.0, t3: 1.0})
+    assert tracker.avoided == {t3}
+    tracker.tunnels_lossy({t2: 1.0})
+    assert tracker.avoided == {t2}
 
 
 @given(plans(), st.data())

@@ -98,7 +98,7 @@ def test_a_snapshot_has_the_entries_and_groups_that_were_sent(package: str, sent
 def test_a_snapshot_has_the_counters_of_buckets_ports_and_queues() -> None:
     found = Polled().poll()
     assert found.buckets == {7: (11, 13)}
-    assert found.ports == {3: PortCounters(0, 1, 4, 5, 6, 7)}
+    assert found.ports == {3: PortCounters(0, 1, 3, 4, 5, 6, 7)}
     assert found.queues == {(3, 1): QueueCounters(6, 7)}
     assert (found.switch, found.asked_at, found.time) == ("s1", 1.0, 2.0)
 

@@ -1,0 +1,443 @@
+"""Finds the hop of a tunnel at which packets vanish, by the counters of its switches; pure.
+
+Packets are conserved: what an ingress sends into a tunnel arrives at each further switch, but for packets under way,
+those that wait in a queue or that a full one drops, and counters that are read at different times. A difference that
+these do not explain and that goes on is a loss: a black hole if nothing arrives, else a lossy link. Packets in queues
+tell themselves apart: their port has not sent them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from kuijia_app.control.liveness import Port, Tunnel
+from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.control.tunnel_counters import CountedHop, CountedStream, TunnelCounters
+from kuijia_app.tables.rules import Group, Match
+
+LEAST_SKEW = 0.02
+"""Seconds by which two switches' counters may differ in age."""
+
+MARGIN = 1.5
+"""Factor by which the next difference may exceed those that were seen. What arrives beyond what was sent shows how much
+is under way at times, or counted late: a loss never looks like that."""
+
+HALF_LIFE = 120.0
+"""Seconds in which what surpluses have shown falls to the half."""
+
+SLACK = 3
+"""Packets that may be missing from any window."""
+
+FULL = 0.9
+"""Share of a link's capacity from which on its queues may hold packets back."""
+
+LEAST_LOST = 10
+"""Packets that must have vanished before a link counts as lossy."""
+
+LEAST_SILENT = 4
+"""Packets that must have vanished before a hop over which nothing arrives counts as a black hole."""
+
+IN_A_ROW = 2
+"""Windows in a row that must lose: one may be a failure that others notice."""
+
+UNSENT_IN_A_ROW = 3
+"""The same if the sender's port has not sent the missing packets either: they may wait, but not for ever."""
+
+LONGEST_ROUND = 4.0
+"""Seconds between two polls beyond which their difference is not judged: much may have happened."""
+
+_FRAME_OVERHEAD = 24
+"""Bytes that a frame takes on the wire beyond those that ports count: preamble, check sequence, gap (IEEE 802.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """Length of windows: they end once they have `packets`, after `seconds` at least and `patience` seconds at most."""
+
+    seconds: float
+    packets: int
+    patience: float
+
+
+_SPANS = (_Span(0.0, 20, 1.5), _Span(2.0, 100, 6.0), _Span(10.0, 500, 30.0))
+"""Short windows find heavy losses soon, long ones find small losses among packets under way."""
+
+
+@dataclass(frozen=True, slots=True)
+class HopLoss:
+    """Packets of a tunnel that vanish at a hop.
+
+    Attributes:
+        stream: the packets, some or all of a tunnel's.
+        hop: the link and the entry after it.
+        sent, lost: packets that the sender counted in the window that confirmed it, and those missing after the hop.
+        reaches_port: True if the receiver's port has received them, False if not, None if that is unknown.
+        spares: True if packets of other tunnels cross the same link unharmed.
+    """
+
+    stream: CountedStream
+    hop: CountedHop
+    sent: int
+    lost: int
+    reaches_port: bool | None
+    spares: bool
+
+    @property
+    def tunnel(self) -> Tunnel:
+        return self.stream.tunnel
+
+    @property
+    def share(self) -> float:
+        return self.lost / self.sent
+
+
+@dataclass(slots=True)
+class _Window:
+    """Counts of a stream since a time.
+
+    Attributes:
+        counts: at the ingress, then at each hop.
+        vanished: packets of all streams that vanished after the port before each hop had sent them.
+        doubt: those of them that may be under way instead.
+        obscured: True for hops whose queue may have dropped packets, or held them back.
+    """
+
+    counts: list[int]
+    vanished: list[int]
+    doubt: list[float]
+    obscured: list[bool]
+    seconds: float = 0.0
+    peak: float = 0.0
+
+    @classmethod
+    def empty(cls, hops: int) -> _Window:
+        return cls([0] * (hops + 1), [0] * hops, [0.0] * hops, [False] * hops)
+
+
+@dataclass(slots=True)
+class _Streak:
+    """Windows in a row in which a hop lost packets, and how many of these may be under way instead."""
+
+    windows: int = 0
+    sent: int = 0
+    lost: int = 0
+    vanished: int = 0
+    doubt: float = 0.0
+    noise: float = 0.0
+    is_obscured: bool = False
+
+
+@dataclass(slots=True)
+class _Judged:
+    """One stream in windows of one span."""
+
+    window: _Window
+    streaks: list[_Streak]
+
+
+@dataclass(frozen=True, slots=True)
+class _Queue:
+    """State of a stream's queue before a hop in a round: as in `_Window`."""
+
+    vanished: int
+    doubt: float
+    is_obscured: bool
+
+
+@dataclass(slots=True)
+class _Moves:
+    """Counters of one round, less those of the round before.
+
+    Attributes:
+        counts: for each stream with packets, those at its ingress and at each hop.
+        restarted: streams with a counter that began anew.
+        arrived: packets of all our entries for one port.
+        unclear: ports with an entry whose counter began anew.
+        links: ports that were compared with the far end's entries already.
+    """
+
+    seconds: float
+    counts: dict[CountedStream, list[int]] = field(default_factory=dict)
+    restarted: set[CountedStream] = field(default_factory=set)
+    arrived: defaultdict[tuple[str, int | None], int] = field(default_factory=lambda: defaultdict(int))
+    unclear: set[tuple[str, int | None]] = field(default_factory=set)
+    links: set[Port] = field(default_factory=set)
+
+
+class HopLosses:
+    """Judges rounds of snapshots of all switches, each taken at about the same time.
+
+    Attributes:
+        suspects: True if the last round showed a loss that the next one will confirm or deny: it should come soon.
+    """
+
+    def __init__(self, limit: float | None) -> None:
+        """Begin; `limit` is the share of lost packets above which a hop is lossy, None judges black holes alone."""
+        self._limit = limit
+        self._counters = TunnelCounters()
+        self._before: Mapping[str, Snapshot] = {}
+        self._judged: dict[tuple[CountedStream, _Span], _Judged] = {}
+        self._under_way: defaultdict[tuple[CountedStream, int], float] = defaultdict(float)
+        self._under_way_at: defaultdict[Port, float] = defaultdict(float)
+        self._buckets: dict[str, dict[int, tuple[Group | None, tuple[CountedStream | None, ...]]]] = {}
+        self.suspects = False
+
+    def follow(self, counters: TunnelCounters) -> None:
+        """Judge these streams from now on; streams that were judged already are judged on."""
+        streams = counters.streams
+        self._counters = counters
+        self._buckets.clear()
+        self._judged = {key: judged for key, judged in self._judged.items() if key[0] in streams}
+        for key in [key for key in self._under_way if key[0] not in streams]:
+            del self._under_way[key]
+
+    def forget(self, tunnels: Collection[Tunnel]) -> None:
+        """Judge these tunnels afresh: their traffic is about to change, or has just done so."""
+        self._judged = {key: judged for key, judged in self._judged.items() if key[0].tunnel not in tunnels}
+
+    def judged(self, snapshots: Mapping[str, Snapshot], excused: Collection[Tunnel]) -> list[HopLoss]:
+        """Take in a round of snapshots; return the losses that it confirms, the worst first.
+
+        Tunnels whose loss is known, or has another cause, are excused.
+        """
+        before, self._before = self._before, dict(snapshots)
+        moves = self._moves(before, snapshots)
+        self.suspects = False
+        if moves is None:
+            self._judged.clear()
+            return []
+        self.forget(excused)
+        for key in [key for key in self._judged if key[0] in moves.restarted]:
+            del self._judged[key]
+        losses: dict[Tunnel, HopLoss] = {}
+        quiet = [stream for stream, _ in self._judged if stream not in moves.counts]
+        for stream in (*moves.counts, *dict.fromkeys(quiet)):
+            if stream.tunnel in excused or stream in moves.restarted:
+                continue
+            counts = moves.counts.get(stream) or [0] * (len(stream.hops) + 1)
+            queues = [self._queue_before(stream, hop, before, snapshots, moves) for hop in stream.hops]
+            self._learn(stream, counts, moves.seconds)
+            for span in _SPANS:
+                loss = self._add(stream, span, counts, queues, moves, (before, snapshots))
+                if loss is not None and (stream.tunnel not in losses or losses[stream.tunnel].share < loss.share):
+                    losses[stream.tunnel] = loss
+        return sorted(losses.values(), key=lambda loss: (-loss.share, loss.tunnel))
+
+    def _moves(self, before: Mapping[str, Snapshot], now: Mapping[str, Snapshot]) -> _Moves | None:
+        """Return how counters moved between two rounds; None if the rounds are too far apart."""
+        both = [(before[switch], now[switch]) for switch in now if switch in before]
+        seconds = max((new.asked_at - old.asked_at for old, new in both), default=math.inf)
+        if not 0 < seconds <= LONGEST_ROUND:
+            return None
+        moves = _Moves(seconds)
+        for old, new in both:
+            self._add_entries(moves, old, new)
+            self._add_buckets(moves, old, new)
+        seen = {new.switch for _, new in both}
+        for stream in moves.counts:
+            if not seen.issuperset((stream.tunnel[0], *(hop.receiver for hop in stream.hops))):
+                moves.restarted.add(stream)
+        return moves
+
+    def _add_entries(self, moves: _Moves, old: Snapshot, new: Snapshot) -> None:
+        counted, earlier = self._counters.of_entry.get(new.switch, {}), old.packets
+        for key, packets in new.packets.items():
+            known = earlier.get(key)
+            if packets == known:
+                continue
+            if isinstance(key.match, Match):
+                place = new.switch, key.match.in_port
+                if known is None or packets < known:
+                    moves.unclear.add(place)
+                else:
+                    moves.arrived[place] += packets - known
+            if key in counted:
+                stream, position = counted[key]
+                self._note(moves, stream, position + 1, -1 if known is None else packets - known)
+        for key in earlier.keys() - new.packets.keys():
+            if isinstance(key.match, Match):
+                moves.unclear.add((new.switch, key.match.in_port))
+            if key in counted:
+                moves.restarted.add(counted[key][0])
+
+    def _add_buckets(self, moves: _Moves, old: Snapshot, new: Snapshot) -> None:
+        known = self._buckets.setdefault(new.switch, {})
+        for group_id, packets in new.buckets.items():
+            earlier = old.buckets.get(group_id)
+            if packets == earlier:
+                continue
+            group = new.groups.get(group_id)
+            if group_id not in known or known[group_id][0] is not group:
+                known[group_id] = group, () if group is None else self._counters.of_bucket(new.switch, group)
+            same = earlier is not None and len(earlier) == len(packets) and old.groups.get(group_id) == group
+            for position, stream in enumerate(known[group_id][1][: len(packets)]):
+                if stream is not None:
+                    moved = packets[position] - earlier[position] if same and earlier is not None else -1
+                    self._note(moves, stream, 0, moved)
+
+    def _note(self, moves: _Moves, stream: CountedStream, position: int, moved: int) -> None:
+        if moved < 0:
+            moves.restarted.add(stream)
+            return
+        counts = moves.counts.get(stream)
+        if counts is None:
+            counts = moves.counts[stream] = [0] * (len(stream.hops) + 1)
+        counts[position] += moved
+
+    def _queue_before(
+        self,
+        stream: CountedStream,
+        hop: CountedHop,
+        before: Mapping[str, Snapshot],
+        now: Mapping[str, Snapshot],
+        moves: _Moves,
+    ) -> _Queue:
+        """Return the state of the stream's queue before a hop."""
+        old, new = before.get(hop.sender), now.get(hop.sender)
+        ports = None if old is None or new is None else (old.ports.get(hop.out_port), new.ports.get(hop.out_port))
+        is_unclear = (hop.receiver, hop.in_port) in moves.unclear
+        if old is None or new is None or ports is None or ports[0] is None or ports[1] is None or is_unclear:
+            return _Queue(0, 0.0, is_obscured=True)
+        frames = ports[1].sent - ports[0].sent
+        vanished = frames - moves.arrived[hop.receiver, hop.in_port]
+        place = hop.sender, hop.out_port
+        if place not in moves.links:
+            faded = 0.5 ** (moves.seconds / HALF_LIFE)
+            self._under_way_at[place] = max(self._under_way_at[place] * faded, -MARGIN * vanished)
+            moves.links.add(place)
+        doubt = max(LEAST_SKEW * frames / moves.seconds, self._under_way_at[place]) + SLACK
+        sent_bytes = ports[1].sent_bytes - ports[0].sent_bytes + _FRAME_OVERHEAD * frames
+        is_obscured = (
+            not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
+            or ports[1].sent_dropped != ports[0].sent_dropped
+            or _may_have_dropped(stream, hop, old, new)
+        )
+        return _Queue(vanished, doubt, is_obscured)
+
+    def _add(
+        self,
+        stream: CountedStream,
+        span: _Span,
+        counts: list[int],
+        queues: list[_Queue],
+        moves: _Moves,
+        rounds: tuple[Mapping[str, Snapshot], Mapping[str, Snapshot]],
+    ) -> HopLoss | None:
+        """Add a round to the stream's window; return a loss if the window ends with it and confirms one."""
+        hops = len(stream.hops)
+        judged = self._judged.get((stream, span))
+        if judged is None:
+            fresh = _Judged(_Window.empty(hops), [_Streak() for _ in stream.hops])
+            judged = self._judged[stream, span] = fresh
+        window = judged.window
+        for position, count in enumerate(counts):
+            window.counts[position] += count
+        for position, queue in enumerate(queues):
+            window.vanished[position] += queue.vanished
+            window.doubt[position] = max(window.doubt[position], queue.doubt)
+            window.obscured[position] |= queue.is_obscured
+        window.seconds += moves.seconds
+        window.peak = max(window.peak, max(counts) / moves.seconds)
+        is_whole = window.seconds >= span.seconds and window.counts[0] >= span.packets
+        if not is_whole and window.seconds < span.patience:
+            self.suspects |= self._is_silent(window)
+            return None
+        judged.window = _Window.empty(hops)
+        loss = None
+        for position, hop in enumerate(stream.hops):
+            if self._loses(stream, window, position, judged) and loss is None:
+                sent, arrived = window.counts[position : position + 2]
+                reaches = _reaches_port(hop, 1 - arrived / sent, *rounds)
+                loss = HopLoss(stream, hop, sent, sent - arrived, reaches, self._spares(hop, stream, moves))
+        if not any(window.counts) and not any(streak.windows for streak in judged.streaks):
+            del self._judged[stream, span]  # it has no traffic
+        return loss
+
+    def _is_silent(self, window: _Window) -> bool:
+        return any(
+            sent >= LEAST_SILENT and not arrived and not obscured
+            for sent, arrived, obscured in zip(window.counts, window.counts[1:], window.obscured, strict=False)
+        )
+
+    def _learn(self, stream: CountedStream, counts: list[int], seconds: float) -> None:
+        """Learn from surpluses how many packets may be under way."""
+        faded = 0.5 ** (seconds / HALF_LIFE)
+        for position, (sent, arrived) in enumerate(pairwise(counts)):
+            known = self._under_way[stream, position] * faded
+            self._under_way[stream, position] = max(known, MARGIN * (arrived - sent))
+
+    def _noise(self, stream: CountedStream, position: int, peak: float) -> float:
+        """Return the packets that may seem to be missing after a hop, at a rate of `peak` packets a second."""
+        return max(LEAST_SKEW * peak, self._under_way[stream, position]) + SLACK
+
+    def _loses(self, stream: CountedStream, window: _Window, position: int, judged: _Judged) -> bool:
+        """Return True if this window confirms that packets vanish at the hop."""
+        streak = judged.streaks[position]
+        sent, arrived = window.counts[position : position + 2]
+        lost = sent - arrived
+        noise = self._noise(stream, position, window.peak)
+        limit = 1.0 if self._limit is None else self._limit
+        is_silent = not arrived and sent >= LEAST_SILENT
+        goes_on = streak.windows > 0 and lost > noise / 3
+        if not is_silent and not (lost > limit * sent and (lost > noise or goes_on)):
+            if sent:
+                judged.streaks[position] = _Streak()
+            return False
+        streak.windows += 1
+        streak.sent += sent
+        streak.lost += lost
+        streak.vanished += window.vanished[position]
+        streak.is_obscured |= window.obscured[position]
+        streak.noise = noise if is_silent else max(streak.noise, noise)
+        streak.doubt = max(streak.doubt, window.doubt[position])
+        has_vanished = streak.vanished - streak.doubt >= streak.lost / 2
+        if not has_vanished and streak.is_obscured:
+            return False
+        self.suspects = True
+        if streak.windows < (IN_A_ROW if has_vanished else UNSENT_IN_A_ROW):
+            return False
+        if streak.lost == streak.sent:
+            return streak.lost >= LEAST_SILENT
+        expected = limit * streak.sent
+        # Packets under way explain a difference once: of windows in a row, at their ends only.
+        return streak.lost >= LEAST_LOST and streak.lost - streak.noise > expected + 2 * math.sqrt(expected)
+
+    def _spares(self, hop: CountedHop, stream: CountedStream, moves: _Moves) -> bool:
+        """Return True if packets of another stream cross the hop's link in this round without a loss like this."""
+        for other, counts in moves.counts.items():
+            if other.tunnel == stream.tunnel or other in moves.restarted:
+                continue
+            for position, its in enumerate(other.hops):
+                sent, arrived = counts[position : position + 2]
+                is_same = (its.sender, its.receiver) == (hop.sender, hop.receiver)
+                noise = self._noise(other, position, sent / moves.seconds)
+                if is_same and sent >= LEAST_SILENT and arrived and sent - arrived <= noise:
+                    return True
+        return False
+
+
+def _may_have_dropped(stream: CountedStream, hop: CountedHop, old: Snapshot, new: Snapshot) -> bool:
+    """Return True if the stream's queue before a hop has dropped packets, or nobody counts what it drops."""
+    places = [(hop.out_port, queue) for queue in stream.queues]
+    if old.queues is None or new.queues is None or new.queues.keys().isdisjoint(places):
+        return stream.may_be_full
+    counted = [place for place in places if place in new.queues and place in old.queues]
+    return any(new.queues[place].errors != old.queues[place].errors for place in counted)
+
+
+def _reaches_port(
+    hop: CountedHop, share: float, before: Mapping[str, Snapshot], now: Mapping[str, Snapshot]
+) -> bool | None:
+    """Return True if the far port has received what the near one has sent in the last round, None if it is unknown."""
+    both: list[int] = []
+    for switch, port, name in ((hop.sender, hop.out_port, "sent"), (hop.receiver, hop.in_port, "received")):
+        old, new = before[switch].ports.get(port), now[switch].ports.get(port)
+        if old is None or new is None:
+            return None
+        both.append(getattr(new, name) - getattr(old, name))
+    sent, received = both
+    return None if sent <= 0 or received < 0 else sent - received < share * sent / 2

@@ -1,0 +1,136 @@
+"""Decides when counters are compared, and which tunnels are avoided as their packets vanish; pure, time passed in.
+
+Counters are compared in rounds. A round begins with a message to all switches at once that makes Open vSwitch bring its
+counters up to date: it does so twice a second otherwise, each switch at its own time. What they count is then the same
+moment's until the next half second, in which the switches are polled one after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+
+from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.hop_losses import HopLoss, HopLosses
+from kuijia_app.control.liveness import Tunnel
+from kuijia_app.control.lossy_tunnels import LossyTunnels
+from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.control.table_watch import PERIOD
+from kuijia_app.control.tunnel_counters import CountedStream, TunnelCounters
+from kuijia_base.errors import InputError, quoted
+
+GRAY_LOSS = "1%"
+"""Share of lost packets from which on a tunnel is avoided, as users write it."""
+
+SOON = 0.4
+"""Seconds after a round until the next one if it has shown a loss, or a tunnel is tried."""
+
+SETTLED = 0.05
+"""Seconds after the beginning of a round in which switches bring their counters up to date."""
+
+CLOSE_ROUNDS = 10
+"""Such early rounds in a row, at most; as many others earn them again."""
+
+_ON_LINK = "check the link in this direction, as port {port} of {receiver} does not receive them"
+_IN_SWITCH = "look for what drops them, such as an entry of others or a filter at port {port} of {receiver}"
+
+
+def gray_loss_of(word: str) -> float | None:
+    """Return the share of lost packets that a user allows, None for "off"; raises InputError for anything else."""
+    if word == "off":
+        return None
+    try:
+        share = float(word.removesuffix("%")) / 100 if word.endswith("%") else -1.0
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise InputError("gray_loss", "", f"found {quoted(word)}", "off or a share such as 1%, above 0 and below 100%")
+    return share
+
+
+DEFAULT_LIMIT = gray_loss_of(GRAY_LOSS)
+
+
+class LossWatch:
+    """The losses of a network's tunnels."""
+
+    def __init__(self, limit: float | None) -> None:
+        """Begin; `limit` is as of `HopLosses`."""
+        self._losses = HopLosses(limit)
+        self._lossy = LossyTunnels()
+        self._streams: frozenset[CountedStream] = frozenset()
+        self._round: dict[str, Snapshot] = {}
+        self._awaited: set[str] = set()
+        self._begun_at: float | None = None
+        self._close_left = CLOSE_ROUNDS
+        self._dead: frozenset[Tunnel] = frozenset()
+
+    def follow(self, counters: TunnelCounters) -> None:
+        """Watch these tunnels from now on."""
+        self._losses.follow(counters)
+        self._streams = counters.streams
+        self._lossy.keep(frozenset(stream.tunnel for stream in self._streams))
+
+    def is_due(self, now: float, period: float) -> bool:
+        """Return True if a round is to begin now; `period` is the time between two in which nothing is lost."""
+        if self._begun_at is None:
+            return True
+        is_close = self._close_left > 0 and (self._losses.suspects or self._lossy.looks_closely(now))
+        return now >= self._begun_at + (min(SOON, period) if is_close else period)
+
+    def begin(self, now: float, switches: Collection[str], dead: frozenset[Tunnel]) -> None:
+        """Begin a round of these switches; tunnels that are dead are not judged."""
+        if self._awaited:
+            self._judge(now, dead)
+        if self._begun_at is not None:
+            was_close = now < self._begun_at + (SOON + PERIOD) / 2
+            self._close_left = max(0, min(self._close_left + (-1 if was_close else 1), CLOSE_ROUNDS))
+        self._awaited = set(switches)
+        self._round = {}
+        self._begun_at = now
+        self._losses.forget(self._lossy.passed(now))
+
+    def taken(self, snapshot: Snapshot, now: float, dead: frozenset[Tunnel]) -> bool:
+        """Take in the counters of a switch; return True if they were the last of a round, so that it is judged."""
+        if self._begun_at is None or snapshot.asked_at < self._begun_at or snapshot.switch not in self._awaited:
+            return False
+        self._round[snapshot.switch] = snapshot
+        self._awaited.remove(snapshot.switch)
+        if self._awaited:
+            return False
+        self._judge(now, dead)
+        return True
+
+    def mended(self, switch: str, now: float) -> None:
+        """Try tunnels soon that lose packets at a switch, whose tables have been put right."""
+        self._lossy.mended(switch, now)
+
+    @property
+    def shares(self) -> Mapping[Tunnel, float]:
+        """The tunnels to be avoided, with the share of their packets that vanishes."""
+        return self._lossy.shares
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield each loss that is not known to be over, as of the switch at which packets do not arrive."""
+        for loss in self._lossy.losses:
+            hop, (ingress, path_id) = loss.hop, loss.tunnel
+            count = f"{loss.lost} of {loss.sent}" if loss.lost < loss.sent else f"all {loss.sent}"
+            tunnel = f"tunnel {path_id} {'-'.join(loss.stream.nodes)}"
+            text = f"{count} packets of {tunnel} vanish between {hop.sender} and {hop.receiver}"
+            advice = _ON_LINK if loss.reaches_port is False else _IN_SWITCH
+            key = FindingKey(FindingKind.PACKETS_VANISH, hop.receiver, hop.in_port, f"{ingress} {path_id}")
+            yield Finding(key, text, advice.format(receiver=hop.receiver, port=hop.in_port))
+
+    def _judge(self, now: float, dead: frozenset[Tunnel]) -> None:
+        excused = frozenset(self._lossy.shares) | dead | self._dead
+        self._dead = dead
+        for loss in self._losses.judged(self._round, excused):
+            self._lossy.lost(loss, self._hit_by(loss), now)
+
+    def _hit_by(self, loss: HopLoss) -> frozenset[Tunnel]:
+        """Return all tunnels that a loss may hit: those over its link, unless others cross it unharmed."""
+        if loss.spares:
+            return frozenset({loss.tunnel})
+        link = loss.hop.sender, loss.hop.receiver
+        return frozenset(
+            stream.tunnel for stream in self._streams if any((hop.sender, hop.receiver) == link for hop in stream.hops)
+        )

@@ -1,0 +1,142 @@
+"""Finds which counters of which switches count the packets of a tunnel, hop by hop; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from kuijia_app.control.liveness import Tunnel
+from kuijia_app.control.reconciliation import FlowKey, IndexedTables
+from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.identifiers import TUNNEL_PRIORITY
+from kuijia_app.tables.options import Form, Liveness, PipelineOptions
+from kuijia_app.tables.queues import Queue
+from kuijia_app.tables.routes import directions
+from kuijia_app.tables.rules import Action, Group, Output, SwitchTables, ToGroup
+from kuijia_app.tables.tagging import tags_of
+from te_solver.plan import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class CountedHop:
+    """A link of a tunnel and the entry that counts what arrives over it.
+
+    Attributes:
+        sender, receiver: names of the switches.
+        out_port, in_port: OpenFlow numbers of the link's ports at the two.
+        capacity: Mbit/s of the link.
+        entry: key of the receiver's flow entry.
+    """
+
+    sender: str
+    out_port: int
+    receiver: str
+    in_port: int
+    capacity: float
+    entry: FlowKey
+
+
+@dataclass(frozen=True, slots=True)
+class CountedStream:
+    """Packets of a tunnel in some queues: counted by buckets of the ingress, then by an entry at each further switch.
+
+    Attributes:
+        queues: ids of the queues, the same at every hop: all of them if a table of its own selects the queue.
+        may_be_full: True if one of them is served after others, which may leave nothing to it.
+    """
+
+    tunnel: Tunnel
+    queues: frozenset[int]
+    may_be_full: bool
+    hops: tuple[CountedHop, ...]
+
+    @property
+    def nodes(self) -> tuple[str, ...]:
+        """The switches of the tunnel, from its ingress on."""
+        return (self.tunnel[0], *(hop.receiver for hop in self.hops))
+
+
+class TunnelCounters:
+    """The streams of some plans, found by their counters."""
+
+    def __init__(self) -> None:
+        """Begin without plans."""
+        self.of_entry: dict[str, dict[FlowKey, tuple[CountedStream, int]]] = {}
+        """For each switch and key of an entry, the stream and the position of the hop."""
+        self.of_mark: dict[tuple[str, tuple[Action, ...]], CountedStream] = {}
+        """For each ingress and the actions by which it marks packets, the stream."""
+
+    @property
+    def streams(self) -> frozenset[CountedStream]:
+        return frozenset(self.of_mark.values())
+
+    def adding(self, plan: Plan, options: PipelineOptions, tables: Mapping[str, SwitchTables]) -> Iterator[None]:
+        """Return a task that adds the streams of a plan, whose tables these are."""
+        for stream, marks in _streams(plan, options, tables):
+            for mark in marks:
+                self.of_mark[stream.tunnel[0], mark] = stream
+            for position, hop in enumerate(stream.hops):
+                self.of_entry.setdefault(hop.receiver, {})[hop.entry] = stream, position
+            yield
+
+    def of_bucket(self, ingress: str, group: Group) -> tuple[CountedStream | None, ...]:
+        """Return the stream into which each bucket of an ingress's group sends."""
+        return tuple(
+            self.of_mark.get((ingress, bucket.actions[:-2]))
+            if len(bucket.actions) > 2 and isinstance(bucket.actions[-1], Output)  # after the queue
+            else None
+            for bucket in group.buckets
+        )
+
+    def detours(self, ingress: str, groups: Iterable[Group], avoided: Collection[int]) -> Iterator[Group]:
+        """Yield each group of an ingress that may send into an avoided tunnel or lead on, as it only leads on."""
+        for group in groups:
+            streams = self.of_bucket(ingress, group)
+            left = [
+                bucket
+                for bucket, stream in zip(group.buckets, streams, strict=True)
+                if stream is None or stream.tunnel[1] not in avoided
+            ]
+            leads_on = any(isinstance(bucket.actions[-1], ToGroup) for bucket in left if bucket.actions)
+            if len(left) < len(group.buckets) and leads_on:
+                yield replace(group, buckets=tuple(left))
+
+
+def _streams(
+    plan: Plan, options: PipelineOptions, tables: Mapping[str, SwitchTables]
+) -> Iterator[tuple[CountedStream, tuple[tuple[Action, ...], ...]]]:
+    """Yield each stream, and the actions by which its ingress marks its packets."""
+    layout, wiring = options.layout, options.wired(plan.topology)
+    sessions = BfdSessions(plan) if options.liveness is Liveness.BFD else ()
+    tags = tags_of(options.tagging, layout, dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels), sessions)
+    first = {layout.control, layout.classes[0].normal}
+    entries = {switch: IndexedTables.of(each).entry_of for switch, each in tables.items()}
+    capacity = {link.ends[::-1]: link.capacity for link in plan.topology.links}  # the way back of one-way links
+    capacity.update((link.ends, link.capacity) for link in plan.topology.links)
+    together = [layout.queues] if options.form is Form.DECOMPOSED else [(queue,) for queue in layout.queues]
+
+    def key(queue: Queue, in_port: int, path_id: int) -> FlowKey:
+        match = tags.match(in_port, path_id, queue)
+        if options.form is Form.DECOMPOSED:
+            match = replace(match, **{tags.queue_field: None})
+        return FlowKey(0, TUNNEL_PRIORITY, match)
+
+    routes = dict.fromkeys((route.path_id, route.nodes) for each in directions(plan) for route in each.routes)
+    for path_id, nodes in routes:
+        for queues in together:
+            hops = tuple(
+                CountedHop(
+                    sender,
+                    wiring.port(sender, receiver),
+                    receiver,
+                    in_port := wiring.port(receiver, sender),
+                    capacity[sender, receiver],
+                    key(queues[0], in_port, path_id),
+                )
+                for sender, receiver in pairwise(nodes)
+            )
+            if all(hop.entry in entries[hop.receiver] for hop in hops):
+                ids = frozenset(queue.queue_id for queue in queues)
+                stream = CountedStream((nodes[0], path_id), ids, not first.issuperset(queues), hops)
+                yield stream, tuple(tags.mark(path_id, queue) for queue in queues)

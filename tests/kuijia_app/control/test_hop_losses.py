@@ -1,0 +1,261 @@
+"""Losses between hops: found soon and at the right place, and nothing else found."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+
+from kuijia_app.control.hop_losses import HopLoss, HopLosses
+from kuijia_app.control.liveness import Tunnel
+from kuijia_app.control.tunnel_counters import CountedStream
+from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from tests.kuijia_app.control.counted_network import TICK, CountedNetwork
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+
+NORMAL, VICTIMS = 1, 2
+THROUGH_S2: Tunnel = ("s1", 16)
+DIRECT: Tunnel = ("s1", 17)
+THROUGH_S3: Tunnel = ("s1", 18)
+
+Traffic = Callable[[random.Random, float], float]
+"""Packets per second at a time."""
+
+
+def steady(rate: float) -> Traffic:
+    return lambda *_: rate
+
+
+def like_tcp(top: float) -> Traffic:
+    """Return traffic that rises, falls to the half at random times, pauses and starts anew."""
+    rate = 10.0
+
+    def at(draw: random.Random, _: float) -> float:
+        nonlocal rate
+        rate = min(rate * 1.02 + top / 2000, top)
+        if draw.random() < TICK / 1.5:
+            rate /= 2
+        if draw.random() < TICK / 20:
+            rate = 0.0
+        return rate
+
+    return at
+
+
+def bursts(packets: int, period: float) -> Traffic:
+    """Return traffic that sends so many packets at once, again and again."""
+    return lambda _, now: packets / TICK if now % period < TICK else 0.0
+
+
+@dataclass
+class Watched:
+    """A network whose counters are read and judged.
+
+    Attributes:
+        lag: seconds by which the counters of one switch may be older than those of another.
+    """
+
+    network: CountedNetwork
+    limit: float | None = 0.01
+    lag: float = 0.02
+    traffic: dict[CountedStream, Traffic] = field(default_factory=dict)
+    found: list[tuple[float, HopLoss]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.losses = HopLosses(self.limit)
+        self.losses.follow(self.network.counters)
+        self.random = random.Random(self.network.seed + 1)
+        self._owed: dict[CountedStream, float] = {}
+        self._due = self.random.uniform(0.0, 1.0)
+
+    def stream(self, tunnel: Tunnel, queue: int) -> CountedStream:
+        return self.network.streams[tunnel, queue]
+
+    def run(self, seconds: float) -> None:
+        end = self.network.now + seconds
+        while self.network.now < end:
+            if self.network.now >= self._due:
+                self._read()
+                self._due = self.network.now + (0.4 if self.losses.suspects else 1.0)
+            else:
+                self._tick()
+
+    def first_loss(self, within: float) -> tuple[float, HopLoss]:
+        """Run until a loss is found; return the seconds that it took, and the loss."""
+        begun, count = self.network.now, len(self.found)
+        while len(self.found) == count and self.network.now < begun + within:
+            self.run(TICK)
+        assert len(self.found) > count, f"nothing found in {within} s"
+        return self.network.now - begun, self.found[count][1]
+
+    def _tick(self) -> None:
+        for stream, traffic in self.traffic.items():
+            owed = self._owed.get(stream, 0.0) + traffic(self.random, self.network.now) * TICK
+            self.network.send(stream, int(owed))
+            self._owed[stream] = owed - int(owed)
+        self.network.tick()
+
+    def _read(self) -> None:
+        late = {switch: int(self.random.uniform(0.0, self.lag) / TICK + 0.5) for switch in self.network.tables}
+        snapshots = {}
+        for step in range(max(late.values()) + 1):
+            for switch in [switch for switch, its in late.items() if its == step]:
+                snapshots[switch] = self.network.snapshot(switch)
+            self._tick()
+        known = {loss.tunnel for _, loss in self.found}
+        self.found += [(self.network.now, loss) for loss in self.losses.judged(snapshots, known)]
+
+
+def watched(seed: int, options: PipelineOptions | None = None, limit: float | None = 0.01) -> Watched:
+    plan = motivation_plan()
+    plan = replace(plan, topology=plan.topology.with_capacity(20.0))
+    return Watched(CountedNetwork(plan, seed, options or PipelineOptions()), limit)
+
+
+SETTINGS = [
+    PipelineOptions(),
+    PipelineOptions(form=Form.DECOMPOSED),
+    PipelineOptions(tagging=Tagging.DSCP_ECN),
+    PipelineOptions(liveness=Liveness.BFD),
+]
+
+
+@pytest.mark.parametrize("options", SETTINGS, ids=["mpls", "decomposed", "dscp-ecn", "bfd"])
+@pytest.mark.parametrize("seed", range(4))
+def test_finds_a_black_hole_of_one_entry(options: PipelineOptions, seed: int) -> None:
+    net = watched(seed, options)
+    stream = net.stream(THROUGH_S2, NORMAL)
+    net.traffic[stream] = steady(1000.0)
+    net.run(5 + seed / 4)
+    assert not net.found
+    net.network.vanishes[stream, 1] = 1.0
+    seconds, loss = net.first_loss(3.0)
+    assert (loss.tunnel, loss.hop.sender, loss.hop.receiver) == (THROUGH_S2, "s2", "s4")
+    assert loss.share == 1.0
+    assert loss.reaches_port
+    assert seconds < 2.6
+
+
+@pytest.mark.parametrize("link", [("s1", "s2"), ("s2", "s4")])
+@pytest.mark.parametrize("seed", range(10))
+def test_finds_a_tenth_lost_one_way(link: tuple[str, str], seed: int) -> None:
+    net = watched(seed)
+    stream = net.stream(THROUGH_S2, NORMAL)
+    net.traffic[stream] = steady(1000.0)
+    net.run(5 + seed / 10)
+    net.network.lossy_links[link] = 0.1
+    seconds, loss = net.first_loss(3.0)
+    assert (loss.tunnel, loss.hop.sender, loss.hop.receiver) == (THROUGH_S2, *link)
+    assert loss.share == pytest.approx(0.1, abs=0.08)
+    assert loss.reaches_port is False
+    assert not loss.spares
+    assert seconds < 2.8
+
+
+def test_finds_two_percent_in_time_but_not_half_a_percent() -> None:
+    for share, is_found in ((0.02, True), (0.005, False)):
+        net = watched(7)
+        net.traffic[net.stream(THROUGH_S2, NORMAL)] = steady(800.0)
+        net.run(5)
+        net.network.lossy_links["s2", "s4"] = share
+        net.run(60)
+        assert bool(net.found) is is_found
+
+
+def test_finds_a_black_hole_only_with_gray_loss_off() -> None:
+    net = watched(3, limit=None)
+    stream = net.stream(THROUGH_S2, NORMAL)
+    net.traffic[stream] = steady(500.0)
+    net.network.lossy_links["s2", "s4"] = 0.3
+    net.run(60)
+    assert not net.found
+    net.network.vanishes[stream, 1] = 1.0
+    net.first_loss(4.0)
+
+
+def test_finds_a_black_hole_of_few_packets() -> None:
+    net = watched(5)
+    stream = net.stream(THROUGH_S2, VICTIMS)
+    net.traffic[stream] = steady(5.0)
+    net.run(20)
+    net.network.vanishes[stream, 0] = 1.0
+    _, loss = net.first_loss(8.0)
+    assert (loss.hop.sender, loss.hop.receiver) == ("s1", "s2")
+
+
+def test_names_the_link_only_if_others_on_it_lose_as_well() -> None:
+    plan = plan_of(both_ways("bridge", "a b c d", "a-c b-c c-d", 20.0), "a-c-d", "b-c-d")
+    net = Watched(CountedNetwork(plan, 1))
+    one, other = net.stream(("a", 16), NORMAL), net.stream(("b", 17), NORMAL)
+    net.traffic |= {one: steady(400.0), other: steady(300.0)}
+    net.run(5)
+    net.network.vanishes[one, 1] = 1.0
+    assert net.first_loss(3.0)[1].spares
+    net = Watched(CountedNetwork(plan, 1))
+    net.traffic |= {one: steady(400.0), other: steady(300.0)}
+    net.run(5)
+    net.network.lossy_links["c", "d"] = 0.2
+    assert not net.first_loss(3.0)[1].spares
+
+
+def busy(seed: int) -> Watched:
+    """Return a network with traffic of all kinds, which fills queues at times."""
+    net = watched(seed)
+    net.traffic = {
+        net.stream(THROUGH_S2, NORMAL): steady(900.0),
+        net.stream(DIRECT, NORMAL): like_tcp(2400.0),
+        net.stream(THROUGH_S3, NORMAL): bursts(60, 1.0),
+        net.stream(THROUGH_S2, VICTIMS): like_tcp(4000.0),
+        net.stream(DIRECT, VICTIMS): steady(600.0),
+        net.stream(THROUGH_S3, VICTIMS): like_tcp(300.0),
+    }
+    return net
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_raises_no_alarm_while_queues_are_full(seed: int) -> None:
+    net = busy(seed)
+    net.run(600)
+    assert not net.found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2))
+def test_raises_no_alarm_in_half_an_hour_of_restarts_and_full_queues(seed: int) -> None:
+    net = busy(seed)
+    streams = list(net.traffic)
+    for _ in range(180):
+        net.run(net.random.uniform(2, 18))
+        stream = net.random.choice(streams)
+        if net.random.random() < 0.5:
+            net.network.restart_group(stream)
+        else:
+            net.network.restart_entry(stream, net.random.randrange(len(stream.hops)))
+    assert not net.found
+
+
+def test_does_not_judge_victims_whose_drops_nobody_counts() -> None:
+    net = busy(11)
+    net.network.counts_queues = False
+    net.run(120)
+    assert not net.found
+
+
+@settings(max_examples=20, deadline=None, phases=[Phase.explicit, Phase.generate], derandomize=True)
+@given(
+    seed=st.integers(0, 2**20),
+    lag=st.floats(0.0, 0.025),
+    tops=st.lists(st.floats(1.0, 5000.0), min_size=6, max_size=6),
+    room=st.integers(10, 1000),
+)
+def test_raises_no_alarm_with_any_traffic(seed: int, lag: float, tops: list[float], room: int) -> None:
+    net = busy(seed)
+    net.lag, net.network.room = lag, room
+    kinds = (steady, like_tcp, lambda top: bursts(max(1, int(top / 10)), 0.5))
+    net.traffic = {stream: net.random.choice(kinds)(top) for stream, top in zip(net.traffic, tops, strict=True)}
+    net.run(60)
+    assert not net.found

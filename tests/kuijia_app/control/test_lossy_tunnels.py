@@ -1,0 +1,64 @@
+"""Tunnels that lose packets: left unused, tried again ever later, and forgotten once they are clean."""
+
+from __future__ import annotations
+
+from kuijia_app.control.hop_losses import HopLoss
+from kuijia_app.control.lossy_tunnels import CLEAN, FIRST_PAUSE, LONGEST_PAUSE, LossyTunnels
+from kuijia_app.control.sliced_work import at_once
+from kuijia_app.control.tunnel_counters import TunnelCounters
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from tests.kuijia_app.plans import motivation_plan
+
+T1, T2 = ("s1", 16), ("s1", 17)
+
+
+def a_loss(lost: int = 10, hop: int = 1) -> HopLoss:
+    plan, counters = motivation_plan(), TunnelCounters()
+    at_once(counters.adding(plan, PipelineOptions(), build_tables(plan)))
+    stream = next(each for each in counters.streams if each.tunnel == T1)
+    return HopLoss(stream, stream.hops[hop], 100, lost, reaches_port=None, spares=True)
+
+
+def test_a_lossy_tunnel_is_tried_again_ever_later() -> None:
+    lossy, now = LossyTunnels(), 100.0
+    for pause in (FIRST_PAUSE, 2 * FIRST_PAUSE, 4 * FIRST_PAUSE):
+        lossy.lost(a_loss(), frozenset({T2}), now)
+        assert lossy.shares == {T1: 0.1, T2: 0.1}
+        assert not lossy.passed(now + pause - 0.1)
+        now += pause
+        assert lossy.passed(now) == {T1, T2}
+        assert not lossy.shares
+        assert lossy.looks_closely(now)
+    for _ in range(20):
+        lossy.lost(a_loss(), frozenset(), now)
+        now += LONGEST_PAUSE
+        assert lossy.passed(now)
+
+
+def test_a_tunnel_that_is_clean_for_a_while_is_history() -> None:
+    lossy = LossyTunnels()
+    lossy.lost(a_loss(), frozenset(), 0.0)
+    lossy.passed(FIRST_PAUSE)
+    assert [loss.tunnel for loss in lossy.losses] == [T1]
+    lossy.passed(FIRST_PAUSE + CLEAN)
+    assert [loss.tunnel for loss in lossy.losses] == []
+    lossy.lost(a_loss(), frozenset(), 1000.0)
+    assert lossy.passed(1000.0 + FIRST_PAUSE) == {T1}
+
+
+def test_another_loss_of_a_tunnel_that_is_unused_does_not_postpone_its_trial() -> None:
+    lossy = LossyTunnels()
+    lossy.lost(a_loss(10), frozenset(), 0.0)
+    lossy.lost(a_loss(40), frozenset(), FIRST_PAUSE - 1)
+    assert lossy.shares == {T1: 0.4}
+    assert lossy.passed(FIRST_PAUSE) == {T1}
+
+
+def test_forgets_tunnels_that_no_plan_has() -> None:
+    lossy = LossyTunnels()
+    lossy.lost(a_loss(), frozenset({T2}), 0.0)
+    lossy.keep(frozenset({T1}))
+    assert lossy.shares.keys() == {T1}
+    lossy.keep(frozenset({T2}))
+    assert not lossy.shares
