@@ -309,7 +309,7 @@ def test_more_silent_clients_than_are_let_in_keep_nobody_out(listener: socket.so
 
 
 def test_a_failure_of_a_look_is_answered_and_logged_and_ends_nothing(
-    listener: socket.socket, reception: Reception, capfd: pytest.CaptureFixture[str]
+    listener: socket.socket, reception: Reception, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(MakeBelieveLab):
         def status(self) -> dict[str, Any]:
@@ -318,14 +318,14 @@ def test_a_failure_of_a_look_is_answered_and_logged_and_ends_nothing(
     answered = answer(Broken(), listener, reception, b'{"version":1,"do": "status"}' + b" " * 10_000 + b"\n")
     message = "the lab failed at the request with KeyError: \"'queue'\""
     assert answered == {"version": 1, "error": message, "exit_status": 1}
-    logged = capfd.readouterr().err
+    logged = caplog.text
     assert "Traceback" in logged
     assert 'failed at b\'{"version":1,"do": "status"}' in logged
     assert len(logged) < 3000
 
 
 def test_a_change_that_fails_for_an_unforeseen_reason_takes_the_lab_down_and_says_so(
-    listener: socket.socket, reception: Reception, capfd: pytest.CaptureFixture[str]
+    listener: socket.socket, reception: Reception, caplog: pytest.LogCaptureFixture
 ) -> None:
     lab = MakeBelieveLab()
     lab.fault = ZeroDivisionError("a bug")
@@ -337,7 +337,7 @@ def test_a_change_that_fails_for_an_unforeseen_reason_takes_the_lab_down_and_say
     assert answered["error"].startswith(message)
     assert answered["exit_status"] == 1
     assert not lab.running
-    assert "ZeroDivisionError" in capfd.readouterr().err
+    assert "ZeroDivisionError" in caplog.text
 
 
 def test_only_the_owner_can_connect(listener: socket.socket) -> None:
