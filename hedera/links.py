@@ -9,13 +9,17 @@ from kuijia_app.tables.wiring import Wiring
 
 
 class Links:
-    """State of all cables; one has failed if a port at an end is down or missing, or a switch there is gone."""
+    """State of all cables; one has failed if a port at an end is down or missing, or a switch there is gone.
+
+    One that loses packets counts as failed, too, unless a switch has no other.
+    """
 
     def __init__(self, wiring: Wiring) -> None:
         self._wiring = wiring
         self._live: dict[str, dict[int, bool]] = {}
         self._gone: set[str] = set()
         self._told: frozenset[Cable] = frozenset()
+        self._lossy: frozenset[Cable] = frozenset()
         self._is_stale = False
 
     def ports_described(self, switch: str, live: Mapping[int, bool]) -> None:
@@ -43,16 +47,31 @@ class Links:
             self._gone |= missing
             self._is_stale = True
 
+    def avoid(self, lossy: frozenset[Cable]) -> None:
+        """Record the cables that lose packets although their ports are up, in place of those before."""
+        if lossy != self._lossy:
+            self._lossy = lossy
+            self._is_stale = True
+
     def take_changed(self) -> frozenset[Cable] | None:
         """Return all failed cables if they have changed since the last call, else None."""
         if not self._is_stale:
             return None
         self._is_stale = False
         failed = frozenset(frozenset(ends) for ends in self._wiring.topology.edges if not self._is_up(*ends))
+        failed |= self._avoidable(failed)
         if failed == self._told:
             return None
         self._told = failed
         return failed
+
+    def _avoidable(self, failed: frozenset[Cable]) -> frozenset[Cable]:
+        """Return the lossy cables without those that are the last of a switch: nothing is lost by using them."""
+        neighbours = self._wiring.topology.neighbours
+        left = {switch: {frozenset((switch, other)) for other in others} for switch, others in neighbours.items()}
+        return frozenset(
+            cable for cable in self._lossy - failed if all(left[end] - failed - self._lossy for end in cable)
+        )
 
     def _is_up(self, a: str, b: str) -> bool:
         return self._end_is_up(a, b) and self._end_is_up(b, a)

@@ -21,6 +21,8 @@ COUNTER_COOKIE = 0x4845_4445_5241_0002
 SCHEDULED_COOKIE = 0x4845_4445_5241_0003
 """Cookies that distinguish these entries from those that a controller reads back and repairs."""
 
+COOKIES = (COUNTING_COOKIE, COUNTER_COOKIE, SCHEDULED_COOKIE)
+
 COUNTING_PRIORITY = 100
 COUNTER_IDLE_SECONDS = 10
 """Seconds without a packet after which a flow is forgotten, so that the counter table holds only recent flows."""

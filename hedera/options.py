@@ -10,11 +10,15 @@ from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
 from hedera.placement.interface import Placement
 from hedera.placement.registry import make_placement
-from kuijia_base.errors import InputError, UnsoundError
+from kuijia_app.control.plan_checks import Missing
+from kuijia_base.errors import InputError, UnsoundError, quoted
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
 
 SHORTEST_PERIOD = 0.1
+
+MISSING = (Missing.WARN, Missing.IGNORE)
+"""What may follow when links carry nothing; the first is the default. There is no plan to be refused."""
 
 MOST_PORTS = 32
 """Most ports of a fat-tree's switch: 512 edge switches, half a minute of preparation."""
@@ -42,6 +46,14 @@ class SchedulerOptions:
     placement: str = "simulated-annealing"
     period: float = 5.0
     idle_timeout: int = 10
+
+
+def missing_option(word: str) -> Missing:
+    """Return the member of `MISSING` that a word names; raises InputError if it names none."""
+    for each in MISSING:
+        if each.value == word:
+            return each
+    raise InputError("option", "missing", quoted(word), " or ".join(each.value for each in MISSING))
 
 
 def build(options: SchedulerOptions) -> tuple[DataCentre, Placement]:

@@ -18,19 +18,22 @@ from hedera import events
 from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import ScheduledEntry
 from hedera.links import Links
-from hedera.messages import SchedulerMessages, readings
+from hedera.messages import COOKIES, SchedulerMessages, readings
 from hedera.metrics import SchedulerMetrics
-from hedera.options import SchedulerOptions, build
+from hedera.options import MISSING, SchedulerOptions, build, missing_option
 from hedera.polling import Polls
 from hedera.route_search import Routes, first_routing, routes_around
-from hedera.tables import Cable
+from hedera.tables import Cable, is_own_group
+from kuijia_app.control import link_probes, port_states
 from kuijia_app.control.network_log import link_name, listed
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import decoded_beat, encoded
+from kuijia_app.control.plan_checks import Missing, port_use
 from kuijia_app.control.port_states import PortState
+from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.control.switch_connection import ReadBack
@@ -52,6 +55,10 @@ from kuijia_app.framework.seam import (
 )
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.gate.server import stand_before
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
+from kuijia_app.tables.needs import HOST_MTU
+from kuijia_app.tables.options import Tagging
+from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import KuijiaError
 
@@ -72,6 +79,8 @@ OPTIONS = [
         default=_DEFAULTS.idle_timeout,
         help="seconds for which switches keep the entry of a flow that sends nothing",
     ),
+    cfg.StrOpt("missing", default=MISSING[0].value, help="warn or ignore: whether links are probed"),
+    cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
     *OUTLETS,
     *PEER_OPTIONS,
@@ -82,6 +91,11 @@ cfg.CONF.set_default("maximum_unreplied_echo_requests", 10)
 
 TICK = 0.02
 """Seconds between two looks at the clock."""
+
+LOOK = 0.25
+"""Seconds between two looks at all that may be wrong with switches."""
+
+_CHECKED_KINDS = (*port_states.KINDS, *link_probes.KINDS)
 
 PATIENCE = 5.0
 """Seconds after the start; from then on routes avoid switches that have not connected."""
@@ -110,6 +124,7 @@ class HederaScheduler(PairApplication):
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
     part = "scheduler"
+    _unwatched_cookies = COOKIES
     _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:
@@ -118,17 +133,24 @@ class HederaScheduler(PairApplication):
         try:
             self._options = SchedulerOptions(**{name: getattr(given, name) for name in vars(_DEFAULTS)})
             self._centre, placement = build(self._options)
+            missing = missing_option(given.missing)
             self._metrics = SchedulerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
-            stand_before(self, self._is_known, given.tls_bind)
+            cookies = {"packets_of": LINK_PROBE_COOKIE, "removals_of": COOKIE}
+            stand_before(self, self._is_known, given.tls_bind, **cookies)
             self._join_peers(given)
         except KuijiaError as error:
             refuse_to_start(error, OPTION_GROUP)
         self._serve(self._centre.wiring)
         self._metrics.expect(self._wiring.topology.nodes)
         self._edges = self._centre.hosts_of.keys()
+        self._uses = {switch: self._uses_of(switch) for switch in self._wiring.topology.nodes}
         self._agreed = {"switches": len(self._wiring.topology.nodes), "hosts": len(self._wiring.sites)}
         self._links = Links(self._wiring)
+        probed = self._wiring.topology.nodes if missing is Missing.WARN else ()
+        full = {(switch, port): given.host_mtu for switch in probed for port in self._wiring.link_ports(switch)}
+        self._probe_links(ProbeForm(Tagging.DSCP_ECN, PLAIN_LAYOUT.control), full)
+        self._next_look = 0.0
         self._polls = Polls.every(self._options.period, self._centre.fabric.nic_rate)
         self._routing = first_routing(self._centre)
         self._tables = self._routing.tables()
@@ -144,6 +166,15 @@ class HederaScheduler(PairApplication):
         self._is_routing = False
         self._next_routing = 0.0
         self._started_at = self._next_poll = time.monotonic()
+
+    def _uses_of(self, switch: str) -> dict[int, str]:
+        """Return in words what each port of a switch leads to."""
+        sites = self._centre.hosts_of.get(switch, ())
+        neighbours = self._wiring.topology.neighbours[switch]
+        return {
+            **{self._wiring.port(switch, other): port_use(other, is_host=False) for other in neighbours},
+            **{site.port: port_use(site.name, is_host=True) for site in sites},
+        }
 
     @background
     def _watch_clock(self) -> None:
@@ -169,6 +200,8 @@ class HederaScheduler(PairApplication):
         if now - self._started_at > PATIENCE:
             self._links.expect_all()
         self._drop_silent(now)
+        self._check_switches(now)
+        self._watch_tables(now)
         self._report_findings(now)
         self._report_network(now)
         if event.routes is not None:
@@ -181,6 +214,32 @@ class HederaScheduler(PairApplication):
             if self._awaited:
                 self._run_round()
             self._poll(now)
+
+    def _check_switches(self, now: float) -> None:
+        """Probe links, avoid those that carry nothing, and state what is wrong with ports and links."""
+        if not self._acts:
+            return
+        self._prober.tend()
+        self._links.avoid(self._links_not_carrying())
+        if now < self._next_look:
+            return
+        self._next_look = now + LOOK
+        for switch in self._connections:
+            found = [
+                *self._port_states.findings(switch, self._uses[switch], (), now),
+                *self._prober.probes.findings(switch),
+            ]
+            self._findings.exactly(_CHECKED_KINDS, switch, found, now)
+
+    def _owns_group(self, group_id: int) -> bool:
+        return is_own_group(group_id)
+
+    def _put_tables_right(self, switch: str) -> None:
+        self._settled.discard(switch)  # its counting begins anew, too
+        super()._put_tables_right(switch)
+
+    def _leave_tables(self, switch: str) -> None:
+        self._links.left(switch)
 
     @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER, harms=Harm.CONNECTION)
     def flows_described(self, event: Any) -> None:
@@ -220,11 +279,9 @@ class HederaScheduler(PairApplication):
         connection = self._connection(event.msg.datapath)
         if connection is None:
             return
-        if event.msg.xid < _OWN_IDS:
+        if not _OWN_IDS <= event.msg.xid <= self._last_own_id:
             connection.error(event.msg)
             return
-        if event.msg.xid > self._last_own_id:
-            return  # the refused message was never sent
         name = error_name(ofproto, event.msg)
         if name in DENIALS:
             self._displaced(connection.switch, name)
@@ -250,6 +307,7 @@ class HederaScheduler(PairApplication):
         return self._tables[switch]
 
     def _begun(self, switch: str) -> None:
+        self._forget_probes(switch)
         self._settled.discard(switch)
         self._refused.pop(switch, None)
         self._polled.pop(switch, None)
@@ -257,6 +315,7 @@ class HederaScheduler(PairApplication):
         self._schedule.forget(switch)
 
     def _ended(self, switch: str) -> None:
+        self._forget_probes(switch)
         self._settled.discard(switch)
         self._polls.gone(switch)
         self._schedule.forget(switch)
@@ -277,7 +336,8 @@ class HederaScheduler(PairApplication):
             self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
             self.logger.error("switch %s %s%s", switch, problem, repeated(times))
         self._links.ports_described(switch, self._believed_ports(switch, has.ports))
-        if self._refused.get(switch) is self._tables[switch]:
+        self._prober.probes.connected(switch)
+        if self._refused.get(switch) is self._tables[switch] or self._table_watch.is_resting(switch):
             # It would refuse them again: routes avoid it.
             self._links.left(switch)
         self._route_around()

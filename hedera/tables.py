@@ -49,11 +49,18 @@ _SELECT_IDS, _FAILOVER_IDS = 0x1000_0000, 0x2000_0000
 _NUMBERS = 0x1000_0000
 """Numbers of groups of each kind."""
 
+_GROUP_IDS = range(_SELECT_IDS, _FAILOVER_IDS + _NUMBERS)
+
 Cable = frozenset[str]
 """The two ends of a cable."""
 
 _Cables: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
 """The neighbours of each switch, each with the port that leads there."""
+
+
+def is_own_group(group_id: int) -> bool:
+    """Return True for the id of a group that only the scheduler may use."""
+    return group_id in _GROUP_IDS
 
 
 @dataclass(frozen=True, slots=True)

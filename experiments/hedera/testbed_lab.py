@@ -86,7 +86,14 @@ def is_quiet(told: Sequence[Event]) -> bool:
 
 @contextmanager
 def hedera_lab(
-    k: int, nic_rate: float, scheme: str, period: float, options: NetworkOptions, report: Callable[[str], None]
+    k: int,
+    nic_rate: float,
+    scheme: str,
+    period: float,
+    options: NetworkOptions,
+    report: Callable[[str], None],
+    *,
+    probes: bool = False,
 ) -> Iterator[HederaLab]:
     """Run a lab for the duration of a block.
 
@@ -97,6 +104,7 @@ def hedera_lab(
         period: seconds between two rounds of the scheduler.
         options: of the network.
         report: receives a line about each step that takes time.
+        probes: the scheduler probes links, and avoids those that carry nothing.
     """
     machine = require_emulation()
     remove_leftovers(report)
@@ -113,7 +121,7 @@ def hedera_lab(
             network.start()
             if isinstance(network.ovs, PrivateOvs):
                 network.ovs.vsctl("set", "Open_vSwitch", ".", f"other_config:max-revalidator={_statistics_age(period)}")
-            scheduler = SchedulerProcess(run.path, told)
+            scheduler = SchedulerProcess(run.path, {**told, "missing": "warn" if probes else "ignore"})
             try:
                 scheduler.start()
                 network.connect(LISTEN_PORT)

@@ -138,12 +138,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="share of lost packets, such as 0.5%%, above which a tunnel is avoided; off: only if it loses all "
         "(default: %(default)s)",
     )
-    add_checks(parser)
-    add_peers(parser)
-
-
-def add_checks(parser: argparse.ArgumentParser) -> None:
-    """Add the options on what switches may lack."""
     parser.add_argument(
         "--missing",
         choices=[each.value for each in Missing],
@@ -151,6 +145,12 @@ def add_checks(parser: argparse.ArgumentParser) -> None:
         help="a plan for which switches lack something, such as queues, is not put on them, or put on them with a "
         "warning, or nothing is asked for (default: %(default)s)",
     )
+    add_host_mtu(parser)
+    add_peers(parser)
+
+
+def add_host_mtu(parser: argparse.ArgumentParser) -> None:
+    """Add the option on the size of packets that links must carry."""
     parser.add_argument(
         "--host-mtu",
         type=whole_number(MIN_HOST_MTU, expected=f"bytes, at least {MIN_HOST_MTU}"),

@@ -6,10 +6,11 @@ import argparse
 import sys
 from dataclasses import asdict
 
-from hedera.options import MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
+from hedera.options import MISSING, MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
 from kuijia.cli.controller import (
     SUPERVISION,
+    add_host_mtu,
     add_listening_options,
     add_peers,
     binding_option,
@@ -68,6 +69,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="time for which switches keep the entry of a flow that sends nothing (default: %(default)s)",
     )
     add_listening_options(parser)
+    parser.add_argument(
+        "--missing",
+        choices=[each.value for each in MISSING],
+        default=MISSING[0].value,
+        help="probe links and avoid those that carry nothing, or probe none (default: %(default)s)",
+    )
+    add_host_mtu(parser)
     add_peers(parser)
 
 
@@ -79,5 +87,6 @@ def run(args: argparse.Namespace) -> int:
     if switches >= _MANY_SWITCHES:
         print(f"preparing the tables of {switches:,} switches", file=sys.stderr, flush=True)
     tls = tls_files(args)
-    given = {**asdict(options), **outlet_options(args), **binding_option(args), **peer_options(args)}
+    checks = {"missing": args.missing, "host_mtu": args.host_mtu}
+    given = {**asdict(options), **checks, **outlet_options(args), **binding_option(args), **peer_options(args)}
     run_application(APPLICATION, args.host, args.port, given, tls)

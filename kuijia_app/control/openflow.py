@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from kuijia_app.control import openflow_reading as reading
@@ -43,11 +43,13 @@ class Messages:
     """Builds messages for one connected switch.
 
     `datapath` is the connection object of either framework: both carry the protocol constants as `ofproto` and the
-    message classes as `ofproto_parser`, which are the same for the two.
+    message classes as `ofproto_parser`, which are the same for the two. Polls pass over the entries with the cookies
+    `unwatched`.
     """
 
-    def __init__(self, datapath: Any) -> None:
+    def __init__(self, datapath: Any, unwatched: Iterable[int] = ()) -> None:
         self._datapath = datapath
+        self._unwatched = frozenset(cookie.to_bytes(8, "big") for cookie in unwatched)
         self._ofproto = datapath.ofproto
         self._parser = datapath.ofproto_parser
 
@@ -105,15 +107,10 @@ class Messages:
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_SLAVE, generation)
 
     def reports_of_ports(self) -> Any:
-        """Return the request to be told of ports as a slave too, and as master of all that we read besides.
-
-        A switch keeps this over a change of the role (OpenFlow 1.3.5, 7.3.10).
-        """
+        """Return the request to be told of ports as a slave too, and of nothing else (OpenFlow 1.3.5, 7.3.10)."""
         ofproto = self._ofproto
         ports = 1 << ofproto.OFPPR_ADD | 1 << ofproto.OFPPR_DELETE | 1 << ofproto.OFPPR_MODIFY
-        removals = 1 << ofproto.OFPRR_IDLE_TIMEOUT | 1 << ofproto.OFPRR_HARD_TIMEOUT
-        removals |= 1 << ofproto.OFPRR_DELETE | 1 << ofproto.OFPRR_GROUP_DELETE
-        return self._parser.OFPSetAsync(self._datapath, [1 << ofproto.OFPR_ACTION, 0], [ports, ports], [removals, 0])
+        return self._parser.OFPSetAsync(self._datapath, [0, 0], [ports, ports], [0, 0])
 
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
@@ -150,7 +147,10 @@ class Messages:
         return digest.digest()
 
     def polled_entries(self, answer: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
-        return poll_bodies.flow_entries(answer)
+        found = poll_bodies.flow_entries(answer)
+        if not self._unwatched:
+            return found
+        return (each for each in found if poll_bodies.cookie_of(each[0]) not in self._unwatched)
 
     def is_own(self, entry: bytes) -> bool:
         return poll_bodies.cookie_of(entry) == _COOKIE_BYTES

@@ -17,8 +17,7 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
-from kuijia_app.control.link_prober import LinkProber
-from kuijia_app.control.liveness import Edge, Link, LivenessChange, LivenessTracker, Port, Tunnel
+from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port, Tunnel
 from kuijia_app.control.loss_watch import DEFAULT_LIMIT, SETTLED, LossWatch
 from kuijia_app.control.network_log import TunnelStates
 from kuijia_app.control.pair import Beat
@@ -134,7 +133,7 @@ class PlanKeeper(PairKeeper):
         self._checks = PlanChecks(missing, {})
         self._follow_needs()
         self._kept_empty: set[str] = set()
-        self._prober = self._make_prober()
+        self._begin_probing()
         self._next_look = 0.0
         unfinished = self._source.unfinished(self._rollout)
         if unfinished is not None:
@@ -192,8 +191,8 @@ class PlanKeeper(PairKeeper):
         counted = self._usable_ports.told(switch, self._believed_ports(switch, ports))
         self._tracker.ports_described(switch, counted, self._doubted_ports())
 
-    def _make_prober(self) -> LinkProber:
-        """Return the prober of all links, or of none if nothing is asked for."""
+    def _begin_probing(self) -> None:
+        """Probe all links, or none if nothing is asked for."""
         form = ProbeForm(self._options.tagging, self._options.layout.control)
         sizes = {
             (switch, port.number): port.mtu
@@ -201,7 +200,7 @@ class PlanKeeper(PairKeeper):
             for port in needs.ports.values()
             if not port.is_host and self._checks.missing is not Missing.IGNORE
         }
-        return LinkProber(self._wiring, form, sizes, self._connections, self._port_states, self._now)
+        self._probe_links(form, sizes)
 
     def _needs_of(self, plan: Plan) -> dict[str, SwitchNeeds]:
         return needs_of(plan, self._options, self._wiring, self._host_mtu)
@@ -225,7 +224,7 @@ class PlanKeeper(PairKeeper):
         """Probe links, state what is wrong, and put the plan on switches that lack nothing any more."""
         if self._acts:
             self._prober.tend()
-        lossy = self._prober.probes.lossy | self._edges_dropping() if self._acts else frozenset()
+        lossy = self._links_not_carrying() if self._acts else frozenset()
         self._tell_ingresses(self._tracker.links_lossy(lossy))
         if not self._acts or now < self._next_look:
             return
@@ -244,11 +243,6 @@ class PlanKeeper(PairKeeper):
         """Bring a switch that has been read to the tables of the plan, which it may have."""
         self._kept_empty.discard(switch)
         self._connections[switch].want(self._rollout.wanted(switch))
-
-    def _edges_dropping(self) -> frozenset[Edge]:
-        """Return the links with a port that is up, and drops frames as its switch says."""
-        ends = ((switch, self._wiring.neighbour_at(switch, port)) for switch, port in self._port_states.dropping)
-        return frozenset(frozenset((switch, neighbour)) for switch, neighbour in ends if neighbour is not None)
 
     def _state_findings(self, switch: str, now: float) -> None:
         """State all that is wrong with a switch's ports, links and queues."""
@@ -272,16 +266,6 @@ class PlanKeeper(PairKeeper):
         now = self._now()
         if self._loss_watch.taken(snapshot, now, self._tracker.broken):
             self._avoid_lossy(now)
-
-    def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
-        self._prober.arrived(switch, port, frame)
-
-    def _probe_refused(self, switch: str, reason: str) -> None:
-        if reason.endswith("OFPBAC_BAD_OUT_PORT"):
-            return  # the port has gone a moment ago
-        self._prober.probes.left(switch)
-        key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
-        self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())
 
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         """Send peers a sign of life, and the plans in use if they have changed."""
@@ -369,8 +353,7 @@ class PlanKeeper(PairKeeper):
         self._usable_ports.began(switch)
         self._checks.left(switch)
         self._kept_empty.discard(switch)
-        self._prober.probes.left(switch)
-        self._findings.gone(FindingKey(FindingKind.SWITCH_UNPROBED, switch), self._now())
+        self._forget_probes(switch)
         self._refused.pop(switch, None)
         self._left_alone.discard(switch)
         self._unfit.discard(switch)

@@ -9,13 +9,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from kuijia_app.control.findings import FindingKind, Findings
+from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.foreign_entries import DefeatingEntries, defeat
 from kuijia_app.control.identity import are_identical
+from kuijia_app.control.link_prober import LinkProber
+from kuijia_app.control.liveness import Edge, Port
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
+from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.snapshot import ForeignEntry, Snapshot
@@ -48,6 +51,7 @@ class SwitchKeeper(ABC):
         logger: for messages to people.
         _wiring: numbers of the switches and ports, given by `_serve`.
         _network_log: lines about links, ports and switches.
+        _prober: probes of links, made by `_probe_links`.
         _log: for events.
         _reports: limits how often events are repeated.
         _sliced_work: long work.
@@ -55,9 +59,13 @@ class SwitchKeeper(ABC):
         _findings: what is wrong now.
     """
 
+    _unwatched_cookies: Collection[int] = ()
+    """Cookies of entries that an application puts on switches besides their tables."""
+
     logger: logging.Logger
     _wiring: Wiring
     _network_log: NetworkLog
+    _prober: LinkProber
     _log: event_log.Log
     _reports: BackOff
     _sliced_work: SlicedWork
@@ -94,7 +102,7 @@ class SwitchKeeper(ABC):
 
     def _messages_for(self, datapath: Any) -> SwitchMessages:
         """Return the builder of messages for a connection."""
-        return Messages(datapath)
+        return Messages(datapath, self._unwatched_cookies)
 
     def _connected(self, datapath_id: int, datapath: Any) -> None:
         """Take in a new connection, which names its switch."""
@@ -152,13 +160,32 @@ class SwitchKeeper(ABC):
         """Take in the ports of a switch while this controller stands by."""
         del switch, ports  # only pairs stand by
 
+    def _probe_links(self, form: ProbeForm, sizes: Mapping[Port, int]) -> None:
+        """Probe links from now on with frames of these bytes after the Ethernet header, by ports."""
+        self._prober = LinkProber(self._wiring, form, sizes, self._connections, self._port_states, self._now)
+
+    def _links_not_carrying(self) -> frozenset[Edge]:
+        """Return the links that probes call lossy, and those with a port that is up and drops frames as it says."""
+        ends = ((switch, self._wiring.neighbour_at(switch, port)) for switch, port in self._port_states.dropping)
+        dropping = (frozenset((switch, neighbour)) for switch, neighbour in ends if neighbour is not None)
+        return self._prober.probes.lossy.union(dropping)
+
+    def _forget_probes(self, switch: str) -> None:
+        """Forget what probes of a switch's links have shown, as it has gone or is read anew."""
+        self._prober.probes.left(switch)
+        self._findings.gone(FindingKey(FindingKind.SWITCH_UNPROBED, switch), self._now())
+
     def _probe_refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message that probes links."""
-        del switch, reason  # only some subclasses probe
+        if reason.endswith("OFPBAC_BAD_OUT_PORT"):
+            return  # the port has gone a moment ago
+        self._prober.probes.left(switch)
+        key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
+        self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())
 
     def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
         """Take in a frame that a switch has sent to the controller, as one of our entries says."""
-        del switch, port, frame  # only some subclasses have such entries
+        self._prober.arrived(switch, port, frame)
 
     def _disconnected(self, datapath: Any) -> None:
         """Forget a connection that has ended."""

@@ -12,6 +12,8 @@ from testbed.controllers.peers import Peers
 class SchedulerProcess(ApplicationProcess):
     """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default.
 
+    Links are not probed unless the options say so.
+
     Attributes:
         peers: other schedulers of the same switches, if there are any, set before `start`.
     """
@@ -24,7 +26,8 @@ class SchedulerProcess(ApplicationProcess):
         listening: Listening = HERE,
     ) -> None:
         super().__init__(directory, framework, listening)
-        self._options = {name: value for name, value in options.items() if value is not None}
+        checked = {"missing": "ignore", **options}
+        self._options = {name: value for name, value in checked.items() if value is not None}
         self.peers: Peers | None = None
 
     def _command(self) -> list[str]:

@@ -68,3 +68,29 @@ def test_a_change_of_a_port_says_nothing_of_a_switch_that_has_described_none() -
     links = Links(WIRING)
     links.port_changed("p0e0", WIRING.port("p0e0", "p0a0"), live=True)
     assert links.take_changed() is None
+
+
+def test_a_cable_that_loses_packets_counts_as_failed_until_it_does_not() -> None:
+    links = all_described()
+    links.avoid(frozenset({CABLE}))
+    assert links.take_changed() == frozenset({CABLE})
+    links.avoid(frozenset({CABLE}))
+    assert links.take_changed() is None
+    links.avoid(frozenset())
+    assert links.take_changed() == frozenset()
+
+
+def test_the_last_cable_of_a_switch_is_used_though_it_loses_packets() -> None:
+    links = all_described()
+    other = frozenset({"p0e0", "p0a1"})
+    links.port_changed("p0e0", WIRING.port("p0e0", "p0a1"), live=False)
+    links.avoid(frozenset({CABLE}))
+    assert links.take_changed() == frozenset({other})
+    links.port_changed("p0e0", WIRING.port("p0e0", "p0a1"), live=True)
+    assert links.take_changed() == frozenset({CABLE})
+
+
+def test_a_switch_whose_cables_all_lose_packets_keeps_them() -> None:
+    links = all_described()
+    links.avoid(frozenset({CABLE, frozenset({"p0e0", "p0a1"})}))
+    assert links.take_changed() in (None, frozenset())
