@@ -11,6 +11,7 @@ from __future__ import annotations
 import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,12 +24,13 @@ from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import Decoder, encoded
 from kuijia_app.control.plan_checks import Missing
-from kuijia_app.control.plan_keeper import REOPTIMISED, PlanKeeper
+from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
 from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.framework.ending import refuse_to_start
+from kuijia_app.framework.event_log import REOPTIMISED
 from kuijia_app.framework.guarded_app import background
 from kuijia_app.framework.seam import (
     FRAMEWORK,
@@ -43,11 +45,17 @@ from kuijia_app.framework.seam import (
     on,
     on_own,
 )
+from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.server import stand_before
+from kuijia_app.preparation.runner import Databases
+from kuijia_app.preparation.session_ports import SessionPorts
+from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, require_possible_interval
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
 from kuijia_app.tables.needs import HOST_MTU
-from kuijia_app.tables.options import Liveness, OptionWords, member_option, pipeline_options
+from kuijia_app.tables.options import Liveness, OptionWords, PipelineOptions, member_option, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError
+from te_solver.plan import Plan
+from testbed.machine.errors import TestbedError
 
 OPTION_GROUP = "kuijia"
 _WORDS = OptionWords()
@@ -63,6 +71,8 @@ OPTIONS = [
     cfg.StrOpt("other_traffic", default=_WORDS.other_traffic, help="packets between sites without a planned pair"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
+    cfg.StrOpt("ovsdb", help="database of the switches, where ports of BFD sessions are made: unix:PATH, tcp: or ssl:"),
+    cfg.IntOpt("bfd_interval", default=DEFAULT_INTERVAL_MS, help="ms between two packets of such a session"),
     cfg.StrOpt("missing", default=Missing.REFUSE.value, help="plans that lack something: refuse, warn or ignore"),
     cfg.StrOpt("gray_loss", default=GRAY_LOSS, help="share of lost packets above which a tunnel is avoided, or off"),
     cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
@@ -85,6 +95,9 @@ cfg.CONF.set_default("maximum_unreplied_echo_requests", UNANSWERED_ECHOES)
 
 _AGREED = ("scheme", "slots", "tagging", "pipeline", "liveness", "other_traffic")
 """Options of which peers must have the same; those that name files may differ."""
+
+PORTS_WITHIN = 5.0
+"""Seconds that switches get to report ports that were made for them."""
 
 TICK = 0.05
 """Seconds between two looks at the clock."""
@@ -123,11 +136,13 @@ class KuijiaController(PlanKeeper, PairApplication):
             self._agreed = {name: words[name] for name in _AGREED}
             missing = member_option(Missing, "missing", options.missing)
             gray_loss = gray_loss_of(options.gray_loss)
-            if options.reoptimise and self._options.liveness is Liveness.BFD:
-                expected = "liveness controller: nothing creates ports for the sessions over new paths"
-                raise InputError(f"[{OPTION_GROUP}]", "reoptimise", "does not go with liveness bfd", expected)
+            if options.reoptimise and self._options.liveness is Liveness.BFD and not options.ovsdb:
+                problem = "with liveness bfd, nothing makes ports for sessions over new paths"
+                raise InputError(f"[{OPTION_GROUP}]", "reoptimise", problem, "the option ovsdb")
             self._source = PlanSource(_plan_file(), self._tables_of)
             first = self._source.first()
+            self._session_ports = _session_ports(options, self._options, first.plan)
+            self._made = self._pruned = first.plan
             self._metrics = ControllerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
             cookies = {"packets_of": LINK_PROBE_COOKIE, "removals_of": COOKIE}
@@ -170,7 +185,11 @@ class KuijiaController(PlanKeeper, PairApplication):
     @background
     def _make_plans(self) -> None:
         # Reading a plan, building its tables and writing plan files take seconds, so they do not block the event loop.
+        has_supplied = False
         while self.is_active:
+            if self._acts and not has_supplied:
+                has_supplied = True
+                self._supply_sessions(self._rollout.in_force.plan)
             self._has_files.wait(TICK)
             self._has_files.clear()
             for then in self._filed():
@@ -178,6 +197,7 @@ class KuijiaController(PlanKeeper, PairApplication):
             made = self._made_plan()
             if made is not None:
                 self.send_event(self.name, Tick(made))
+            self._remove_sessions()
 
     def _filed(self) -> Iterator[Callable[[], object]]:
         """Write plans to files; yield the action that has waited for each of them."""
@@ -194,8 +214,39 @@ class KuijiaController(PlanKeeper, PairApplication):
         made = apart(lambda: self._source.read_if_asked(self._rollout)) or self._solved_anew()
         if made is not None and isinstance(made.found, Version):
             plan = made.found.plan
+            error = self._supply_sessions(plan)
+            if error is not None:
+                return replace(made, found=error)
             apart(lambda: self._tracker.learn(plan))
         return made
+
+    def _supply_sessions(self, plan: Plan) -> TestbedError | None:
+        """Make the ports of a plan's sessions; return the error that prevented it."""
+        ports = self._session_ports
+        if ports is None or not self._acts:
+            return None
+        self._made = plan
+        try:
+            apart(lambda: ports.supply(plan))
+        except TestbedError as error:
+            self.logger.warning("ports of BFD sessions: %s", error)
+            return error
+        deadline = time.monotonic() + PORTS_WITHIN
+        while any(self._missing_session_ports(plan, self._now())) and time.monotonic() < deadline:
+            time.sleep(TICK)
+        return None
+
+    def _remove_sessions(self) -> None:
+        """Remove ports of sessions once a plan is the only one on the switches."""
+        ports, rollout = self._session_ports, self._rollout
+        plan = rollout.in_force.plan
+        if ports is None or plan is self._pruned or not (self._acts and rollout.is_settled):
+            return
+        self._pruned = plan
+        try:
+            apart(lambda: ports.remove_unused(plan, self._made))
+        except TestbedError as error:
+            self.logger.warning("ports of BFD sessions that no plan has are not removed: %s", error)
 
     def _solved_anew(self) -> PlanReading | None:
         if not self._acts:
@@ -237,6 +288,18 @@ class KuijiaController(PlanKeeper, PairApplication):
         if connection is not None:
             connection.error(event.msg)
             self._follow_rollout()
+
+
+def _session_ports(options: Any, tables: PipelineOptions, plan: Plan) -> SessionPorts | None:  # oslo's
+    """Return what makes the ports of BFD sessions, None without a database or such sessions; raises InputError."""
+    if not options.ovsdb or tables.liveness is not Liveness.BFD:
+        return None
+    require_possible_interval(options.bfd_interval)
+    tls = None
+    if cfg.CONF.ctl_privkey and cfg.CONF.ctl_cert and cfg.CONF.ca_certs:
+        tls = TlsFiles(Path(cfg.CONF.ctl_privkey), Path(cfg.CONF.ctl_cert), Path(cfg.CONF.ca_certs))
+    own = {} if tables.wiring is None else tables.wiring.databases
+    return SessionPorts(Databases(options.ovsdb, own, tls), tables, tables.wired(plan.topology), options.bfd_interval)
 
 
 def _plan_file() -> Path:

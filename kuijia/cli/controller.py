@@ -16,6 +16,8 @@ from kuijia_app.framework.event_log import KEPT_FILES, LARGEST_FILE, MOST_KEPT
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
+from kuijia_app.preparation.runner import Databases
+from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import InputError
@@ -139,6 +141,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "(default: %(default)s)",
     )
     parser.add_argument(
+        "--ovsdb",
+        metavar="ADDRESS",
+        help="with --liveness bfd: Open vSwitch database of the switches, unless the wiring file has another; ports of"
+        " sessions then follow the plan",
+    )
+    add_bfd_interval(parser, "with --ovsdb")
+    parser.add_argument(
         "--missing",
         choices=[each.value for each in Missing],
         default=Missing.REFUSE.value,
@@ -147,6 +156,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     add_host_mtu(parser)
     add_peers(parser)
+
+
+def add_bfd_interval(parser: argparse.ArgumentParser, condition: str) -> None:
+    """Add the option on the speed of BFD sessions."""
+    parser.add_argument(
+        "--bfd-interval",
+        type=whole_number(MIN_INTERVAL_MS, MAX_INTERVAL_MS, of=" milliseconds"),
+        default=DEFAULT_INTERVAL_MS,
+        metavar="MS",
+        help=f"{condition}: time between two packets of a session (default: %(default)s)",
+    )
 
 
 def add_host_mtu(parser: argparse.ArgumentParser) -> None:
@@ -190,5 +210,8 @@ def run(args: argparse.Namespace) -> int:
     gray_loss_of(args.gray_loss)
     options.update(gray_loss=args.gray_loss)
     tls = tls_files(args)
+    if args.ovsdb is not None:
+        Databases(args.ovsdb, tls=tls)  # a bad address is refused here
+        options.update(ovsdb=args.ovsdb, bfd_interval=args.bfd_interval)
     options.update(outlet_options(args), **binding_option(args), **peer_options(args))
     run_application(APPLICATION, args.host, args.port, options, tls)

@@ -72,6 +72,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="number of controllers; of two, one acts and the other stands by (default: %(default)s)",
     )
     up.add_argument(
+        "--reoptimise",
+        action="store_true",
+        help="after a failure, the controller solves a plan for the links that are left, and applies it",
+    )
+    up.add_argument(
         "--capacity",
         type=positive_rate,
         default=DEFAULT_CAPACITY,
@@ -134,6 +139,7 @@ def _up(args: argparse.Namespace) -> int:
     options["tunnels_per_pair"] = args.tunnels
     options["demand_factor"] = _factor(topology, args.capacity)
     options["controllers"] = args.controllers
+    options["reoptimise"] = args.reoptimise
     options["metrics"] = "" if args.metrics is None else str(args.metrics)
     options["inventory"] = "" if args.inventory is None else str(args.inventory.absolute())
     status = start_lab(Order.of(plan, options), _say)

@@ -9,18 +9,13 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.controller import add_tls_files, tls_files
+from kuijia.cli.controller import add_bfd_interval, add_host_mtu, add_tls_files, tls_files
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.preparation.changes import Change, script_lines
 from kuijia_app.preparation.examination import Lack, Wanted, restoring
 from kuijia_app.preparation.runner import DEFAULT_ADDRESS, Databases, lacks_of, prepare, restore, survey
-from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, MAX_INTERVAL_MS, MIN_INTERVAL_MS
-from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of
-from kuijia_base.option_values import whole_number
+from kuijia_app.tables.needs import SwitchNeeds, needs_of
 from te_solver.formats.notes import counted
-
-LEAST_MTU, MOST_MTU = 576, 65_000
-"""Bytes: every host takes 576 (RFC 791), and no device of Linux has more than 65,535."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -41,23 +36,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
             metavar="ADDRESS",
             help="Open vSwitch database of the switches, unless the wiring file has another (default: %(default)s)",
         )
-        action.add_argument(
-            "--host-mtu",
-            type=whole_number(LEAST_MTU, MOST_MTU, of=" bytes"),
-            default=HOST_MTU,
-            metavar="BYTES",
-            help="largest IP packet of hosts (default: %(default)s)",
-        )
+        add_host_mtu(action)
         action.add_argument(
             "--labelled-hosts", action="store_true", help="packets of hosts may have a label of their own"
         )
-        action.add_argument(
-            "--bfd-interval",
-            type=whole_number(MIN_INTERVAL_MS, MAX_INTERVAL_MS, of=" milliseconds"),
-            default=DEFAULT_INTERVAL_MS,
-            metavar="MS",
-            help="with --liveness bfd: time between two packets of a session (default: %(default)s)",
-        )
+        add_bfd_interval(action, "with --liveness bfd")
         add_tls_files(action, "all three for databases at ssl:HOST:PORT")
         add_common_options(action, below_another=True)
 
@@ -67,7 +50,7 @@ def run(args: argparse.Namespace) -> int:
     wiring = built.options.wired(built.plan.topology)
     needs = needs_of(built.plan, built.options, wiring, args.host_mtu, labelled_hosts=args.labelled_hosts)
     stated = built.options.wiring
-    own = {} if stated is None else {name: ends.ovsdb for name, ends in stated.switches.items() if ends.ovsdb}
+    own = {} if stated is None else stated.databases
     databases = Databases(args.ovsdb, own, tls_files(args))
     status: int = args.act(
         args, needs, databases, Wanted(built.options.layout, built.options.tagging, args.bfd_interval)

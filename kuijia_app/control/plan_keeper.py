@@ -56,9 +56,6 @@ BFD_SETTLE = 3.5
 """Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
 and until then their ends send one a second (RFC 5880, 6.8.3)."""
 
-REOPTIMISED = "reoptimised"
-"""Name of an update to a plan that was solved anew; names of updates by plan files have only hexadecimal digits."""
-
 LOOK = 0.25
 """Seconds between two looks at all that may be wrong with switches."""
 
@@ -643,14 +640,14 @@ class PlanKeeper(PairKeeper):
             return
         lacks = list(self._findings.lacks)
         if not lacks:
-            for switch, needs in self._needs_of(plan).items():
-                lacks += [
-                    finding
-                    for finding in self._port_states.findings(switch, {}, session_ports(needs), now)
-                    if finding.is_lack
-                ]
+            lacks += self._missing_session_ports(plan, now)
         if lacks:
             raise UnsoundError((), summary(lacks), "switches that lack nothing, or --missing warn")
+
+    def _missing_session_ports(self, plan: Plan, now: float) -> Iterator[Finding]:
+        """Yield the ports of a plan's sessions that connected switches have not described."""
+        for switch, needs in self._needs_of(plan).items():
+            yield from self._port_states.findings(switch, {}, session_ports(needs), now)
 
     def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
         """Schedule the writing of plans to files, and an action after it; in the order of calls."""

@@ -6,12 +6,16 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.tables.identifiers import FIRST_BFD_PORT, LAST_PORT
 
 SETTLES = 1.0
 """Seconds that a switch may take to call a port live after its carrier has come."""
 
 MOST_OTHERS = 8
 """Ports of a switch outside the plan that are remembered, to name them where one of the plan is missing."""
+
+MOST_COMING = 1024
+"""Ports of a switch that may be those of sessions of the next plan, and are remembered for it."""
 
 KINDS = (
     FindingKind.PORT_MISSING,
@@ -69,8 +73,10 @@ class PortStates:
         """Take in all ports of a switch; `known` are those of the plan. Return which ports are live."""
         if any(state.is_live for state in states.values()):
             self._says_live.add(switch)
-        others = [number for number in sorted(states) if number not in known][:MOST_OTHERS]
-        self._states[switch] = {number: states[number] for number in (*known, *others) if number in states}
+        others = [number for number in sorted(states) if number not in known]
+        coming = [number for number in others if number >= FIRST_BFD_PORT][:MOST_COMING]
+        others = [number for number in others if number < FIRST_BFD_PORT][:MOST_OTHERS]
+        self._states[switch] = {number: states[number] for number in (*known, *coming, *others) if number in states}
         for state in self._states[switch].values():
             self._note(switch, state, now)
         return {number: self._carries(switch, state) for number, state in states.items()}
@@ -86,6 +92,11 @@ class PortStates:
         states[state.number] = state
         self._note(switch, state, now)
         return self._carries(switch, state)
+
+    def may_come(self, switch: str, port: int) -> bool:
+        """Return True if a port outside the plan may be that of a session of the next plan, and has room here."""
+        states = self._states.get(switch, {})
+        return FIRST_BFD_PORT <= port <= LAST_PORT and (port in states or len(states) < MOST_COMING)
 
     def forget(self, switch: str) -> None:
         """Forget a switch that has gone."""

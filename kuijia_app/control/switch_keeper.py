@@ -292,7 +292,10 @@ class SwitchKeeper(ABC):
     def _changed_port(self, datapath: Any, state: PortState, *, is_there: bool) -> tuple[str, bool] | None:
         """Take in a port-status; return the switch and True if the port is live, None if the port is none of ours."""
         connection = self._connection(datapath)
-        if connection is None or state.number not in self._ports_of(connection.switch):
+        if connection is None:
+            return None
+        may_matter = self._port_states.may_come(connection.switch, state.number)
+        if not may_matter and state.number not in self._ports_of(connection.switch):
             return None
         connection.port_changed(state, is_there=is_there)
         live = self._port_states.changed(connection.switch, state, self._now(), is_there=is_there)

@@ -46,6 +46,9 @@ UPDATE_REFUSED: Final = "update-refused"
 TABLES_WRONG: Final = "tables-wrong"
 """Somebody else has changed the tables of a switch, which are put right or, if that keeps happening, left for now."""
 
+REOPTIMISED: Final = "reoptimised"
+"""Name of an update to a plan that the controller has solved; those by plan files have only hexadecimal digits."""
+
 SWITCH_DROPPED: Final = "switch-dropped"
 """The controller has ended a switch's connection for the given reason; it reads the switch anew when it is back."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from kuijia_app.preparation.changes import Change, Program, QueueCompletion, SendBuffers, Words
@@ -128,9 +128,7 @@ def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
     """Yield what a switch lacks, in the order in which it has to be supplied."""
     name, bridge = switch.needs.switch, switch.bridge
     if bridge is None:
-        number = datapath_text(switch.needs.datapath_id)
-        text = f"no bridge has datapath id {number} at {switch.address}, there is {_listed(switch.others)}"
-        yield Lack(name, "", text, "correct the wiring file, or set other-config:datapath-id of the bridge")
+        yield missing_bridge(switch)
         return
     yield from _bridge_lacks(switch, bridge)
     for needs in switch.needs.ports.values():
@@ -141,8 +139,15 @@ def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
             continue
         yield from _frame_lacks(switch, needs, port, label)
         yield from _queue_lacks(switch, wanted, needs, port, label)
-    yield from _session_lacks(switch, wanted, bridge)
+    yield from session_lacks(switch, wanted.interval_ms)
     yield from _send_buffer_lacks(switch, bridge)
+
+
+def missing_bridge(switch: Reached) -> Lack:
+    """Return the item that a switch's database has no bridge for it."""
+    number = datapath_text(switch.needs.datapath_id)
+    text = f"no bridge has datapath id {number} at {switch.address}, there is {_listed(switch.others)}"
+    return Lack(switch.needs.switch, "", text, "correct the wiring file, or set other-config:datapath-id of the bridge")
 
 
 def _bridge_lacks(switch: Reached, bridge: BridgeFacts) -> Iterator[Lack]:
@@ -292,7 +297,10 @@ def _missing_in_tree(device: DeviceFacts, switch: Reached, wanted: Wanted, needs
     return _listed([what for what, is_missing in missing.items() if is_missing]) if any(missing.values()) else ""
 
 
-def _session_lacks(switch: Reached, wanted: Wanted, bridge: BridgeFacts) -> Iterator[Lack]:
+def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
+    """Yield the ports of BFD sessions that a switch lacks, whose bridge is known."""
+    bridge = switch.bridge
+    assert bridge is not None
     for session in switch.needs.sessions:
         ends = {session.watched_port: watched_name, session.inner_port: inner_name}
         numbers = {number: name(bridge.name, session.path_id) for number, name in ends.items()}
@@ -311,11 +319,11 @@ def _session_lacks(switch: Reached, wanted: Wanted, bridge: BridgeFacts) -> Iter
             yield Lack(switch.needs.switch, label, text, advice)
         else:
             text = f"no ports for {path}"
-            yield Lack(switch.needs.switch, label, text, PREPARE, session_changes(switch, session, wanted.interval_ms))
+            yield Lack(switch.needs.switch, label, text, PREPARE, _session_changes(switch, session, interval_ms))
 
 
-def session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> tuple[Change, ...]:
-    """Return the changes that make the ports of one end of a session, also if some of them are there."""
+def _session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> tuple[Change, ...]:
+    """Return the changes that make the ports of one end of a session, or those of them that are not there."""
     assert switch.bridge is not None
     assert switch.devices is not None
     bridge = switch.bridge.name
@@ -339,27 +347,43 @@ def _send_buffer_lacks(switch: Reached, bridge: BridgeFacts) -> Iterator[Lack]:
         yield Lack(switch.needs.switch, "", text, PREPARE, (*note, change))
 
 
+def unused_session_changes(switch: Reached, used: Collection[int]) -> Iterator[Change]:
+    """Yield the changes that remove the ports of sessions except those with these path ids."""
+    bridge = switch.bridge
+    assert bridge is not None
+    kept = {name(bridge.name, path_id) for path_id in used for name in (watched_name, inner_name)}
+    ports = [port for port in bridge.ports.values() if port.notes.get(MARK_KEY) == MARK_VALUE]
+    yield from _session_removal(switch, bridge, [port.name for port in ports if port.name not in kept])
+
+
+def _session_removal(switch: Reached, bridge: BridgeFacts, names: Iterable[str]) -> Iterator[Change]:
+    """Yield the changes that remove ports of sessions, and their cables by one of both ends."""
+    names = list(names)
+    yield from (switch.vsctl_with(["--if-exists", "del-port", bridge.name, name]) for name in names)
+    for name in names:
+        device = None if switch.devices is None else switch.devices.get(name)
+        if device is not None and device.is_cable and not _is_inner(name, bridge.name):
+            yield Program(("ip", "link", "delete", name))
+
+
 def restoring(switch: Reached) -> Iterator[Change]:
     """Yield the changes that restore a switch to its state before it was prepared; none if it was not."""
     bridge = switch.bridge
     if bridge is None:
         return
-    cables = {watched_name(bridge.name, session.path_id) for session in switch.needs.sessions}
+    of_plan = {watched_name(bridge.name, session.path_id) for session in switch.needs.sessions}  # perhaps without ports
+    marked = {port.name for port in bridge.ports.values() if port.notes.get(MARK_KEY) == MARK_VALUE}
+    there = {name for name in of_plan if switch.devices is not None and name in switch.devices}
+    yield from _session_removal(switch, bridge, sorted(marked | there))
     for port in bridge.ports.values():
-        if port.notes.get(MARK_KEY) == MARK_VALUE:
-            yield switch.vsctl_with(["--if-exists", "del-port", bridge.name, port.name])
-            cables.add(port.name)
-            continue
-        yield from _restoring_queues(switch, port)
-        yield from _restoring_frames(switch, port)
-    for cable in sorted(cables & set(switch.devices or ())):
-        if switch.devices is not None and switch.devices[cable].is_cable and not cable_is_inner(cable, bridge.name):
-            yield Program(("ip", "link", "delete", cable))
+        if port.name not in marked:
+            yield from _restoring_queues(switch, port)
+            yield from _restoring_frames(switch, port)
     yield from _restoring_send_buffer(switch, bridge)
     yield from _restoring_bridge(switch, bridge)
 
 
-def cable_is_inner(name: str, bridge: str) -> bool:
+def _is_inner(name: str, bridge: str) -> bool:
     """Return True if a device is the inner end of a session's cable, which is deleted with the other end."""
     number = re.search(r"i(\d+)$", name)
     return number is not None and inner_name(bridge, int(number[1])) == name

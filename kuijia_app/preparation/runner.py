@@ -62,8 +62,8 @@ def require_address(address: str) -> None:
         raise InputError("address of a database", "", quoted(address), DATABASE_EXPECTED)
 
 
-def survey(needs: Mapping[str, SwitchNeeds], databases: Databases) -> list[Reached]:
-    """Return the switches as they are.
+def survey(needs: Mapping[str, SwitchNeeds], databases: Databases, *, with_queues: bool = True) -> list[Reached]:
+    """Return the switches as they are; `with_queues` examines the queues of their devices, which takes longer.
 
     Raises:
         TestbedError: a database or a program of this machine does not answer; the message is one line.
@@ -77,7 +77,8 @@ def survey(needs: Mapping[str, SwitchNeeds], databases: Databases) -> list[Reach
             read[address] = parse_database(text, address)
         found.append(reached(each, read[address], address, databases.vsctl(address)))
     local = [switch for switch in found if switch.address.startswith("unix:") and switch.bridge is not None]
-    devices = read_devices([port.name for switch in local if switch.bridge for port in switch.bridge.ports.values()])
+    ports = [port.name for switch in local if switch.bridge for port in switch.bridge.ports.values()]
+    devices = read_devices(ports if with_queues else ())
     return [_with_machine(switch, devices) if switch in local else switch for switch in found]
 
 

@@ -108,6 +108,11 @@ class StatedWiring:
                     )
         return FittedWiring(topology, self)
 
+    @property
+    def databases(self) -> dict[str, str]:
+        """Addresses of Open vSwitch databases by switch, for those that have one of their own."""
+        return {name: ends.ovsdb for name, ends in self.switches.items() if ends.ovsdb}
+
     def contradiction(self, where: Where, problem: str, expected: str) -> InputError:
         """Return the error for a fault at this key."""
         return InputError(self.source, key_path(where), problem, expected)

@@ -27,6 +27,7 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
     Attributes:
         peers: other controllers of the same switches, if there are any, set before `start`.
         checks: options on what switches may lack, likewise; by default nothing is asked for.
+        session_ports: options on ports of BFD sessions, likewise; by default the controller makes none.
     """
 
     def __init__(
@@ -47,6 +48,7 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
         self._reoptimise = reoptimise
         self._metrics = metrics
         self.checks: dict[str, object] = {"missing": "ignore"}
+        self.session_ports: dict[str, object] = {}
         self.peers: Peers | None = None
 
     def plan_in_file(self) -> Plan:
@@ -111,12 +113,21 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
     def _command(self) -> list[str]:
         words = asdict(self._words)
         if self.framework == "os-ken":
-            options = [f"--{name.replace('_', '-')}={value}" for name, value in (words | self.checks).items()]
+            options = [
+                f"--{name.replace('_', '-')}={value}"
+                for name, value in (words | self.checks | self.session_ports).items()
+            ]
             options += ["--reoptimise"] if self._reoptimise else []
             options += [] if self._metrics is None else [f"--metrics={self._metrics}"]
             options += [] if self.peers is None else self.peers.words
             return self._verb("controller", str(self._plan_file), *options)
         served: dict[str, object] = {} if self._metrics is None else {"metrics": self._metrics}
         served |= {} if self.peers is None else self.peers.options
-        served |= {"plan": self._plan_file, "reoptimise": self._reoptimise, **self.checks, **words}
+        served |= {
+            "plan": self._plan_file,
+            "reoptimise": self._reoptimise,
+            **self.checks,
+            **self.session_ports,
+            **words,
+        }
         return self._manager("kuijia_app.controller", "kuijia", served)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.control.plan_update import renumber
+from kuijia_app.framework import event_log
 from kuijia_app.preparation.sessions import require_possible_interval
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
@@ -68,6 +70,8 @@ class Lab:
         self._cuts: Cuts
         self._sessions: tuple[BfdSession, ...] = ()
         self._rates = QueueRates(time.monotonic)
+        self._following = threading.Lock()
+        self._solved = 0
 
     @property
     def is_running(self) -> bool:
@@ -115,6 +119,8 @@ class Lab:
         """
         tables = pipeline_options(self.options.words)
         require_possible_controllers(self.options.controllers)
+        if self.options.reoptimise and self.options.liveness == "bfd" and self.options.inventory:
+            raise InputError("lab", "reoptimise", "ports for sessions over new paths are not made on boxes", "no boxes")
         if self.options.liveness == "bfd":
             require_possible_interval(self.options.bfd_interval_ms)
         self._ground.require(self._report)
@@ -159,6 +165,7 @@ class Lab:
         Raises:
             InputError: there is no such link, or it is down already.
         """
+        self._follow_controller()
         return self._cuts.switch_link(a, b, up=False)
 
     def heal(self, a: str, b: str) -> NoticedLinkEvent:
@@ -167,6 +174,7 @@ class Lab:
         Raises:
             InputError: there is no such link, or it is up already, or one of its switches is down.
         """
+        self._follow_controller()
         return self._cuts.switch_link(a, b, up=True)
 
     def fail_node(self, node: str) -> NodeEvent:
@@ -175,6 +183,7 @@ class Lab:
         Raises:
             InputError: there is no such switch, or it is down already.
         """
+        self._follow_controller()
         return self._cuts.fail_node(node)
 
     def heal_node(self, node: str) -> NodeEvent:
@@ -183,6 +192,7 @@ class Lab:
         Raises:
             InputError: there is no such switch, or it is up.
         """
+        self._follow_controller()
         return self._cuts.heal_node(node)
 
     @property
@@ -202,6 +212,7 @@ class Lab:
             TestbedError: the controller is dead, or a switch is away or refuses it; the previous plan stays in force.
         """
         self.require_switches()
+        self._follow_controller()
         began = time.monotonic()
         ids_in_use = frozenset(session.path_id for session in self._sessions)
         wanted = renumber(plan, self.plan, ids_in_use)
@@ -272,10 +283,12 @@ class Lab:
 
     def status(self) -> dict[str, Any]:
         """Return the lab's state as JSON data; parts that cannot be examined are left out and listed as faults."""
+        self._follow_controller()
         return full_state(self, self._rates)
 
     def counters(self) -> dict[str, Any]:
         """Return what changes all the time as JSON data: several times a second costs little."""
+        self._follow_controller()
         return counters(self)
 
     def described_options(self) -> dict[str, Any]:
@@ -296,13 +309,34 @@ class Lab:
         options, listening = self.options, self._ground.listening
         several = "the controller" if options.controllers == 1 else f"{options.controllers} controllers"
         self._report(f"starting {several} ({options.framework}, {options.scheme})")
-        self._controller = controllers_of(self.plan, options, self._run, listening, self._pages())
+        database = ""
+        if options.reoptimise and options.liveness == "bfd":
+            database = self.emulated_network.ovs.database
+        self._controller = controllers_of(self.plan, options, self._run, listening, self._pages(), database)
         started.callback(self._controller.stop)
         self._controller.start()
         self._network.connect(*ports_of(options, listening))
         self._controller.wait_until_ready(self.plan.topology.nodes)
         if isinstance(self._controller, ControllerSet) and not self._controller.wait_for_successor():
             self._report("no other controller is ready to take over")
+
+    def _follow_controller(self) -> None:
+        """Take over a plan that the controller has solved itself and put on the switches."""
+        if not self.options.reoptimise:
+            return
+        with self._following:
+            updates = [event for event in self._controller.events() if event["event"] == event_log.UPDATE_DONE]
+            solved = sum(event.get("update") == event_log.REOPTIMISED for event in updates)
+            if solved == self._solved:
+                return
+            self._solved = solved
+            controller = self._controller
+            self.plan = (controller.acting if isinstance(controller, ControllerSet) else controller).plan_in_file()
+            self.plan_number += 1
+            if self.options.liveness == "bfd":
+                self.emulated_network.adopt_sessions(BfdSessions(self.plan))
+                self._keep_sessions_of(self.plan)
+            self._cuts.follow(self.plan)
 
     def _pages(self) -> tuple[PageAddress, ...]:
         """Return where the controllers serve metrics, if they do."""

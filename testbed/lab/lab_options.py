@@ -27,6 +27,7 @@ class LabOptions:
         framework: of the controller.
         controllers: number of them; one acts, the others stand by.
         liveness: party that notices a failure beyond a tunnel's first link: "controller" or "bfd".
+        reoptimise: True if the controller solves a plan for the links that are left after a failure, and applies it.
         bfd_interval_ms: time between two packets of a BFD session.
         tunnels_per_pair: in the plan, and in plans solved for other demands if the plan before does not say.
         demand_factor: factor for rates given by users, as applied to the network's.
@@ -46,6 +47,7 @@ class LabOptions:
     framework: Framework = "os-ken"
     controllers: int = 1
     liveness: str = "controller"
+    reoptimise: bool = False
     bfd_interval_ms: int = DEFAULT_INTERVAL_MS
     tunnels_per_pair: int = 3
     demand_factor: float = 1.0

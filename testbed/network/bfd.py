@@ -141,6 +141,10 @@ class BfdCables:
             self._give_up(new)
             raise
 
+    def adopt(self, sessions: Iterable[BfdSession]) -> None:
+        """Take over cables that somebody else has made in the same way."""
+        self._ends |= {session.path_id: self._ends_of(session) for session in sessions}
+
     def _give_up(self, new: Mapping[int, tuple[SessionEnd, SessionEnd]]) -> None:
         """Remove what was begun, as far as possible: ports that stay in the database are taken over the next time."""
         for path_id in new:

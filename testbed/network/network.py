@@ -180,6 +180,10 @@ class Network:
             claim_machine_objects(self.run, self.ovs, cable_objects(session_ends(sessions, self.wiring)))
         self._cables.add(sessions, interval_ms)
 
+    def adopt_sessions(self, sessions: Iterable[BfdSession]) -> None:
+        """Take over the cables of BFD sessions that a controller has made."""
+        self._cables.adopt(sessions)
+
     def remove_sessions(self, sessions: Iterable[BfdSession]) -> None:
         """End BFD sessions and remove their cables; unknown sessions are ignored."""
         self._cables.remove(sessions)

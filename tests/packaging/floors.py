@@ -31,6 +31,7 @@ ROOMS = {
     ),
     "kuijia_app.controller": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
+        " kuijia_app.preparation testbed.machine.errors"
     ),
     "simulator.planned": (
         "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.flap_damping"

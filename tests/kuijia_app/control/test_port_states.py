@@ -9,7 +9,7 @@ import pytest
 
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.openflow_reading import port_state
-from kuijia_app.control.port_states import SETTLES, PortState, PortStates
+from kuijia_app.control.port_states import MOST_COMING, SETTLES, PortState, PortStates
 
 USES = {3: "london", 7: "rome"}
 GOOD = {number: PortState(number, f"eth{number}", is_live=True) for number in USES}
@@ -88,10 +88,28 @@ def test_missing_ports_of_sessions_are_one_finding_that_keeps_the_plan_from_bein
     assert finding.text == "3 ports of BFD sessions are missing: 1001, 1002, 1003"
 
 
+def test_ports_of_sessions_that_are_made_for_the_next_plan_are_remembered() -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+    assert not states.may_come("paris", 12)
+    for port in (1000, 1001):
+        assert states.may_come("paris", port)
+        states.changed("paris", PortState(port), 1.0, is_there=True)
+    assert list(states.findings("paris", USES, (1000, 1001), 10.0)) == []
+    states.changed("paris", PortState(1001), 2.0, is_there=False)
+    assert [each.key.kind for each in states.findings("paris", USES, (1000, 1001), 10.0)] == [
+        FindingKind.SESSION_PORT_MISSING
+    ]
+
+
 def test_a_switch_with_any_number_of_ports_costs_little_memory() -> None:
     states = PortStates()
     states.described("paris", {number: PortState(number) for number in range(1, 100_000)}, USES, 0.0)
-    assert sum(states.state("paris", number) is not None for number in range(1, 100_000)) < 20
+    assert sum(states.state("paris", number) is not None for number in range(1, 100_000)) < MOST_COMING + 20
+    for number in range(1, 100_000):
+        if states.may_come("paris", number):
+            states.changed("paris", PortState(number), 1.0, is_there=True)
+    assert sum(states.state("paris", number) is not None for number in range(1, 100_000)) < MOST_COMING + 20
 
 
 @pytest.mark.parametrize("package", ["os_ken", "ryu"])

@@ -20,6 +20,7 @@ from kuijia_app.preparation.examination import (
     examine,
     reached,
     restoring,
+    unused_session_changes,
 )
 from kuijia_app.preparation.facts import COLUMNS, DeviceFacts, parse_database, parse_devices
 from kuijia_app.preparation.queues import ROOT_CLASS, leaf_class, qos_settings, queue_settings
@@ -240,6 +241,35 @@ def test_sessions_get_their_ports_and_a_taken_number_is_named() -> None:
     rows["Interface"][1][3] = 1000
     taken = [lack for lack in examine(switch(rows, complete=True, bfd=True), WANTED) if "1000" in lack.port]
     assert [lack.text for lack in taken] == ["no ports for the BFD session of tunnel 16 (a-b): 1000 is eth2"]
+
+
+def with_sessions(*path_ids: int) -> Reached:
+    """Return a prepared switch with marked ports for the sessions over these paths."""
+    rows = database(prepared=True)
+    devices = {}
+    numbers = [uuid(11), uuid(12)]
+    for path_id in path_ids:
+        for offset, end in enumerate("bi"):
+            name, number = f"br0-{end}{path_id}", 1000 + 2 * (path_id - 16) + offset
+            numbers.append(uuid(number))
+            rows["Port"].append([uuid(number), name, uuid(number), EMPTY_SET, as_map({"kuijia": "prepared"})])
+            rows["Interface"].append([uuid(number), name, "", number, 1500, EMPTY_SET, EMPTY_SET, EMPTY_MAP])
+            devices[name] = DeviceFacts(is_cable=True)
+    rows["Bridge"][0][6] = ["set", numbers]
+    found = switch(rows, complete=True, bfd=True)
+    return replace(found, devices={**(found.devices or {}), **devices})
+
+
+def test_ports_of_sessions_that_no_plan_has_are_removed_with_their_cables() -> None:
+    found = with_sessions(16, 17)
+    assert said(found) == []
+    lines = [line for change in unused_session_changes(found, {16}) for line in script_lines(change)]
+    assert lines == [
+        "ovs-vsctl --db=unix:/run/db.sock --if-exists del-port br0 br0-b17",
+        "ovs-vsctl --db=unix:/run/db.sock --if-exists del-port br0 br0-i17",
+        "ip link delete br0-b17",
+    ]
+    assert list(unused_session_changes(found, {16, 17})) == []
 
 
 def test_restoring_without_notes_changes_nothing() -> None:

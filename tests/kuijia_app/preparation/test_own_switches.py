@@ -8,16 +8,19 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kuijia_app.framework.event_log import SWITCH_READY
+from kuijia_app.framework.event_log import SWITCH_READY, UPDATE_DONE, UPDATE_REFUSED
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.plan_file import save_plan
 from testbed.machine.processes import LISTENING
 from testbed.machine.programs import LocalProgram
 from tests.kuijia_app.dummy_switches import free_port, wait_until
-from tests.kuijia_app.preparation.own_switches import OwnSwitches, own_switches
+from tests.kuijia_app.preparation.own_switches import OwnSwitches, own_switches, plan
 
 pytestmark = [pytest.mark.emulation, pytest.mark.slow]
 
@@ -33,7 +36,7 @@ def switches(tmp_path: Path) -> Iterator[OwnSwitches]:
 
 
 @contextmanager
-def controller(switches: OwnSwitches, *options: str) -> Iterator[None]:
+def controller(switches: OwnSwitches, *options: str) -> Iterator[subprocess.Popen[bytes]]:
     """Run `kuijia controller` for the bridges; return once it has programmed them."""
     port, events = free_port(), switches.folder / "events.jsonl"
     words = [str(switches.plan_file), "--wiring", str(switches.wiring_file), "--port", str(port)]
@@ -43,7 +46,7 @@ def controller(switches: OwnSwitches, *options: str) -> Iterator[None]:
         wait_until(events.exists, "the controller starts")
         switches.controlled_by(port)
         wait_until(lambda: events.read_text().count(SWITCH_READY) >= 3, "all bridges are programmed")
-        yield
+        yield process
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(20)
@@ -51,9 +54,9 @@ def controller(switches: OwnSwitches, *options: str) -> Iterator[None]:
 
 def measure(switches: OwnSwitches, target_port: int, source: str, *options: str) -> tuple[LocalProgram, LocalProgram]:
     """Start a flow from a host to c's; return its server and its client."""
-    server = switches.hosts["c"].launch(["iperf3", "-s", "-1", "-p", str(target_port), "--json"])
-    wait_until(lambda: server.owns_socket(LISTENING, target_port), "iperf3 listens")
     address = str(switches.hosts["c"].address)
+    server = switches.hosts["c"].launch(["iperf3", "-s", "-1", "-B", address, "-p", str(target_port), "--json"])
+    wait_until(lambda: server.owns_socket(LISTENING, target_port), "iperf3 listens")
     words = ["iperf3", "-c", address, "-p", str(target_port), "-t", str(SECONDS), "--json", *options]
     return server, switches.hosts[source].launch(words)
 
@@ -86,3 +89,53 @@ def test_prepared_switches_protect_full_packets_after_a_cut(switches: OwnSwitche
         rate = report(*stream)["sum_received"]["bits_per_second"]
         report(*victim)
         assert rate >= 0.95 * RATE * 1e6
+
+
+def replace_plan(switches: OwnSwitches, process: subprocess.Popen[bytes], new: Plan, outcome: str) -> dict[str, Any]:
+    """Have the controller follow another plan; return the event that ends the update."""
+    save_plan(new, switches.plan_file)
+    process.send_signal(signal.SIGHUP)
+    events = switches.folder / "events.jsonl"
+
+    def found() -> list[dict[str, Any]]:
+        return [event for event in map(json.loads, events.read_text().splitlines()) if event["event"] == outcome]
+
+    wait_until(lambda: bool(found()), outcome)
+    return found()[-1]
+
+
+def test_ports_of_sessions_follow_the_plan_and_a_database_that_is_gone_refuses_it(switches: OwnSwitches) -> None:
+    assert switches.kuijia("switches", "prepare").returncode == 0
+    with controller(switches, "--liveness", "bfd", "--ovsdb", switches.ovs.database) as process:
+        wait_until(lambda: switches.session_states() == ["up"] * 8, "four sessions are up")
+        first = plan()
+        direct = [replace(pair, tunnels=(replace(pair.tunnels[0], weight=1.0),)) for pair in first.pairs]
+        across = PairPlan("a", "b", 4.0, 4.0, (Tunnel(40, ("a", "b"), 4.0, 1.0),))
+        second = replace(first, pairs=(*direct, across))
+        replace_plan(switches, process, second, UPDATE_DONE)
+        wait_until(lambda: switches.session_states() == ["up"] * 6, "three sessions are left, and up")
+        switches.ovs.kill_database()
+        refused = replace_plan(switches, process, first, UPDATE_REFUSED)
+        assert "database connection failed" in refused["reason"]
+        assert switches.session_states() == ["up"] * 6
+        switches.ovs.start_database()
+
+
+@pytest.mark.parametrize("liveness", ["controller", "bfd"])
+def test_restoring_leaves_every_setting_as_it_was(switches: OwnSwitches, liveness: str) -> None:
+    before = switches.state()
+    for action in ("prepare", "prepare", "restore", "restore"):
+        done = switches.kuijia("switches", action, "--liveness", liveness)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (switches.state() == before) == (action == "restore")
+
+
+def test_a_preparation_that_was_killed_is_restored(switches: OwnSwitches) -> None:
+    before = switches.state()
+    words = ["switches", "prepare", str(switches.plan_file), *switches.options(), "--liveness", "bfd"]
+    preparing = subprocess.Popen([sys.executable, "-m", "kuijia", *words])
+    wait_until(lambda: "kuijia-qos-before" in switches.ovs.vsctl("list", "Port"), "queues are being made")
+    preparing.kill()
+    preparing.wait()
+    assert switches.kuijia("switches", "restore", "--liveness", "bfd").returncode == 0
+    assert switches.state() == before
