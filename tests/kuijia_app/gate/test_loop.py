@@ -19,8 +19,11 @@ import pytest
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.framework.seam import app_manager, handler
-from kuijia_app.gate.application import Application
+from kuijia_app.gate.answers import Answers, PollAnswer
+from kuijia_app.gate.application import Application, EntriesRemoved, Polled
 from kuijia_app.gate.binding import Binding
+from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import FIRST_POLL_XID, Frame, Kind
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
@@ -42,6 +45,8 @@ class House:
     binding: Binding | None = None
     passed: list[tuple[str, Any]] = field(default_factory=list)
     reports: list[tuple[str, dict[str, object]]] = field(default_factory=list)
+    removals_of: int | None = None
+    sent: list[Any] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         listening = listen(socket.AF_INET, ("127.0.0.1", 0))
@@ -51,6 +56,8 @@ class House:
             lambda: self.backlog,
             lambda name, _, details: self.reports.append((name, details)),
             self.binding,
+            send=self.sent.append,
+            removals_of=self.removals_of,
         )
         reception = Reception(application, time.monotonic(), 0.2, 10, self.limits)
         self._loop = Loop([listening], reception, self.tls, self.limits)
@@ -83,10 +90,11 @@ class House:
 
 @pytest.fixture
 def house(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Iterator[House]:
-    limits = replace(LIMITS, **getattr(request, "param", {}))
+    given = dict(getattr(request, "param", {}))
+    removals_of = given.pop("removals_of", None)
     bricks: dict[str, Any] = {}
     monkeypatch.setattr(app_manager, "SERVICE_BRICKS", bricks)
-    house = House(limits)
+    house = House(replace(LIMITS, **given), removals_of=removals_of)
     bricks["ofp_event"] = house
     yield house
     house.close()
@@ -284,3 +292,44 @@ threading.Thread(target=loop).start()
     assert ended.returncode == EXIT_STATUS
     assert "the loop that serves switches has failed" in ended.stderr
     assert "ZeroDivisionError" in ended.stderr
+
+
+def test_an_answer_to_a_poll_comes_unparsed_and_only_if_it_was_asked_for(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        datapath = house.datapath()
+        switch.send(openflow.multipart(openflow.FLOW, b"never asked", FIRST_POLL_XID + 1))
+        asked = datapath.ofproto_parser.OFPFlowStatsRequest(datapath)
+        asked.set_xid(FIRST_POLL_XID)
+        datapath.send_msg(asked)
+        wait_until(lambda: bool(house.sent), "the answer")
+        (event,) = house.sent
+        assert isinstance(event, Polled)
+        assert (event.datapath, event.answer) == (datapath, PollAnswer(FIRST_POLL_XID, (b"",)))
+
+
+def test_an_answer_to_a_poll_is_whole_when_its_last_part_has_come() -> None:
+    answers = Answers(replace(LIMITS, answer_entries=60))
+    parts = [openflow.multipart(openflow.FLOW, body, FIRST_POLL_XID, flags) for body, flags in ((b"ab", 1), (b"c", 0))]
+    frames = [Frame(4, Kind.MULTIPART_REPLY, FIRST_POLL_XID, data) for data in parts]
+    assert answers.polled(frames[1]) is None
+    answers.asked(message(openflow.MULTIPART_REQUEST, struct.pack("!HH4x", openflow.FLOW, 0), FIRST_POLL_XID))
+    assert answers.polled(frames[0]) is None
+    assert answers.polled(frames[1]) == PollAnswer(FIRST_POLL_XID, (b"ab", b"c"))
+    answers.asked(message(openflow.MULTIPART_REQUEST, struct.pack("!HH4x", openflow.FLOW, 0), FIRST_POLL_XID))
+    for _ in range(3):
+        answers.polled(frames[0])
+    with pytest.raises(RefusedError, match="more than 60 bytes"):
+        answers.polled(frames[0])
+
+
+@pytest.mark.parametrize("house", [{"removals_of": 7}], indirect=True)
+def test_removed_entries_of_the_application_are_reported_once_in_a_while(house: House) -> None:
+    with ImitatedSwitch(house.port, 1) as switch:
+        datapath = house.datapath()
+        theirs, ours = (message(Kind.FLOW_REMOVED, cookie.to_bytes(8, "big") + bytes(40)) for cookie in (5, 7))
+        switch.send(theirs + 400 * ours)
+        wait_until(lambda: bool(house.sent), "a report")
+        assert all(isinstance(event, EntriesRemoved) and event.datapath is datapath for event in house.sent)
+        assert len(house.sent) < 100
+        switch.send(message(Kind.FLOW_REMOVED, bytes(8)))
+        assert switch.wait_until_ended()
