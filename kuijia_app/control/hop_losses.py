@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from kuijia_app.control.liveness import Port, Tunnel
@@ -157,7 +157,7 @@ class _Moves:
         restarted: streams with a counter that began anew.
         arrived: packets of all our entries for one port.
         unclear: ports with an entry whose counter began anew.
-        links: ports that were compared with the far end's entries already.
+        ports: state of each port that was compared with the far end's entries already.
     """
 
     seconds: float
@@ -165,7 +165,7 @@ class _Moves:
     restarted: set[CountedStream] = field(default_factory=set)
     arrived: defaultdict[tuple[str, int | None], int] = field(default_factory=lambda: defaultdict(int))
     unclear: set[tuple[str, int | None]] = field(default_factory=set)
-    links: set[Port] = field(default_factory=set)
+    ports: dict[Port, _Queue] = field(default_factory=dict)
 
 
 class HopLosses:
@@ -181,7 +181,7 @@ class HopLosses:
         self._counters = TunnelCounters()
         self._before: Mapping[str, Snapshot] = {}
         self._judged: dict[tuple[CountedStream, _Span], _Judged] = {}
-        self._under_way: defaultdict[tuple[CountedStream, int], float] = defaultdict(float)
+        self._under_way: dict[tuple[CountedStream, int], float] = {}
         self._under_way_at: defaultdict[Port, float] = defaultdict(float)
         self._buckets: dict[str, dict[int, tuple[Group | None, tuple[CountedStream | None, ...]]]] = {}
         self.suspects = False
@@ -297,24 +297,33 @@ class HopLosses:
         moves: _Moves,
     ) -> _Queue:
         """Return the state of the stream's queue before a hop."""
+        place = hop.sender, hop.out_port
+        port = moves.ports.get(place)
+        if port is None:
+            port = moves.ports[place] = self._port_before(hop, before, now, moves)
+        if port.is_obscured or not _may_have_dropped(stream, hop, before[hop.sender], now[hop.sender]):
+            return port
+        return replace(port, is_obscured=True)
+
+    def _port_before(
+        self, hop: CountedHop, before: Mapping[str, Snapshot], now: Mapping[str, Snapshot], moves: _Moves
+    ) -> _Queue:
+        """Return the same for all queues of the port, without what a single one tells."""
         old, new = before.get(hop.sender), now.get(hop.sender)
         ports = None if old is None or new is None else (old.ports.get(hop.out_port), new.ports.get(hop.out_port))
         is_unclear = (hop.receiver, hop.in_port) in moves.unclear
-        if old is None or new is None or ports is None or ports[0] is None or ports[1] is None or is_unclear:
+        if ports is None or ports[0] is None or ports[1] is None or is_unclear:
             return _Queue(0, 0.0, is_obscured=True)
         frames = ports[1].sent - ports[0].sent
         vanished = frames - moves.arrived[hop.receiver, hop.in_port]
         place = hop.sender, hop.out_port
-        if place not in moves.links:
-            faded = 0.5 ** (moves.seconds / HALF_LIFE)
-            self._under_way_at[place] = max(self._under_way_at[place] * faded, -MARGIN * vanished)
-            moves.links.add(place)
+        faded = 0.5 ** (moves.seconds / HALF_LIFE)
+        self._under_way_at[place] = max(self._under_way_at[place] * faded, -MARGIN * vanished)
         doubt = max(LEAST_SKEW * frames / moves.seconds, self._under_way_at[place]) + SLACK
         sent_bytes = ports[1].sent_bytes - ports[0].sent_bytes + _FRAME_OVERHEAD * frames
         is_obscured = (
             not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
             or ports[1].sent_dropped != ports[0].sent_dropped
-            or _may_have_dropped(stream, hop, old, new)
         )
         return _Queue(vanished, doubt, is_obscured)
 
@@ -367,12 +376,14 @@ class HopLosses:
         """Learn from surpluses how many packets may be under way."""
         faded = 0.5 ** (seconds / HALF_LIFE)
         for position, (sent, arrived) in enumerate(pairwise(counts)):
-            known = self._under_way[stream, position] * faded
-            self._under_way[stream, position] = max(known, MARGIN * (arrived - sent))
+            place = stream, position
+            known = self._under_way.get(place, 0.0)
+            if known or arrived > sent:
+                self._under_way[place] = max(known * faded, MARGIN * (arrived - sent))
 
     def _noise(self, stream: CountedStream, position: int, peak: float) -> float:
         """Return the packets that may seem to be missing after a hop, at a rate of `peak` packets a second."""
-        return max(LEAST_SKEW * peak, self._under_way[stream, position]) + SLACK
+        return max(LEAST_SKEW * peak, self._under_way.get((stream, position), 0.0)) + SLACK
 
     def _loses(self, stream: CountedStream, window: _Window, position: int, judged: _Judged) -> bool:
         """Return True if this window confirms that packets vanish at the hop."""

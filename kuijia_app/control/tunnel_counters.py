@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from kuijia_app.control.liveness import Tunnel
@@ -50,6 +50,14 @@ class CountedStream:
     queues: frozenset[int]
     may_be_full: bool
     hops: tuple[CountedHop, ...]
+    _hash: int = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        # Kept, as streams are looked up thousands of times a second, and hashing their hops takes microseconds.
+        object.__setattr__(self, "_hash", hash((self.tunnel, self.queues, self.hops)))
+
+    def __hash__(self) -> int:
+        return self._hash
 
     @property
     def nodes(self) -> tuple[str, ...]:
