@@ -82,6 +82,11 @@ class Layer:
     entries: Mapping[FlowKey, FlowEntry]
     groups: Mapping[int, Group | None]
 
+    def over(self, tables: IndexedTables) -> IndexedTables:
+        """Return the tables of a switch with this layer on top."""
+        instead = {group_id: group for group_id, group in self.groups.items() if group is not None}
+        return IndexedTables.from_index({**tables.group_of, **instead}, {**tables.entry_of, **self.entries})
+
 
 class State(Enum):
     """State of a pair without a tunnel to trust; the values are words of events."""

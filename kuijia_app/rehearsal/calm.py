@@ -8,7 +8,6 @@ from typing import TypeVar
 
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.reconciliation import IndexedTables
-from kuijia_app.control.restoration import Layer
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.messages import Role
@@ -70,7 +69,7 @@ def _require_named(world: World, controller: SimulatedController) -> None:
 
 def require_tables(world: World, controller: SimulatedController, name: str) -> None:
     """Check that a switch has the tables of the plan in force, and what the controller has put on top of them."""
-    wanted = _with(controller.on_top(name), controller.in_force.of(name))
+    wanted = controller.on_top(name).over(controller.in_force.of(name))
     differs = _difference(world.switches[name], wanted, controller.told_dead(name))
     if differs:
         raise ViolationError(f"{name} {differs}")
@@ -118,11 +117,6 @@ def _require_update(world: World, in_force: Plan) -> None:
     due = world.updates.due
     if due is not None and world.options.tagging is not Tagging.DSCP_ECN and not is_same_plan(due, in_force):
         raise ViolationError("the plan that was asked for last is not in force, and nothing excuses that")
-
-
-def _with(on_top: Layer, tables: IndexedTables) -> IndexedTables:
-    instead = {group_id: group for group_id, group in on_top.groups.items() if group is not None}
-    return IndexedTables.from_index({**tables.group_of, **instead}, {**tables.entry_of, **on_top.entries})
 
 
 def _difference(switch: SimulatedSwitch, wanted: IndexedTables, dead: frozenset[int]) -> str:

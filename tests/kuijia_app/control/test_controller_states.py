@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import precondition, rule
 
 from kuijia_app import controller
+from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from te_solver.plan_file import save_plan
@@ -47,7 +48,12 @@ class ControllerWorld(SwitchWorld):
         return self.rig.enter_context(application_of(PLANS[0], folder))
 
     def _promised(self, box: Box) -> str:
-        return box.differs_from(self.application._rollout.wanted(box.name), None)
+        return box.differs_from(self._wanted(box), None)
+
+    def _wanted(self, box: Box) -> IndexedTables:
+        """Return the tables of plans, and what restoration puts on top of them."""
+        application = self.application
+        return application._restoration.told(box.name).over(application._rollout.wanted(box.name))
 
     def _tick(self) -> None:
         self.application.time_passed(Tick())
@@ -105,7 +111,7 @@ class ControllerWorld(SwitchWorld):
         assert not open_updates, "updates have neither ended nor been refused"
         for box in self.boxes:
             dead = application._tracker.dead_path_ids(box.name)
-            differs = box.differs_from(application._rollout.wanted(box.name), dead)
+            differs = box.differs_from(self._wanted(box), dead)
             assert not differs, f"{box.name} {differs}"
 
 
