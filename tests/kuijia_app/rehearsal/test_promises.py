@@ -18,7 +18,7 @@ from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.rules import Group, GroupType
 from tests.kuijia_app.rehearsal.planted import PLANTED, Planted
 
-SOON = 100
+SOON = 400
 """Sequences within which the defects tried here are found."""
 
 QUICKLY_FOUND = (
