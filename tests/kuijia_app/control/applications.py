@@ -46,9 +46,10 @@ def scheduler_of(topology: Topology, folder: Path) -> Iterator[HederaScheduler]:
     cfg.CONF([], project="kuijia", default_config_files=[])
     cfg.CONF.set_override("topology", str(folder / "topology.yaml"), group=scheduler.OPTION_GROUP)
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=scheduler.OPTION_GROUP)
+    cfg.CONF.set_override("missing", "ignore", group=scheduler.OPTION_GROUP)
     made = HederaScheduler()
     made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)
     yield made
     cfg.CONF.reset()
-    for option in ("topology", "events"):
+    for option in ("topology", "events", "missing"):
         cfg.CONF.clear_override(option, group=scheduler.OPTION_GROUP)
