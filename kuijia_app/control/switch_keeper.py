@@ -19,7 +19,7 @@ from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.probe_frames import ProbeForm
-from kuijia_app.control.roles import Claims, shortage
+from kuijia_app.control.roles import DENIALS, Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.snapshot import ForeignEntry, Snapshot
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
@@ -177,8 +177,8 @@ class SwitchKeeper(ABC):
 
     def _probe_refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message that probes links."""
-        if reason.endswith("OFPBAC_BAD_OUT_PORT"):
-            return  # the port has gone a moment ago
+        if reason in DENIALS or reason.endswith("OFPBAC_BAD_OUT_PORT"):
+            return  # another controller acts now, or the port has gone a moment ago
         self._prober.probes.left(switch)
         key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
         self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from kuijia_app.control.probe_frames import ProbeForm
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.tables.rules import FlowEntry, Match, SwitchTables
 from testbed.lab.lab import Lab
 from testbed.machine.errors import TestbedError
 
@@ -28,18 +31,36 @@ class Ofctl(Protocol):
 
 def faults_of_tables(lab: Lab) -> tuple[str, ...]:
     """Return in words what differs between a lab's switches and the tables of its plan; nothing may be broken."""
-    wanted = build_tables(lab.plan, pipeline_options(lab.options.words))
+    options = pipeline_options(lab.options.words)
+    wanted = build_tables(lab.plan, options)
+    form = ProbeForm(options.tagging, options.layout.control)
     return tuple(
         line
         for switch in lab.plan.topology.nodes
-        for line in faults_of_switch(switch, partial(lab.network.ofctl, switch), wanted[switch], lab.directory)
+        for line in faults_of_switch(
+            switch,
+            partial(lab.network.ofctl, switch),
+            wanted[switch],
+            lab.directory,
+            catching_text(map(form.match, lab.wiring.link_ports(switch))),
+        )
     )
 
 
-def faults_of_switch(switch: str, ofctl: Ofctl, tables: SwitchTables, folder: Path) -> list[str]:
-    """Return in words what differs between a switch and its tables; a file is made in `folder` meanwhile."""
+def catching_text(matches: Iterable[Match]) -> str:
+    """Return the entries by which the controller has probes of links sent to itself; they are no plan's."""
+    entries = tuple(FlowEntry(LINK_PROBE_PRIORITY, match, ()) for match in matches)
+    text = flows_text(SwitchTables((), entries)).replace(f"{COOKIE:#x}", f"{LINK_PROBE_COOKIE:#x}")
+    return text.replace("actions=drop", "actions=CONTROLLER:65535")
+
+
+def faults_of_switch(switch: str, ofctl: Ofctl, tables: SwitchTables, folder: Path, besides: str = "") -> list[str]:
+    """Return in words what differs between a switch and its tables, and the text of entries besides.
+
+    A file is made in `folder` meanwhile.
+    """
     planned_entries = folder / "planned.flows"
-    planned_entries.write_text(flows_text(tables))
+    planned_entries.write_text(flows_text(tables) + besides)
     found = []
     try:
         # Ends with a status of 2 where entries differ, and lists them.

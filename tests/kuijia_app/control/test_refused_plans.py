@@ -142,3 +142,15 @@ def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
     clock.passes(10.0, *switches)
     kinds = {event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND) if event["switch"] == "s1"}
     assert kinds == {FindingKind.SWITCH_UNPROBED.value}
+
+
+def test_probes_that_come_too_late_for_the_role_of_master_are_no_refusal_of_probes(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    clock.passes(0.2)
+    catch = next(each for each in switches[0].changes() if getattr(each, "cookie", None) == LINK_PROBE_COOKIE)
+    switches[0].refuse(catch, ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_IS_SLAVE)
+    clock.passes(1.0, *switches)
+    kinds = {event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND)}
+    assert FindingKind.SWITCH_UNPROBED.value not in kinds
