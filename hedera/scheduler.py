@@ -224,7 +224,7 @@ class HederaScheduler(PairApplication):
         if now < self._next_look:
             return
         self._next_look = now + LOOK
-        for switch in self._connections:
+        for switch in filter(self._port_states.has_described, self._connections):
             found = [
                 *self._port_states.findings(switch, self._uses[switch], (), now),
                 *self._prober.probes.findings(switch),
@@ -336,7 +336,7 @@ class HederaScheduler(PairApplication):
             self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
             self.logger.error("switch %s %s%s", switch, problem, repeated(times))
         self._links.ports_described(switch, self._believed_ports(switch, has.ports))
-        self._prober.probes.connected(switch)
+        self._probe_anew(switch)
         if self._refused.get(switch) is self._tables[switch] or self._table_watch.is_resting(switch):
             # It would refuse them again: routes avoid it.
             self._links.left(switch)

@@ -197,6 +197,7 @@ class PairKeeper(SwitchKeeper):
 
     def _give_up_acting(self, reason: str) -> None:
         self._findings.clear(self._now())
+        self._compared.clear()
         self._has_successor = False  # after the next takeover it is told anew
         self._log.write(event_log.ROLE_YIELDED, reason=reason)
         self.logger.warning("this controller stands by from now on: %s", reason)

@@ -60,6 +60,10 @@ class PlanChecks:
         """Take in the port and id of each queue of a switch; None if it does not tell them."""
         self._queues[switch] = None if queues is None else frozenset(queues)
 
+    def knows_queues(self, switch: str) -> bool:
+        """Return True if a switch has told since it connected which queues it has, or does not tell them."""
+        return switch in self._queues
+
     def read(self, switch: str, now: float) -> bool:
         """Take in that a switch has been read; return True if it may have the plan at once."""
         if self._is_admitted and (switch in self._has or self.missing is not Missing.REFUSE):

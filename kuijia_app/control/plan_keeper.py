@@ -227,7 +227,7 @@ class PlanKeeper(PairKeeper):
             return
         self._next_look = now + LOOK
         self._follow_needs()
-        for switch in self._connections:
+        for switch in filter(self._port_states.has_described, self._connections):
             self._state_findings(switch, now)
         lacks = [finding for finding in self._findings.lacks if finding.key.switch in self._connections]
         for switch in self._checks.admitted(now, lacks, self._are_links_judged):
@@ -250,7 +250,8 @@ class PlanKeeper(PairKeeper):
             *self._prober.probes.findings(switch),
             *self._checks.findings(switch, lambda port: states.state(switch, port) is not None),
         ]
-        self._findings.exactly(_CHECKED_KINDS, switch, found, now)
+        kinds = _CHECKED_KINDS if self._checks.knows_queues(switch) else _CHECKED_KINDS.difference(QUEUE_KINDS)
+        self._findings.exactly(kinds, switch, found, now)
 
     def _snapshot_taken(self, snapshot: Snapshot) -> None:
         super()._snapshot_taken(snapshot)
@@ -370,7 +371,7 @@ class PlanKeeper(PairKeeper):
     def _switch_read(self, switch: str, has: ReadBack) -> None:
         connection = self._connections[switch]
         believed = self._believed_ports(switch, has.ports)
-        self._prober.probes.connected(switch)
+        self._probe_anew(switch)
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
             self._unfit.add(switch)
@@ -562,9 +563,10 @@ class PlanKeeper(PairKeeper):
             stranded = tracker.stranded() | restoration.others_stranded(failed)
             self._situation = Situation(stranded, failed, tracker.doubted_edges, is_complete=tracker.knows_all)
         situation, wanted = self._situation, self._rollout.wanted
-        if not self._acts or self._kept_empty or (restoration.is_idle and not situation.stranded):
+        if not self._acts or (restoration.is_idle and not situation.stranded):
             return
-        for switch, layer in restoration.update(situation, self._connections, wanted, self._now()).items():
+        usable = {name: each for name, each in self._connections.items() if name not in self._kept_empty}
+        for switch, layer in restoration.update(situation, usable, wanted, self._now()).items():
             self._put_on_top(self._connections[switch], layer)
             self._connections[switch].proceed()
         for news in restoration.news(situation):

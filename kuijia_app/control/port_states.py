@@ -59,12 +59,13 @@ class PortStates:
     """The ports of all switches. Times are seconds of any clock.
 
     Only some switches say that ports are live: one that never calls any port so is not asked for it. A port that is up
-    but not live is down: it runs a protocol that has no partner, such as BFD or LACP.
+    but not live is down: it runs a protocol that has no partner, such as BFD or LACP. Any thread may ask for `findings`.
     """
 
     def __init__(self) -> None:
-        self._states: dict[str, dict[int, PortState]] = {}
-        self._unsettled: dict[tuple[str, int], float] = {}
+        self._states: dict[str, Mapping[int, PortState]] = {}
+        """Mappings are replaced and never changed, as another thread may iterate over one."""
+        self._unsettled: dict[str, dict[int, float]] = {}
         self._says_live: set[str] = set()
 
     def described(
@@ -77,19 +78,21 @@ class PortStates:
         coming = [number for number in others if number >= FIRST_BFD_PORT][:MOST_COMING]
         others = [number for number in others if number < FIRST_BFD_PORT][:MOST_OTHERS]
         self._states[switch] = {number: states[number] for number in (*known, *coming, *others) if number in states}
+        since = self._unsettled.get(switch, {})
+        self._unsettled[switch] = {number: since[number] for number in self._states[switch] if number in since}
         for state in self._states[switch].values():
             self._note(switch, state, now)
         return {number: self._carries(switch, state) for number, state in states.items()}
 
     def changed(self, switch: str, state: PortState, now: float, *, is_there: bool) -> bool:
         """Take in a port-status about a port of the plan; return True if the port is live."""
-        states = self._states.setdefault(switch, {})
+        others = {number: other for number, other in self._states.get(switch, {}).items() if number != state.number}
         if state.is_live:
             self._says_live.add(switch)
         if not is_there:
-            states.pop(state.number, None)
+            self._states[switch] = others
             return False
-        states[state.number] = state
+        self._states[switch] = {**others, state.number: state}
         self._note(switch, state, now)
         return self._carries(switch, state)
 
@@ -101,6 +104,11 @@ class PortStates:
     def forget(self, switch: str) -> None:
         """Forget a switch that has gone."""
         self._states.pop(switch, None)
+        self._unsettled.pop(switch, None)
+
+    def has_described(self, switch: str) -> bool:
+        """Return True if the ports of a switch are known."""
+        return switch in self._states
 
     def state(self, switch: str, port: int) -> PortState | None:
         """Return the state of a port, None if the switch has not described it."""
@@ -153,7 +161,7 @@ class PortStates:
         def finding(kind: FindingKind, problem: str, what_to_do: str) -> Finding:
             return Finding(FindingKey(kind, switch, state.number), f"{named} {problem}", what_to_do)
 
-        unsettled = now - self._unsettled.get((switch, state.number), now)
+        unsettled = now - self._unsettled.get(switch, {}).get(state.number, now)
         if not self._carries(switch, state) and unsettled >= SETTLES:
             yield finding(
                 FindingKind.PORT_NOT_LIVE,
@@ -173,11 +181,11 @@ class PortStates:
         return state.is_up and (state.is_live or switch not in self._says_live)
 
     def _note(self, switch: str, state: PortState, now: float) -> None:
-        place = switch, state.number
+        unsettled = self._unsettled.setdefault(switch, {})
         if not state.is_up or state.is_live:
-            self._unsettled.pop(place, None)
+            unsettled.pop(state.number, None)
         else:
-            self._unsettled.setdefault(place, now)
+            unsettled.setdefault(state.number, now)
 
 
 def _missing(switch: str, port: int, use: str, others: Iterable[PortState]) -> Finding:

@@ -171,8 +171,13 @@ class SwitchKeeper(ABC):
         return self._prober.probes.lossy.union(dropping)
 
     def _forget_probes(self, switch: str) -> None:
-        """Forget what probes of a switch's links have shown, as it has gone or is read anew."""
+        """Forget what probes of a switch's links have shown, as it has gone or a new connection begins."""
         self._prober.probes.left(switch)
+        self._findings.gone(FindingKey(FindingKind.SWITCH_UNPROBED, switch), self._now())
+
+    def _probe_anew(self, switch: str) -> None:
+        """Probe the links of a switch that has been read, even if it has refused that before."""
+        self._prober.probes.connected(switch)
         self._findings.gone(FindingKey(FindingKind.SWITCH_UNPROBED, switch), self._now())
 
     def _probe_refused(self, switch: str, reason: str) -> None:
@@ -372,8 +377,8 @@ class SwitchKeeper(ABC):
             )
             done = "left as they are for now" if is_left else "put right"
             named = datapath_text(self._wiring.datapath_id(switch))
-            words = "switch %s (datapath id %s): somebody has changed its tables, %s (%d times): %s"
-            self.logger.warning(words, switch, named, done, times, found)
+            words = "switch %s (datapath id %s): somebody has changed its tables, %s%s: %s"
+            self.logger.warning(words, switch, named, done, repeated(times), found)
         if is_left:
             self._leave_tables(switch)
         else:
@@ -395,12 +400,14 @@ class SwitchKeeper(ABC):
         compared = foreign, snapshot.entries, self._claims.generation
         if not are_identical(compared, self._compared.get(snapshot.switch, ())):
             self._compared[snapshot.switch] = compared
-            self._sliced_work.add(self._naming_foreign(snapshot.switch, DefeatingEntries(*compared[:2])))
+            self._sliced_work.add(self._naming_foreign(snapshot.switch, compared))
 
-    def _naming_foreign(self, switch: str, search: DefeatingEntries) -> Iterator[None]:
+    def _naming_foreign(self, switch: str, compared: tuple[Any, ...]) -> Iterator[None]:
+        search = DefeatingEntries(*compared[:2])
         yield from search.steps()
-        findings = [defeat(switch, entry) for entry in search.found]
-        self._findings.exactly(FindingKind.FOREIGN_ENTRY, switch, findings, self._now())
+        if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now
+            findings = [defeat(switch, entry) for entry in search.found]
+            self._findings.exactly(FindingKind.FOREIGN_ENTRY, switch, findings, self._now())
 
     def _report_findings(self, now: float) -> None:
         """Log the news of what is wrong, in events and in words; call this after statements, and regularly."""

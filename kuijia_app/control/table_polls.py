@@ -6,7 +6,7 @@ durations left out. So a poll of a table that stays as it is costs about a micro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,6 +21,10 @@ _STEP = 200
 
 _PARSING = 70
 """Known entries that take as long as parsing a new one."""
+
+
+_TABLES = frozenset({Poll.OWN_ENTRIES, Poll.GROUPS})
+"""Questions without which nothing can be said of a switch's tables."""
 
 
 @dataclass
@@ -48,7 +52,7 @@ class TablePolls:
         ask: Callable[[Poll], int],
         done: Callable[[Snapshot], None],
     ) -> None:
-        """Begin; an answer of more than `most_entries` groups or entries is the switch's fault."""
+        """Begin; an answer of more than `most_entries` groups, entries, ports or queues is the switch's fault."""
         self._switch = switch
         self._messages = messages
         self._most = most_entries
@@ -70,7 +74,7 @@ class TablePolls:
         if under_way is None or under_way.is_asked:
             under_way = self.begin_early(now)
         under_way.is_asked = True
-        entries = Poll.ALL_ENTRIES if everything else Poll.OWN_ENTRIES
+        entries = Poll.ALL_ENTRIES if everything and Poll.ALL_ENTRIES not in self._refused else Poll.OWN_ENTRIES
         self._ask_all(under_way, entries, Poll.GROUPS, Poll.GROUP_COUNTERS)
 
     def begin_early(self, now: float) -> _Round:
@@ -89,9 +93,12 @@ class TablePolls:
         self._round = None
 
     def refused(self, xid: int) -> None:
-        """Take in that the switch refuses a question: this poll ends, and later ones do without it."""
+        """Take in that the switch refuses a question: this poll ends, and later ones do without it if they can.
+
+        Without its tables a switch would seem to have lost them, so these are asked for again.
+        """
         if self._round is not None and xid in self._round.open:
-            self._refused.add(self._round.open[xid])
+            self._refused.update({self._round.open[xid]} - _TABLES)
             self._round = None
 
     def taken(self, xid: int, answer: object, now: Callable[[], float]) -> Iterator[None]:
@@ -108,11 +115,11 @@ class TablePolls:
                 yield from self._read_groups(answer)
                 found["groups"] = self._groups
             case Poll.GROUP_COUNTERS:
-                found["buckets"] = dict(messages.polled_buckets(answer))
+                yield from self._read_counters(messages.polled_buckets(answer), found.setdefault("buckets", {}))
             case Poll.PORT_COUNTERS:
-                found["ports"] = dict(messages.polled_ports(answer))
+                yield from self._read_counters(messages.polled_ports(answer), found.setdefault("ports", {}))
             case Poll.QUEUE_COUNTERS:
-                found["queues"] = dict(messages.polled_queues(answer))
+                yield from self._read_counters(messages.polled_queues(answer), found.setdefault("queues", {}))
         if under_way is not self._round:
             return
         under_way.open.pop(xid, None)
@@ -179,6 +186,13 @@ class TablePolls:
                 yield
         self._digest, self._known_groups, self._groups = digest, seen, dict(seen.values())
 
+    def _read_counters(self, counters: Iterable[tuple[Any, Any]], found: dict[Any, Any]) -> Iterator[None]:
+        for number, (name, its) in enumerate(counters):
+            self._require_few(number)
+            found[name] = its
+            if number % _STEP == _STEP - 1:
+                yield
+
     def _ask_all(self, under_way: _Round, *polls: Poll) -> None:
         for poll in polls:
             if poll not in self._refused:
@@ -186,4 +200,4 @@ class TablePolls:
 
     def _require_few(self, number: int) -> None:
         if number >= self._most:
-            raise SwitchFaultError(f"it has more than {self._most} groups or flow entries")
+            raise SwitchFaultError(f"it has more than {self._most} groups, flow entries, ports or queues")

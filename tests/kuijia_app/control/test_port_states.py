@@ -127,3 +127,34 @@ def test_every_bit_of_a_description_is_read_and_a_name_is_shown_safely(package: 
     assert read(ofproto.OFPPC_NO_RECV).no_receive
     assert read(ofproto.OFPPC_NO_PACKET_IN).no_packet_in
     assert read(name=b"\x1b[2J\xff\n").name == "?[2J??"
+
+
+def test_a_port_may_come_while_another_thread_looks_for_missing_ones() -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+
+    class Uses(dict[int, str]):
+        """Uses of ports, at a look into which a port of the switch comes."""
+
+        def __contains__(self, port: object) -> bool:
+            states.changed("paris", PortState(50_000 + len(states._states["paris"])), 1.0, is_there=True)
+            return super().__contains__(port)
+
+    assert list(states.findings("paris", Uses(USES), (), 1.0)) == []
+    assert states.state("paris", 50_002) is not None
+
+
+def test_a_port_that_comes_with_a_new_connection_has_its_time_to_settle_again() -> None:
+    states = PortStates()
+    states.described("paris", {**GOOD, 3: PortState(3)}, USES, 0.0)
+    states.forget("paris")
+    states.described("paris", {**GOOD, 3: PortState(3)}, USES, 10.0)
+    assert kinds(states, 10.0 + SETTLES / 2) == {}
+
+
+def test_ports_that_a_switch_invents_anew_with_each_description_are_not_remembered() -> None:
+    states = PortStates()
+    for first in range(70_000, 80_000, 1000):
+        invented = {number: PortState(number) for number in range(first, first + 1000)}
+        states.described("paris", {**GOOD, **invented}, USES, 0.0)
+    assert sum(map(len, states._unsettled.values())) <= 1000

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -142,6 +144,57 @@ def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
     clock.passes(10.0, *switches)
     kinds = {event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND) if event["switch"] == "s1"}
     assert kinds == {FindingKind.SWITCH_UNPROBED.value}
+    application._connections["s1"].read_again()
+    clock.passes(1.0, *switches)
+    assert [event["kind"] for event in events(tmp_path, event_log.PROBLEM_GONE)] == [FindingKind.SWITCH_UNPROBED.value]
+
+
+def test_what_a_switch_lacks_is_not_called_gone_when_it_connects_again(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    for number in range(1, 5):
+        tell_queues(application, number, without=(2, 1) if number == 1 else None)
+    clock.passes(1.0, *switches)
+    application.switch_disconnected(SimpleNamespace(datapath=switches[0]))
+    clock.passes(1.0, *switches[1:])
+    again = FakeSwitch(application, 1)
+    again.ports = switches[0].ports
+    again.connect()
+    clock.passes(1.0)
+    clock.passes(1.0, again, *switches[1:])
+    tell_queues(application, 1, without=(2, 1))
+    clock.passes(1.0, again, *switches[1:])
+    kinds = [event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND, event_log.PROBLEM_GONE)]
+    assert kinds.count(FindingKind.QUEUE_MISSING.value) == 1
+
+
+def test_an_empty_switch_that_lacks_something_keeps_no_pair_from_being_carried(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plan = motivation_plan()
+    (pair,) = plan.pairs
+    plan = replace(plan, pairs=(replace(pair, tunnels=(replace(pair.tunnels[1], rate=100.0, weight=1.0),)),))
+    with application_of(plan, tmp_path, missing="refuse") as application:
+        clock = Clock(application, monkeypatch)
+        switches = connect_all(application)
+        for number in (1, 2, 4):
+            tell_queues(application, number)
+        application.switch_disconnected(SimpleNamespace(datapath=switches.pop(2)))
+        clock.passes(5.0, *switches)
+        empty = FakeSwitch(application, 3)
+        empty.ports = dict.fromkeys(application._wiring.ports("s3"), True)
+        empty.connect()
+        empty.answer()
+        tell_queues(application, 3, without=(1, 1))
+        clock.passes(1.0, empty, *switches)
+        assert not of_plan(empty)
+        for switch, one, other in ((switches[0], "s1", "s4"), (switches[2], "s4", "s1")):
+            switch.port_goes(application._wiring.port(one, other), live=False)
+        clock.passes(1.0, empty, *switches)
+        paths = {tuple(event["path"]) for event in events(tmp_path, event_log.RESTORATION)}
+        assert paths == {("s1", "s2", "s4"), ("s4", "s2", "s1")}
+        assert not of_plan(empty)
 
 
 def test_probes_that_come_too_late_for_the_role_of_master_are_no_refusal_of_probes(

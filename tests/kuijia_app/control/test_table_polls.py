@@ -149,6 +149,52 @@ def test_a_question_that_the_switch_refuses_is_not_asked_again() -> None:
     assert polled.snapshots[-1].queues is None
 
 
+def test_a_switch_that_refuses_to_show_the_entries_of_others_is_asked_for_ours() -> None:
+    polled = Polled()
+    polled.polls.begin(0.0, everything=True)
+    polled.polls.refused(polled.asked[Poll.ALL_ENTRIES])
+    polled.asked.clear()
+    polled.polls.begin(1.0, everything=True)
+    polled.take(Poll.OWN_ENTRIES, flow_bytes("os_ken", OURS))
+    for poll in polled.asked.keys() - {Poll.OWN_ENTRIES}:
+        polled.take(poll)
+    (found,) = polled.snapshots
+    assert (found.entries, found.foreign) == ({FlowKey.of(OURS): OURS}, None)
+
+
+@pytest.mark.parametrize("poll", [Poll.OWN_ENTRIES, Poll.GROUPS])
+def test_a_switch_that_refuses_to_show_its_tables_once_does_not_seem_to_have_lost_them(poll: Poll) -> None:
+    polled = Polled()
+    polled.polls.begin(0.0, everything=False)
+    polled.polls.refused(polled.asked[poll])
+    polled.asked.clear()
+    polled.polls.begin(1.0, everything=False)
+    assert poll in polled.asked
+    for each in polled.asked.keys() - {poll}:
+        polled.take(each)
+    assert not polled.snapshots
+
+
+COUNTERS = {
+    Poll.GROUP_COUNTERS: lambda number: struct.pack("!H2xI32x", 40, number),
+    Poll.PORT_COUNTERS: lambda number: struct.pack("!I108x", number),
+    Poll.QUEUE_COUNTERS: lambda number: struct.pack("!II32x", 1, number),
+}
+
+
+@pytest.mark.parametrize("poll", COUNTERS)
+def test_counters_without_end_are_read_in_short_steps_and_are_the_switchs_fault(poll: Poll) -> None:
+    polled = Polled(most=1000)
+    polled.polls.begin(0.0, everything=False)
+    bodies = list(map(COUNTERS[poll], range(1001)))
+    steps = list(polled.polls.taken(polled.asked[poll], bodies[:1000], lambda: 2.0))
+    assert len(steps) >= 4
+    polled.asked.clear()
+    polled.polls.begin(0.0, everything=False)
+    with pytest.raises(SwitchFaultError, match="more than 1000"):
+        polled.take(poll, *bodies)
+
+
 def test_an_answer_to_a_poll_that_is_over_is_ignored() -> None:
     polled = Polled()
     polled.polls.begin(0.0, everything=False)
