@@ -59,7 +59,7 @@ class PortStates:
     """The ports of all switches. Times are seconds of any clock.
 
     Only some switches say that ports are live: one that never calls any port so is not asked for it. A port that is up
-    but not live is down: it runs a protocol that has no partner, such as BFD or LACP. Any thread may ask for `findings`.
+    but not live is down: it runs a protocol that has no partner, such as BFD or LACP. Any thread may ask for findings.
     """
 
     def __init__(self) -> None:

@@ -1,0 +1,57 @@
+"""What a controller says of tables that somebody else has changed, and of entries of others."""
+
+from __future__ import annotations
+
+from itertools import count
+from types import SimpleNamespace
+
+import pytest
+
+from kuijia_app.control.reconciliation import FlowKey
+from kuijia_app.control.sliced_work import SlicedWork
+from kuijia_app.control.snapshot import ForeignEntry, Snapshot
+from kuijia_app.control.table_differences import Differing, TableDifferences
+from kuijia_app.controller import KuijiaController
+from kuijia_app.tables.rules import FlowEntry, Match, Output
+from tests.kuijia_app.control.fake_switch import S1, connected
+
+ENTRY = FlowEntry(300, Match(in_port=1), (Output(2),))
+OWN = FlowKey.of(ENTRY)
+THEIRS = ForeignEntry(5, FlowKey(0, 400, Match(in_port=1)))
+
+
+def test_changed_tables_are_reported_without_a_number_of_times_unless_that_is_more_than_one(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines: list[str] = []
+    logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
+    monkeypatch.setattr(application, "logger", logger)
+    connected(application, S1)
+    application._tables_wrong("s1", TableDifferences(entries=Differing(missing=(OWN,))), application._now())
+    (line,) = lines
+    assert "somebody has changed its tables, put right: 1 flow entry missing" in line
+
+
+def test_entries_of_others_that_were_looked_for_while_a_peer_took_over_are_not_named(
+    application: KuijiaController,
+) -> None:
+    now = count()
+    connected(application, S1)
+    application._sliced_work = SlicedWork(lambda: float(next(now)), lambda: None)
+    application._sliced_work.add(iter([None, None]))  # so that the search has to wait
+    snapshot = Snapshot("s1", 0.0, 0.0, {OWN: ENTRY}, {}, {}, {}, {}, None, (THEIRS,))
+    application._look_at_foreign((THEIRS,), snapshot)
+    application._give_up_acting("a peer acts")
+    for _ in range(20):
+        application._sliced_work.work()
+    assert list(application._findings) == []
+
+
+def test_entries_of_others_are_named_again_by_a_controller_that_acts_again(application: KuijiaController) -> None:
+    connected(application, S1)
+    snapshot = Snapshot("s1", 0.0, 0.0, {OWN: ENTRY}, {}, {}, {}, {}, None, (THEIRS,))
+    for _ in range(2):
+        application._look_at_foreign((THEIRS,), snapshot)
+        (named,) = application._findings
+        assert named.key.detail == "table=0,priority=400,in_port=1"
+        application._give_up_acting("a peer acts")
