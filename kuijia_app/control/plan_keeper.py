@@ -34,6 +34,7 @@ from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
+from kuijia_app.control.table_watch import CHANGED_MEANWHILE, Verdict
 from kuijia_app.control.tunnel_counters import TunnelCounters
 from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
@@ -510,6 +511,12 @@ class PlanKeeper(PairKeeper):
         self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
         if tables is None:
             self._restoration.refused(switch, self._now())
+        if reason in CHANGED_MEANWHILE and not self._is_refused(switch):
+            verdict = self._table_watch.wrong(switch, self._now())
+            if verdict is Verdict.REST:
+                self._left_alone.add(switch)
+            if verdict is not Verdict.NOTHING:
+                return  # it is read again, and given what it lacks
         if self._is_refused(switch):
             if not self._second_chances.has_one(switch):
                 # It refuses even what it had: there is no point in going on for now.

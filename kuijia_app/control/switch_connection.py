@@ -140,7 +140,7 @@ class SwitchConnection:
         self._owns = reports.owns
         self._reports = reports
         # Not the framework's ids: they may repeat, as several threads increment them.
-        self._last_id = 0
+        self._last_id = self._read_after = 0
         self._waiting: dict[int, Then] = {}
         self._ids_besides: set[int] = set()
         self._role_query: int | None = None
@@ -347,7 +347,7 @@ class SwitchConnection:
             if not self._is_displaced:
                 self.yield_to_other()
                 self._reports.displaced(name)
-        elif self._sender is not None:
+        elif self._sender is not None and message.xid > self._read_after:
             # Its tables are uncertain now: it may have applied some of the changes.
             headed_for = None if message.xid in self._ids_besides else self._sender.wanted
             self._sender = self._next_wanted = None
@@ -409,6 +409,8 @@ class SwitchConnection:
         messages = self._messages
         ports, groups, flows = messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()
         under_way = self._reading = _Reading()
+        # What was sent before is done or void: a bundle that was given up makes Open vSwitch complain 10 s later.
+        self._read_after = self._last_id
         self._unnamed.clear()
         self._polls.end()
 

@@ -44,6 +44,15 @@ FIRST_REST = 5.0
 LONGEST_REST = 300.0
 """Seconds: the first rest, which doubles, and the longest."""
 
+CHANGED_MEANWHILE = frozenset(
+    {
+        "OFPET_BAD_ACTION/OFPBAC_BAD_OUT_GROUP",
+        "OFPET_GROUP_MOD_FAILED/OFPGMFC_UNKNOWN_GROUP",
+        "OFPET_GROUP_MOD_FAILED/OFPGMFC_GROUP_EXISTS",
+    }
+)
+"""Errors that say that somebody has changed the groups of a switch since it was read."""
+
 _ADVICE = "find out what else writes to it, such as another controller or a script with ovs-ofctl"
 
 _SWEEP = 10
