@@ -13,6 +13,7 @@ from kuijia_app.control.flap_damping import CEILING
 from kuijia_app.control.sender import BATCH
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
+from kuijia_app.framework.seam import ofproto
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import FlowEntry, Match, Output, SwitchTables
 from te_solver.plan_file import load_plan, save_plan
@@ -202,3 +203,38 @@ def test_a_single_change_is_not_done_before_a_bundle_that_is_on_its_way(applicat
     connection.want(SwitchTables(tables.groups, (*tables.flows, *more)))
     switch.answer()
     assert not ingress.differs_from(SwitchTables(tables.groups, (*tables.flows, *more)))
+
+
+def test_an_error_about_what_was_sent_before_the_last_look_at_the_tables_changes_nothing(
+    application: KuijiaController, tmp_path: Path
+) -> None:
+    """Open vSwitch complains about a bundle that was given up ten seconds later."""
+    switch = connected(application, S1)
+    early = switch.changes()[0]
+    application._connections["s1"].read_again()
+    switch.answer()
+    sent = len(switch.sent)
+    switch.refuse(early, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
+    switch.answer()
+    assert len(switch.sent) == sent
+    assert events(tmp_path, event_log.SWITCH_ERROR) == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "code"),
+    [
+        (ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_UNKNOWN_GROUP),
+        (ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_GROUP_EXISTS),
+        (ofproto.OFPET_BAD_ACTION, ofproto.OFPBAC_BAD_OUT_GROUP),
+    ],
+)
+def test_a_switch_whose_groups_somebody_changes_while_it_is_programmed_is_programmed_at_once(
+    application: KuijiaController, tmp_path: Path, kind: int, code: int
+) -> None:
+    switch = FakeSwitch(application, S1)
+    switch.connect()
+    answer_until(switch, PARSER.OFPGroupMod)
+    switch.refuse(switch.changes()[0], kind, code)
+    switch.answer()
+    assert events(tmp_path, event_log.SWITCH_REFUSED) == []
+    assert [event["switch"] for event in events(tmp_path, event_log.SWITCH_READY)] == ["s1"]
