@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -49,6 +49,9 @@ UNSENT_IN_A_ROW = 3
 
 LONGEST_ROUND = 4.0
 """Seconds between two polls beyond which their difference is not judged: much may have happened."""
+
+_STEP = 300
+"""Counters of entries that are compared in a step of a task."""
 
 _FRAME_OVERHEAD = 24
 """Bytes that a frame takes on the wire beyond those that ports count: preamble, check sequence, gap (IEEE 802.3)."""
@@ -199,13 +202,15 @@ class HopLosses:
         """Judge these tunnels afresh: their traffic is about to change, or has just done so."""
         self._judged = {key: judged for key, judged in self._judged.items() if key[0].tunnel not in tunnels}
 
-    def judged(self, snapshots: Mapping[str, Snapshot], excused: Collection[Tunnel]) -> list[HopLoss]:
-        """Take in a round of snapshots; return the losses that it confirms, the worst first.
+    def judging(
+        self, snapshots: Mapping[str, Snapshot], excused: Collection[Tunnel]
+    ) -> Generator[None, None, list[HopLoss]]:
+        """Return the task that takes in a round of snapshots and returns the losses that it confirms, the worst first.
 
-        Tunnels whose loss is known, or has another cause, are excused.
+        Tunnels whose loss is known, or has another cause, are excused. Only one such task may run at a time.
         """
         before, self._before = self._before, dict(snapshots)
-        moves = self._moves(before, snapshots)
+        moves = yield from self._moves(before, snapshots)
         self.suspects = False
         if moves is None:
             self._judged.clear()
@@ -216,6 +221,7 @@ class HopLosses:
         losses: dict[Tunnel, HopLoss] = {}
         quiet = [stream for stream, _ in self._judged if stream not in moves.counts]
         for stream in (*moves.counts, *dict.fromkeys(quiet)):
+            yield
             if stream.tunnel in excused or stream in moves.restarted:
                 continue
             counts = moves.counts.get(stream) or [0] * (len(stream.hops) + 1)
@@ -227,7 +233,9 @@ class HopLosses:
                     losses[stream.tunnel] = loss
         return sorted(losses.values(), key=lambda loss: (-loss.share, loss.tunnel))
 
-    def _moves(self, before: Mapping[str, Snapshot], now: Mapping[str, Snapshot]) -> _Moves | None:
+    def _moves(
+        self, before: Mapping[str, Snapshot], now: Mapping[str, Snapshot]
+    ) -> Generator[None, None, _Moves | None]:
         """Return how counters moved between two rounds; None if the rounds are too far apart."""
         both = [(before[switch], now[switch]) for switch in now if switch in before]
         seconds = max((new.asked_at - old.asked_at for old, new in both), default=math.inf)
@@ -235,17 +243,19 @@ class HopLosses:
             return None
         moves = _Moves(seconds)
         for old, new in both:
-            self._add_entries(moves, old, new)
-            self._add_buckets(moves, old, new)
+            yield from self._add_entries(moves, old, new)
+            yield from self._add_buckets(moves, old, new)
         seen = {new.switch for _, new in both}
         for stream in moves.counts:
             if not seen.issuperset((stream.tunnel[0], *(hop.receiver for hop in stream.hops))):
                 moves.restarted.add(stream)
         return moves
 
-    def _add_entries(self, moves: _Moves, old: Snapshot, new: Snapshot) -> None:
+    def _add_entries(self, moves: _Moves, old: Snapshot, new: Snapshot) -> Iterator[None]:
         counted, earlier = self._counters.of_entry.get(new.switch, {}), old.packets
-        for key, packets in new.packets.items():
+        for number, (key, packets) in enumerate(new.packets.items()):
+            if number % _STEP == 0:
+                yield
             known = earlier.get(key)
             if packets == known:
                 continue
@@ -264,12 +274,13 @@ class HopLosses:
             if key in counted:
                 moves.restarted.add(counted[key][0])
 
-    def _add_buckets(self, moves: _Moves, old: Snapshot, new: Snapshot) -> None:
+    def _add_buckets(self, moves: _Moves, old: Snapshot, new: Snapshot) -> Iterator[None]:
         known = self._buckets.setdefault(new.switch, {})
         for group_id, packets in new.buckets.items():
             earlier = old.buckets.get(group_id)
             if packets == earlier:
                 continue
+            yield
             group = new.groups.get(group_id)
             if group_id not in known or known[group_id][0] is not group:
                 known[group_id] = group, () if group is None else self._counters.of_bucket(new.switch, group)

@@ -7,7 +7,7 @@ moment's until the next half second, in which the switches are polled one after 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Generator, Iterator, Mapping
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.hop_losses import HopLoss, HopLosses
@@ -60,6 +60,7 @@ class LossWatch:
         self._streams: frozenset[CountedStream] = frozenset()
         self._round: dict[str, Snapshot] = {}
         self._awaited: set[str] = set()
+        self._is_judging = False
         self._begun_at: float | None = None
         self._close_left = CLOSE_ROUNDS
         self._dead: frozenset[Tunnel] = frozenset()
@@ -71,16 +72,23 @@ class LossWatch:
         self._lossy.keep(frozenset(stream.tunnel for stream in self._streams))
 
     def is_due(self, now: float, period: float) -> bool:
-        """Return True if a round is to begin now; `period` is the time between two in which nothing is lost."""
+        """Return True if a round is to begin now; `period` is the time between two in which nothing is lost.
+
+        None begins while the one before is judged: a busy process would collect rounds.
+        """
+        if self._is_judging:
+            return False
         if self._begun_at is None:
             return True
         is_close = self._close_left > 0 and (self._losses.suspects or self._lossy.looks_closely(now))
         return now >= self._begun_at + (min(SOON, period) if is_close else period)
 
-    def begin(self, now: float, switches: Collection[str], dead: frozenset[Tunnel]) -> None:
-        """Begin a round of these switches; tunnels that are dead are not judged."""
-        if self._awaited:
-            self._judge(now, dead)
+    def begin(self, now: float, switches: Collection[str], dead: frozenset[Tunnel]) -> Iterator[None]:
+        """Begin a round of these switches; tunnels that are dead are not judged.
+
+        Return the task that judges what the round before has shown if it is not complete.
+        """
+        judging = self._judging(now, dead) if self._awaited else iter(())
         if self._begun_at is not None:
             was_close = now < self._begun_at + (SOON + PERIOD) / 2
             self._close_left = max(0, min(self._close_left + (-1 if was_close else 1), CLOSE_ROUNDS))
@@ -88,17 +96,15 @@ class LossWatch:
         self._round = {}
         self._begun_at = now
         self._losses.forget(self._lossy.passed(now))
+        return judging
 
-    def taken(self, snapshot: Snapshot, now: float, dead: frozenset[Tunnel]) -> bool:
-        """Take in the counters of a switch; return True if they were the last of a round, so that it is judged."""
+    def taken(self, snapshot: Snapshot, now: float, dead: frozenset[Tunnel]) -> Iterator[None] | None:
+        """Take in the counters of a switch; return the task that judges a round if they were the last of it."""
         if self._begun_at is None or snapshot.asked_at < self._begun_at or snapshot.switch not in self._awaited:
-            return False
+            return None
         self._round[snapshot.switch] = snapshot
         self._awaited.remove(snapshot.switch)
-        if self._awaited:
-            return False
-        self._judge(now, dead)
-        return True
+        return None if self._awaited else self._judging(now, dead)
 
     def mended(self, switch: str, now: float) -> None:
         """Try tunnels soon that lose packets at a switch, whose tables have been put right."""
@@ -120,11 +126,17 @@ class LossWatch:
             key = FindingKey(FindingKind.PACKETS_VANISH, hop.receiver, hop.in_port, f"{ingress} {path_id}")
             yield Finding(key, text, advice.format(receiver=hop.receiver, port=hop.in_port))
 
-    def _judge(self, now: float, dead: frozenset[Tunnel]) -> None:
+    def _judging(self, now: float, dead: frozenset[Tunnel]) -> Iterator[None]:
         excused = frozenset(self._lossy.shares) | dead | self._dead
         self._dead = dead
-        for loss in self._losses.judged(self._round, excused):
+        self._is_judging = True
+        return self._noting(self._losses.judging(self._round, excused), now)
+
+    def _noting(self, judging: Generator[None, None, list[HopLoss]], now: float) -> Iterator[None]:
+        for loss in (yield from judging):
             self._lossy.lost(loss, self._hit_by(loss), now)
+            yield
+        self._is_judging = False
 
     def _hit_by(self, loss: HopLoss) -> frozenset[Tunnel]:
         """Return all tunnels that a loss may hit: those over its link, unless others cross it unharmed."""

@@ -262,9 +262,9 @@ class PlanKeeper(PairKeeper):
             drops = FlowKey.of(drop_entry(self._wiring.host_port(snapshot.switch)))
             if drops in snapshot.packets:
                 self._metrics.dropped(snapshot.switch, snapshot.packets[drops])
-        now = self._now()
-        if self._loss_watch.taken(snapshot, now, self._tracker.broken):
-            self._avoid_lossy(now)
+        judging = self._loss_watch.taken(snapshot, self._now(), self._tracker.broken)
+        if judging is not None:
+            self._sliced_work.add(self._avoiding_lossy(judging))
 
     def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         """Send peers a sign of life, and the plans in use if they have changed."""
@@ -429,8 +429,8 @@ class PlanKeeper(PairKeeper):
             self._count_followed()
             counted = [switch for switch, each in self._connections.items() if each.bring_counters_up_to_date(now)]
             self._table_watch.poll_together(counted, now + SETTLED)
-            self._loss_watch.begin(now, counted, self._tracker.broken)
-            self._avoid_lossy(now)
+            judging = self._loss_watch.begin(now, counted, self._tracker.broken)
+            self._sliced_work.add(self._avoiding_lossy(judging))
         elif self._avoided != self._tracker.avoided:
             self._take_detours()
 
@@ -448,6 +448,11 @@ class PlanKeeper(PairKeeper):
         if versions is self._counted:
             self._counters = counters
             self._loss_watch.follow(counters)
+
+    def _avoiding_lossy(self, judging: Iterator[None]) -> Iterator[None]:
+        yield from judging
+        if self._acts:  # else a peer has taken over meanwhile
+            self._avoid_lossy(self._now())
 
     def _avoid_lossy(self, now: float) -> None:
         """Avoid the tunnels that lose packets, and use those again that are to be tried."""

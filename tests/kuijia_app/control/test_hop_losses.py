@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field, replace
 
 import pytest
@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.hop_losses import HopLoss, HopLosses
 from kuijia_app.control.liveness import Tunnel
+from kuijia_app.control.loss_watch import LossWatch
+from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.tunnel_counters import CountedStream
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from tests.kuijia_app.control.counted_network import TICK, CountedNetwork
@@ -24,6 +26,17 @@ THROUGH_S3: Tunnel = ("s1", 18)
 
 Traffic = Callable[[random.Random, float], float]
 """Packets per second at a time."""
+
+
+def returned(judging: Generator[None, None, list[HopLoss]]) -> list[HopLoss]:
+    """Return what a task returns at its end."""
+
+    def whole() -> Generator[None, None, None]:
+        found.extend((yield from judging))
+
+    found: list[HopLoss] = []
+    at_once(whole())
+    return found
 
 
 def steady(rate: float) -> Traffic:
@@ -107,7 +120,7 @@ class Watched:
                 snapshots[switch] = self.network.snapshot(switch)
             self._tick()
         known = {loss.tunnel for _, loss in self.found}
-        self.found += [(self.network.now, loss) for loss in self.losses.judged(snapshots, known)]
+        self.found += [(self.network.now, loss) for loss in returned(self.losses.judging(snapshots, known))]
 
 
 def watched(seed: int, options: PipelineOptions | None = None, limit: float | None = 0.01) -> Watched:
@@ -259,3 +272,23 @@ def test_raises_no_alarm_with_any_traffic(seed: int, lag: float, tops: list[floa
     net.traffic = {stream: net.random.choice(kinds)(top) for stream, top in zip(net.traffic, tops, strict=True)}
     net.run(60)
     assert not net.found
+
+
+def test_a_round_is_judged_in_a_step_for_each_stream_and_the_next_waits_for_that() -> None:
+    network = CountedNetwork(motivation_plan(), 1)
+    watch = LossWatch(0.01)
+    watch.follow(network.counters)
+    for number in range(3):
+        for stream in network.counters.streams:
+            network.send(stream, 30)
+        for _ in range(100):
+            network.tick()
+        assert watch.is_due(network.now, 0.9)
+        assert list(watch.begin(network.now, list(network.tables), frozenset())) == []
+        tasks = [watch.taken(network.snapshot(switch), network.now, frozenset()) for switch in network.tables]
+        assert tasks[:-1] == [None] * (len(tasks) - 1)
+        assert tasks[-1] is not None
+        assert not watch.is_due(network.now + 10.0, 1.0)
+        steps = len(list(tasks[-1]))
+        assert number == 0 or steps > len(network.counters.streams)
+        assert watch.is_due(network.now + 10.0, 1.0)
