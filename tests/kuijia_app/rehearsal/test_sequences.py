@@ -99,7 +99,7 @@ print(world.time.now, world.random.random())
 
 def test_a_defect_is_found_and_its_sequence_shortened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FlapDamping, "released", lambda _self, _now: [])
-    finding = next(found for seed in range(10) if (found := run_sequence(seed)) is not None)
+    finding = next(found for seed in range(40) if (found := run_sequence(seed)) is not None)
     short = shortest(finding)
     assert run_sequence(short.seed, short.faults) == short
     shorter = [[*short.faults[:left_out], *short.faults[left_out + 1 :]] for left_out in range(len(short.faults))]
