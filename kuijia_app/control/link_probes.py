@@ -128,6 +128,7 @@ class LinkProbes:
         self._from = {link.source: link for link in self._states}
         self._caught: dict[str, bool] = {}
         self._to_catch: set[str] = set()
+        self._delivers: set[str] = set()
 
     def connected(self, switch: str) -> None:
         """Take in that a switch has connected, or has been read anew: somebody may have deleted its entries."""
@@ -141,6 +142,7 @@ class LinkProbes:
     def left(self, switch: str) -> None:
         """Take in that a switch has gone, or that another controller acts."""
         self._caught.pop(switch, None)
+        self._delivers.discard(switch)
         self._begin_anew(switch)
 
     def catches(self, switch: str) -> None:
@@ -179,6 +181,7 @@ class LinkProbes:
 
     def arrived(self, source: Port, at: Port, number: int, size: int, now: float) -> None:
         """Take in a probe of ours that has arrived somewhere."""
+        self._delivers.add(at[0])
         link = self._from.get(source)
         if link is None:
             return
@@ -198,12 +201,16 @@ class LinkProbes:
 
     @property
     def lossy(self) -> frozenset[frozenset[str]]:
-        """The pairs of neighbours whose link does not carry full frames both ways."""
-        good = (LinkVerdict.UNKNOWN, LinkVerdict.GOOD)
+        """The pairs of neighbours whose link does not carry full frames both ways.
+
+        Where no probe has come from the far switch at all, since it connected, it may be what keeps them from us: its
+        links are named, but used.
+        """
         return frozenset(
             frozenset((link.source[0], link.target[0]))
             for link, state in self._states.items()
-            if state.verdict not in good
+            if state.verdict in (LinkVerdict.TOO_LARGE, LinkVerdict.MISWIRED)
+            or (state.verdict is LinkVerdict.LOST and link.target[0] in self._delivers)
         )
 
     def is_judged(self, switch: str, may_probe: Callable[[ProbedLink], bool]) -> bool:

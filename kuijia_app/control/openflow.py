@@ -107,10 +107,15 @@ class Messages:
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_SLAVE, generation)
 
     def reports_of_ports(self) -> Any:
-        """Return the request to be told of ports as a slave too, and of nothing else (OpenFlow 1.3.5, 7.3.10)."""
+        """Return the request to be told of ports as a slave too, and as master of all that we read besides.
+
+        A switch keeps this over a change of the role (OpenFlow 1.3.5, 7.3.10).
+        """
         ofproto = self._ofproto
         ports = 1 << ofproto.OFPPR_ADD | 1 << ofproto.OFPPR_DELETE | 1 << ofproto.OFPPR_MODIFY
-        return self._parser.OFPSetAsync(self._datapath, [0, 0], [ports, ports], [0, 0])
+        removals = 1 << ofproto.OFPRR_IDLE_TIMEOUT | 1 << ofproto.OFPRR_HARD_TIMEOUT
+        removals |= 1 << ofproto.OFPRR_DELETE | 1 << ofproto.OFPRR_GROUP_DELETE
+        return self._parser.OFPSetAsync(self._datapath, [1 << ofproto.OFPR_ACTION, 0], [ports, ports], [removals, 0])
 
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)

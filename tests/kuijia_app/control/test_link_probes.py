@@ -224,6 +224,18 @@ def test_a_switch_that_connects_again_is_probed_anew(network: Network) -> None:
     assert network.probes.verdict(THERE) is LinkVerdict.GOOD
 
 
+def test_a_switch_that_delivers_no_probe_at_all_has_its_links_named_but_used(network: Network) -> None:
+    network.fate = lambda link, size: None if link is THERE else arrives(link, size)
+    network.run(5.0)
+    assert network.kinds() == {("paris", FindingKind.LINK_LOST)}
+    assert network.probes.lossy == frozenset()
+    network.fate = arrives
+    network.run(3.0)
+    network.fate = is_lost
+    network.run(5.0)
+    assert network.probes.lossy == {frozenset({"paris", "london"})}
+
+
 def test_rounds_at_first_are_as_many_as_stated(network: Network) -> None:
     network.fate = lost_if_large
     network.run(LARGE_LOST_AT_FIRST * PATIENCE)

@@ -110,3 +110,12 @@ def test_errors_have_the_names_of_the_specification(package: str, error_type: in
 def test_errors_of_bundles_are_named(package: str) -> None:
     error = SimpleNamespace(type=0xFFFF, exp_type=2315, experimenter=0x4F4E4600)
     assert error_name(library(package).ofproto, error) == "OFPET_EXPERIMENTER/ONFERR_ET_BUNDLE_IN_PROGRESS"
+
+
+@frameworks
+def test_a_controller_that_stood_by_is_sent_probes_and_removals_once_it_is_master(package: str) -> None:
+    connection = library(package)
+    message, ofproto = Messages(connection).reports_of_ports(), connection.ofproto
+    assert (message.packet_in_mask[0] >> ofproto.OFPR_ACTION & 1, message.packet_in_mask[1]) == (1, 0)
+    assert (message.flow_removed_mask[0] >> ofproto.OFPRR_DELETE & 1, message.flow_removed_mask[1]) == (1, 0)
+    assert message.port_status_mask[0] == message.port_status_mask[1] == 0b111
