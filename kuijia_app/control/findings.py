@@ -192,10 +192,10 @@ class Findings:
     def _turned(self, record: _Record, now: float, *, is_open: bool) -> None:
         if record.is_open != is_open:
             if now - record.since > CALM:
-                record.reports = 0
+                record.reports, record.due_at = 0, now
             record.is_open, record.since = is_open, now
             record.changes += 1
-        if record.is_news or not is_open:  # one that is gone is to be forgotten in time
+        if record.is_news:
             self._news[record.finding.key] = None
 
     def _reported(self, key: FindingKey, now: float) -> FindingReport | None:

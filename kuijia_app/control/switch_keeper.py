@@ -347,7 +347,7 @@ class SwitchKeeper(ABC):
 
     def _tables_polled(self, switch: str, snapshot: Snapshot, found: TableDifferences | None) -> None:
         now = self._now()
-        self._table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups), now)
+        self._table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups))
         self._snapshot_taken(snapshot)
         if snapshot.foreign is not None:
             self._look_at_foreign(snapshot.foreign, snapshot)

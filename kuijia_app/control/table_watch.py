@@ -76,7 +76,6 @@ class _Watched:
     size: int = 0
     polled_at: float = -inf
     asked_at: float | None = None
-    is_awaited: bool = False
     repaired_at: float | None = None
     right_since: float | None = None
     unheld: int = 0
@@ -94,7 +93,7 @@ class TableWatch:
     def begun(self, switch: str, now: float) -> None:
         """Watch a switch from now on, which has just connected; forget its polls but not its troubles."""
         watched = self._watched.setdefault(switch, _Watched(now))
-        watched.next_poll, watched.asked_at, watched.is_awaited = now, None, False
+        watched.next_poll, watched.asked_at = now, None
         watched.right_since = None
 
     def due(self, now: float) -> list[tuple[str, bool]]:
@@ -111,7 +110,6 @@ class TableWatch:
         """Note that a poll has begun."""
         watched = self._watched[switch]
         watched.polled_at = watched.asked_at = now
-        watched.is_awaited = False
         watched.polls += 1
         watched.next_poll = now + self.period
 
@@ -129,19 +127,16 @@ class TableWatch:
         if switch in self._watched:
             self._watched[switch].next_poll = inf
 
-    def answered(self, switch: str, size: int, now: float) -> None:
+    def answered(self, switch: str, size: int) -> None:
         """Note that a poll is over; it has found so many groups and entries."""
         watched = self._watched[switch]
         watched.asked_at, watched.size = None, size
-        if watched.is_awaited:
-            self._hurry(watched, now)
 
     def soon(self, switch: str, now: float) -> None:
         """Poll a switch as soon as possible, as its tables may just have changed."""
         watched = self._watched.get(switch)
         if watched is not None:
-            watched.is_awaited = watched.asked_at is not None
-            self._hurry(watched, now)
+            watched.next_poll = min(watched.next_poll, max(now, watched.polled_at + SOONEST))
 
     @property
     def period(self) -> float:
@@ -203,10 +198,6 @@ class TableWatch:
             state = "they are left as they are for now" if is_resting else "they are put right each time"
             key = FindingKey(FindingKind.TABLES_CHANGED, switch)
             yield Finding(key, f"somebody keeps changing its tables, {state}", _ADVICE, is_lack=is_resting)
-
-    @staticmethod
-    def _hurry(watched: _Watched, now: float) -> None:
-        watched.next_poll = min(watched.next_poll, max(now, watched.polled_at + SOONEST))
 
     @staticmethod
     def _rest(watched: _Watched, now: float) -> Verdict:

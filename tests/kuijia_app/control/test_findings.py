@@ -90,3 +90,26 @@ def test_the_last_report_is_true(changes: list[tuple[bool, float]]) -> None:
         reports += findings.reports(now)
     reports += findings.reports(now + 10_000.0)
     assert (reports[-1].is_open if reports else False) == is_open
+
+
+def test_a_finding_that_has_been_calm_is_reported_at_once() -> None:
+    findings, now, reports = Findings(), 0.0, 0
+    while reports < 2 * FREE_REPORTS + 5:  # the next one has to wait for the longest pause
+        now += 1.0
+        if KEY in findings:
+            findings.gone(KEY, now)
+        else:
+            findings.found(MISSING, now)
+        reports += len(findings.reports(now))
+    assert KEY in findings
+    findings.gone(KEY, now + CALM + 1.0)
+    assert told(findings, now + CALM + 1.0) == [False]
+
+
+def test_a_finding_that_came_and_went_between_two_reports_is_forgotten() -> None:
+    findings = Findings()
+    findings.found(MISSING, 0.0)
+    findings.gone(KEY, 0.1)
+    assert told(findings, 1.0) == []
+    assert told(findings, 1.0 + CALM) == []
+    assert not findings._records

@@ -10,7 +10,7 @@ from kuijia_app.control.foreign_entries import MOST_NAMED, DefeatingEntries, def
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.snapshot import ForeignEntry
-from kuijia_app.tables.identifiers import DATA_PRIORITY, DROP_GROUP, MISS_PRIORITY, TUNNEL_PRIORITY
+from kuijia_app.tables.identifiers import DATA_PRIORITY, DROP_GROUP, LINK_PROBE_COOKIE, MISS_PRIORITY, TUNNEL_PRIORITY
 from kuijia_app.tables.rules import FlowEntry, Match, Output, PopLabel, ToGroup
 
 NETWORK = IPv4Network("10.0.4.0/24")
@@ -70,3 +70,10 @@ def test_the_finding_says_which_entry_and_how_it_is_deleted() -> None:
     named = "table=0,priority=400,ip,in_port=1,nw_dst=10.0.4.0/24"
     assert f"{named}, cookie 0x5" in finding.text
     assert f"--strict del-flows BRIDGE '{named}'" in finding.what_to_do
+
+
+def test_the_entries_that_catch_probes_are_not_those_of_others() -> None:
+    key = FlowKey(0, 400, Match(eth_type=0x0800))
+    search = DefeatingEntries([ForeignEntry(LINK_PROBE_COOKIE, key)], OWN)
+    at_once(search.steps())
+    assert search.found == []

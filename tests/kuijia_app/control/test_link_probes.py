@@ -240,3 +240,26 @@ def test_rounds_at_first_are_as_many_as_stated(network: Network) -> None:
     network.fate = lost_if_large
     network.run(LARGE_LOST_AT_FIRST * PATIENCE)
     assert network.kinds() == set()
+
+
+def test_probes_of_rounds_long_ago_or_to_come_show_nothing(network: Network) -> None:
+    network.fate = is_lost
+    network.run(40.0)
+    for number in (1, 1000):
+        network.probes.arrived(THERE.source, THERE.target, number, THERE.size, network.now)
+        assert network.probes.verdict(THERE) is LinkVerdict.LOST
+
+
+def test_a_small_probe_of_an_earlier_round_does_not_show_that_large_ones_are_lost(network: Network) -> None:
+    small = []
+
+    def late(link: ProbedLink, size: int) -> None:
+        if link is THERE and size == SMALLEST:
+            small.append(network.probes._states[THERE].number)
+
+    network.fate = late
+    for _ in range(200):
+        network.run(TICK)
+        if len(small) > 1:
+            network.probes.arrived(THERE.source, THERE.target, small[-2], SMALLEST, network.now)
+    assert network.kinds() == {("paris", FindingKind.LINK_LOST), ("london", FindingKind.LINK_LOST)}

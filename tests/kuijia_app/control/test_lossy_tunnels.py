@@ -62,3 +62,16 @@ def test_forgets_tunnels_that_no_plan_has() -> None:
     assert lossy.shares.keys() == {T1}
     lossy.keep(frozenset({T2}))
     assert not lossy.shares
+
+
+def test_a_lossy_tunnel_is_tried_as_soon_as_a_switch_at_the_loss_is_put_right_but_no_trial_is_cut_short() -> None:
+    lossy = LossyTunnels()
+    loss = a_loss()
+    lossy.lost(loss, frozenset(), 0.0)
+    lossy.mended("elsewhere", 1.0)
+    assert not lossy.passed(1.0)
+    lossy.mended(loss.hop.receiver, 2.0)
+    assert lossy.passed(2.0) == {T1}
+    lossy.mended(loss.hop.receiver, 3.0)
+    lossy.passed(3.0)
+    assert [each.tunnel for each in lossy.losses] == [T1]

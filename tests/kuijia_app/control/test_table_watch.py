@@ -32,7 +32,7 @@ def poll(watch: TableWatch, now: float, size: int = 10) -> list[str]:
     while due := watch.due(now):
         for switch, _ in due:
             watch.asked(switch, now)
-            watch.answered(switch, size, now)
+            watch.answered(switch, size)
             polled.append(switch)
     return polled
 
@@ -53,7 +53,7 @@ def test_the_period_grows_with_what_there_is_to_poll() -> None:
     watch = watching("s1", "s2")
     for switch in ("s1", "s2"):
         watch.asked(switch, 0.0)
-        watch.answered(switch, 3 * MOST_POLLED, 0.0)
+        watch.answered(switch, 3 * MOST_POLLED)
     assert watch.period == 6.0
 
 
@@ -91,7 +91,7 @@ def test_an_entry_removed_during_a_poll_brings_another_one() -> None:
     watch.asked("s1", 0.0)
     watch.soon("s1", 0.05)
     assert watch.due(0.1) == []
-    watch.answered("s1", 10, 0.1)
+    watch.answered("s1", 10)
     assert poll(watch, SOONEST) == ["s1"]
 
 

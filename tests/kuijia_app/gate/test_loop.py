@@ -333,3 +333,13 @@ def test_removed_entries_of_the_application_are_reported_once_in_a_while(house: 
         assert len(house.sent) < 100
         switch.send(message(Kind.FLOW_REMOVED, bytes(8)))
         assert switch.wait_until_ended()
+
+
+def test_parts_of_an_answer_whose_request_is_forgotten_are_forgotten_too() -> None:
+    answers = Answers(replace(LIMITS, asked=2))
+    begun = openflow.multipart(openflow.FLOW, b"ab", FIRST_POLL_XID, 1)
+    for xid in range(FIRST_POLL_XID, FIRST_POLL_XID + 3):
+        answers.asked(message(openflow.MULTIPART_REQUEST, struct.pack("!HH4x", openflow.FLOW, 0), xid))
+        if xid == FIRST_POLL_XID:
+            answers.polled(Frame(4, Kind.MULTIPART_REPLY, FIRST_POLL_XID, begun))
+        assert len(answers._polled) == (xid < FIRST_POLL_XID + 2)
