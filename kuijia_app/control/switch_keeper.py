@@ -229,6 +229,7 @@ class SwitchKeeper(ABC):
     def _read(self, switch: str, has: ReadBack) -> None:
         self._network_log.ports(switch, self._live_ports(switch, has.ports), self._now())
         self._held[switch] = len(has.tables.flows), len(has.tables.groups)
+        self._table_watch.read(switch)
         self._switch_read(switch, has)
 
     def _refused_by(self, switch: str, tables: SwitchTables | None, error: str) -> None:

@@ -132,6 +132,10 @@ class TableWatch:
         watched = self._watched[switch]
         watched.asked_at, watched.size = None, size
 
+    def read(self, switch: str) -> None:
+        """Note that a switch has been read, which has ended a poll under way: no answer to it will come."""
+        self._watched[switch].asked_at = None
+
     def soon(self, switch: str, now: float) -> None:
         """Poll a switch as soon as possible, as its tables may just have changed."""
         watched = self._watched.get(switch)

@@ -55,3 +55,15 @@ def test_entries_of_others_are_named_again_by_a_controller_that_acts_again(appli
         (named,) = application._findings
         assert named.key.detail == "table=0,priority=400,in_port=1"
         application._give_up_acting("a peer acts")
+
+
+def test_a_switch_that_was_read_during_a_poll_need_not_be_waited_for(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    switch = connected(application, S1)
+    now = application._now()
+    monkeypatch.setattr(application, "_now", lambda: now)
+    application._table_watch.asked("s1", now)
+    application._connections["s1"].read_again()
+    switch.answer()
+    assert [each for each, _ in application._table_watch.due(now)] == ["s1"]

@@ -95,6 +95,14 @@ def test_an_entry_removed_during_a_poll_brings_another_one() -> None:
     assert poll(watch, SOONEST) == ["s1"]
 
 
+def test_a_switch_is_polled_again_soon_after_it_was_read_during_a_poll() -> None:
+    watch = watching()
+    watch.asked("s1", 0.0)
+    assert watch.due(PERIOD) == []
+    watch.read("s1")
+    assert [switch for switch, _ in watch.due(PERIOD)] == ["s1"]
+
+
 def test_a_switch_that_has_gone_is_not_polled() -> None:
     watch = watching()
     watch.ended("s1")
