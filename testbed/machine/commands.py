@@ -109,6 +109,10 @@ def _text(data: bytes) -> str:
 
 
 def _complaint(completed: subprocess.CompletedProcess[str]) -> str:
-    """Return the program's own error output in one line, else its exit status."""
+    """Return the program's own error output in one line, else its exit status and how its output begins."""
     lines = [line for line in completed.stderr.splitlines() if line and not _FAILED_BATCH_LINE.search(line)]
-    return one_line("; ".join(line.strip() for line in lines[-3:])) or f"exit status {completed.returncode}"
+    complaint = "; ".join(line.strip() for line in lines[-3:])
+    if not complaint:
+        status, output = f"exit status {completed.returncode}", completed.stdout.splitlines()[:3]
+        complaint = ": ".join([status, *filter(None, ["; ".join(line.strip() for line in output)])])
+    return one_line(complaint)

@@ -135,6 +135,13 @@ def test_a_planted_defect_is_found(switch: Ofctls, plant: Callable[[Ofctl, Switc
     assert any(line.startswith(SWITCH) and words in line for line in found), found
 
 
+def test_entries_that_differ_are_shown(switch: Ofctls, tmp_path: Path) -> None:
+    ofctl, tables = switch
+    lost_entry(ofctl, tables)
+    (found,) = faults_of_switch(SWITCH, ofctl, tables, tmp_path)
+    assert "mpls_label=16,mpls_tc=1" in found.partition("exit status 2: ")[2]
+
+
 def test_a_switch_that_does_not_answer_has_faults(switch: Ofctls, tmp_path: Path) -> None:
     def silent(command: str, *_: str) -> str:
         raise TestbedError(f"{command}: no answer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,11 +11,11 @@ from te_solver.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
+from tests.testbed.lab.sent_packets import PINGS, sent
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
 CAPACITY = 20.0
-PINGS = 10
 HIGH, LOW, CONTROL = "0xb8", "0x00", "0xc0"
 """TOS bytes: code points 46, 0 and 48."""
 
@@ -33,21 +32,6 @@ def plan() -> Plan:
     )
 
 
-def sent(lab: Lab, tos: str) -> Counter[tuple[str, str]]:
-    """Return packets sent by s1's ports, by neighbour and queue, while its host pinged that of s4."""
-
-    def totals() -> Counter[tuple[str, str]]:
-        queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
-        return Counter({(queue["to"], queue["queue"]): queue["sent_packets"] for queue in queues})
-
-    source, target = lab.emulated_network.host("s1"), str(lab.emulated_network.host("s4").address)
-    source.run(["ping", "-c", "3", "-i", "0.2", "-Q", tos, target], timeout=30)  # caches are empty
-    before = totals()
-    answer = source.run(["ping", "-c", str(PINGS), "-i", "0.02", "-Q", tos, target], timeout=30)
-    assert f"{PINGS} received" in answer.stdout
-    return totals() - before
-
-
 @pytest.mark.parametrize(
     ("layout", "tagging", "pipeline"),
     [("four", "dscp-ecn", "decomposed"), ("four", "mpls", "single"), ("eight", "mpls", "decomposed")],
@@ -60,15 +44,15 @@ def test_classes_stay_in_their_queues_and_victims_in_theirs(
         served = layout_in_use.classes
         expected = {HIGH: served[0].normal.name, LOW: served[1].normal.name, CONTROL: layout_in_use.control.name}
         for tos, queue in expected.items():
-            assert sent(lab, tos) == {("s4", queue): PINGS}
+            assert sent(lab, tos=tos) == {("s4", queue): PINGS}
         lab.fail("s1", "s4")
-        (moved_to, queue), *others = sent(lab, HIGH)
+        (moved_to, queue), *others = sent(lab, tos=HIGH)
         assert (queue, others) == (served[0].victim.name, [])
         assert moved_to != "s4"
-        assert {queue for _, queue in sent(lab, LOW)} == {served[1].victim.name}
-        assert {queue for _, queue in sent(lab, CONTROL)} == {layout_in_use.control.name}
+        assert {queue for _, queue in sent(lab, tos=LOW)} == {served[1].victim.name}
+        assert {queue for _, queue in sent(lab, tos=CONTROL)} == {layout_in_use.control.name}
         lab.heal("s1", "s4")
-        assert sent(lab, HIGH) == {("s4", served[0].normal.name): PINGS}
+        assert sent(lab, tos=HIGH) == {("s4", served[0].normal.name): PINGS}
 
 
 OWN_LAYOUT = """\
@@ -90,8 +74,8 @@ def test_a_users_own_layout_reaches_switches_and_queues_under_ryu(plan: Plan, tm
     options = LabOptions(layout=str(path), tagging="dscp-ecn", pipeline="decomposed", framework="ryu")
     with Lab(plan, options, lambda _: None) as lab:
         assert lab.status()["layout"] == "own"
-        assert [sent(lab, tos) for tos in (HIGH, LOW, CONTROL)] == [
+        assert [sent(lab, tos=tos) for tos in (HIGH, LOW, CONTROL)] == [
             {("s4", queue): PINGS} for queue in ("precious", "rest", "urgent")
         ]
         lab.fail("s1", "s4")
-        assert [queue for _, queue in sent(lab, HIGH)] == ["urgent"]
+        assert [queue for _, queue in sent(lab, tos=HIGH)] == ["urgent"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-from collections import Counter
 from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from pathlib import Path
@@ -24,30 +23,15 @@ from testbed.machine.commands import MODULES
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import permuted
+from tests.testbed.lab.sent_packets import PINGS, sent
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
 CAPACITY = 20.0
-PINGS = 10
 DISCOVERY_PORT = LISTEN_PORT + 1
 STRANGER = 0xEE00_0000_0000_0001
 SECOND_PREFIX = "192.168.44.0/24"
 OTHERS = Mask(0xEE << 56, 0xFF << 56)
-
-
-def sent(lab: Lab, target: str = "10.0.4.1") -> Counter[tuple[str, str]]:
-    """Return packets sent by s1's ports, by neighbour and queue, while its host pinged that of s4."""
-
-    def totals() -> Counter[tuple[str, str]]:
-        queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
-        return Counter({(queue["to"], queue["queue"]): queue["sent_packets"] for queue in queues})
-
-    source = lab.emulated_network.host("s1")
-    source.run(["ping", "-c", "2", "-i", "0.2", target], timeout=30)  # caches are empty
-    before = totals()
-    answer = source.run(["ping", "-c", str(PINGS), "-i", "0.02", target], timeout=30)
-    assert f"{PINGS} received" in answer.stdout
-    return totals() - before
 
 
 def connect_stranger(lab: Lab, *ports: int) -> None:

@@ -20,6 +20,7 @@ from kuijia_app.tables.destination_trees import Path, restored
 from kuijia_app.tables.identifiers import default_path_id
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from te_solver.plan import Plan
+from testbed.chaos.switch_tables import faults_of_tables
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
@@ -144,5 +145,5 @@ def test_nothing_is_lost_while_the_controller_of_a_carried_pair_changes(controll
         with flow_of(lab, 1) as flow:
             flow.start()
             wait_until(lambda: restorations(lab)[-1][0] == "ended", "the pair has a tunnel again")
-            time.sleep(5.0)
+            wait_until(lambda: not faults_of_tables(lab), "every switch has what is planned, and nothing else")
             assert flow.stop().lost == 0

@@ -21,6 +21,11 @@ def test_a_failure_without_words_tells_the_status() -> None:
         run_command(["false"])
 
 
+def test_a_failure_without_words_shows_how_the_output_begins() -> None:
+    with pytest.raises(TestbedError, match=r"failed: exit status 2: -one; \+two; -three$"):
+        run_command(["sh", "-c", "printf '%s\\n' -one +two -three +four; exit 2"])
+
+
 def test_a_missing_program_is_named() -> None:
     with pytest.raises(TestbedError, match=r"^`no-such-program` cannot be run: No such file or directory$"):
         run_command(["no-such-program", "argument"])

@@ -11,6 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuijia_app.control.probe_frames import ProbeForm, ProbeSaid, probe_frame
+from kuijia_app.tables.options import Tagging
+from kuijia_app.tables.queues import PLAIN_LAYOUT
 from testbed.network.network import Network
 from testbed.traffic.hash_probe import (
     FlowKey,
@@ -83,6 +86,12 @@ def test_udp_and_ip_options_are_understood() -> None:
 )
 def test_other_frames_are_left_alone(other: bytes) -> None:
     assert parse_labelled_frame(other) is None
+
+
+@pytest.mark.parametrize("tagging", Tagging)
+def test_probes_of_links_are_no_packets_of_flows(tagging: Tagging) -> None:
+    form = ProbeForm(tagging, PLAIN_LAYOUT.control)
+    assert parse_labelled_frame(probe_frame(form, b"k" * 32, ProbeSaid(1, 1, 1, 1500))) is None
 
 
 @given(st.binary(max_size=80))
