@@ -102,4 +102,5 @@ def _as_data(lack: Lack) -> dict[str, Any]:
 
 def _print_commands(args: argparse.Namespace, changes: Iterable[Change]) -> None:
     lines = [line for change in changes for line in script_lines(change)]
-    print(json.dumps({"commands": lines}, indent=2) if args.json else "\n".join(lines))
+    for line in [json.dumps({"commands": lines}, indent=2)] if args.json else lines:
+        print(line)

@@ -179,7 +179,7 @@ def _frame_lacks(switch: Reached, needs: PortNeeds, port: PortFacts, label: str)
     name = switch.needs.switch
     if port.mtu is None:
         text = f"{port.name} has no frame size{': ' if port.error else ''}{port.error}"
-        yield Lack(name, label, text, "bring the device into being")
+        yield Lack(name, label, text, "create the device")
     elif port.mtu < needs.mtu:
         text = f"{port.name} carries {port.mtu} bytes, expected {needs.mtu}"
         asked = "" if port.mtu_request is None else f"+{port.mtu_request}"
@@ -241,8 +241,22 @@ def _described(qos: QosFacts | None, rate: float, wanted: Wanted) -> str:
     if qos.kind != QOS_TYPE:
         return f"queues of type {qos.kind}"
     missing = [queue.queue_id for queue in wanted.layout.queues if queue.queue_id not in qos.queues]
+    if missing:
+        return f"no queue {_listed(missing)}"
     whose = "" if qos.notes.get(MARK_KEY) == MARK_VALUE else " of somebody else"
-    return f"no queue {_listed(missing)}" if missing else f"queues{whose} with other rates than {rate:g} Mbit/s"
+    return f"queues{whose} with other settings ({_difference(qos, rate, wanted)})"
+
+
+def _difference(qos: QosFacts, rate: float, wanted: Wanted) -> str:
+    """Return the first setting of the queues that is not as wanted."""
+    settings = {f" of queue {number}": each for number, each in queue_settings(rate, wanted.layout.queues).items()}
+    found = {"": qos.settings, **{f" of queue {number}": each for number, each in qos.queues.items()}}
+    return next(
+        f"{key}{whose} is {found[whose].get(key, 'not set')}, expected {value}"
+        for whose, each in {"": qos_settings(rate), **settings}.items()
+        for key, value in each.items()
+        if found[whose].get(key) != value
+    )
 
 
 def _includes(found: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
@@ -266,7 +280,9 @@ def _destroying(qos: QosFacts | None) -> list[str]:
 def _completion(switch: Reached, wanted: Wanted, needs: PortNeeds, port: PortFacts) -> tuple[Change, ...]:
     if switch.devices is None:
         return ()
-    clearing = clearing_commands(port.name, wanted.layout)
+    leaves = switch.devices[port.name].parents
+    ours = [name for name, parent in leaves.items() if parent == ROOT_CLASS]
+    clearing = clearing_commands(port.name, wanted.layout, ours)
     return (QueueCompletion(_words(clearing), _words(_building(switch, wanted, needs, port))),)
 
 
@@ -395,10 +411,10 @@ def _restoring_queues(switch: Reached, port: PortFacts) -> Iterator[Change]:
         return
     # Open vSwitch keeps the tree from one QoS to another of the same type; without any it removes it.
     if port.qos is not None:
-        yield switch.vsctl_with(["clear", "Port", port.uuid, "qos"])
+        yield switch.vsctl_with(["clear", "Port", port.uuid, "qos", *_destroying(port.qos)])
     back = ["set", "Port", port.uuid, f"qos={before}", "--"] if before in switch.qos_rows else []
     note = ["remove", "Port", port.uuid, "external_ids", QOS_NOTE]
-    yield switch.vsctl_with([*back, *note, *_destroying(port.qos)])
+    yield switch.vsctl_with([*back, *note])
 
 
 def _restoring_frames(switch: Reached, port: PortFacts) -> Iterator[Change]:

@@ -32,6 +32,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.:@+][A-Za-z0-9_.:@+-]{0,14}")
 
 _UUID = re.compile("[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _CLASS = re.compile(r"class htb (1:[0-9a-f]+) (?:parent (1:[0-9a-f]+)|root)\b.*? rate (\d+(?:\.\d+)?)([KMG]?)bit")
+_FILTER = re.compile(r"^filter .*?\bprotocol (\S+) .*? \*?flowid (\S+)", re.MULTILINE)
 _UNITS = {"": 1e-6, "K": 1e-3, "M": 1.0, "G": 1e3}
 
 _T = TypeVar("_T")
@@ -140,7 +141,7 @@ def parse_devices(
         links: output of `ip -json -details link show`.
         qdiscs: output of `tc -json qdisc show`.
         classes: output of `tc class show` by device.
-        filters: output of `tc -json filter show` by device.
+        filters: output of `tc filter show` by device, as text: older releases print no valid JSON for u32 filters.
 
     Raises:
         TestbedError: an output has another form.
@@ -155,7 +156,7 @@ def parse_devices(
                 link,
                 of_device.get(link["ifname"], ()),
                 classes.get(link["ifname"], ""),
-                json.loads(filters.get(link["ifname"], "") or "[]"),
+                filters.get(link["ifname"], ""),
             )
             for link in json.loads(links)
             if link
@@ -172,11 +173,8 @@ def _parsed(read: Callable[[], _T], text: str, source: str) -> _T:
         raise TestbedError(f"{source} answers in another form than Open vSwitch or iproute2: {said}") from error
 
 
-def _device(link: Mapping[str, Any], qdiscs: Iterable[Any], classes: str, filters: Iterable[Any]) -> DeviceFacts:
+def _device(link: Mapping[str, Any], qdiscs: Iterable[Any], classes: str, filters: str) -> DeviceFacts:
     found = _CLASS.findall(classes)
-    leads_to = [
-        (each["protocol"], each["options"]["flowid"]) for each in filters if "flowid" in each.get("options", {})
-    ]
     qdiscs = list(qdiscs)
     return DeviceFacts(
         is_cable=link.get("linkinfo", {}).get("info_kind") == "veth",
@@ -184,7 +182,7 @@ def _device(link: Mapping[str, Any], qdiscs: Iterable[Any], classes: str, filter
         parents={name: parent for name, parent, _, _ in found},
         rates={name: float(rate) * _UNITS[unit] for name, _, rate, unit in found},
         leaves={each["parent"]: each["kind"] for each in qdiscs if "parent" in each},
-        filters=Counter(leads_to),
+        filters=Counter(_FILTER.findall(filters)),
     )
 
 

@@ -23,7 +23,7 @@ network device.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import Queue, QueueLayout
@@ -117,9 +117,15 @@ def _guaranteed_kbit(capacity: float, queue: Queue) -> int:
     return max(GUARANTEED_KBIT, round(queue.guaranteed * capacity * 1000))
 
 
-def clearing_commands(interface: str, layout: QueueLayout) -> list[Command]:
-    """Return the arguments of the `tc` commands that remove leaves, filters and our root class, if they exist."""
-    classes = [*map(leaf_class, layout.queues), ROOT_CLASS]
+def clearing_commands(interface: str, layout: QueueLayout, others: Iterable[str] = ()) -> list[Command]:
+    """Return the arguments of the `tc` commands that remove leaves, filters and our root class, if they exist.
+
+    Args:
+        interface: name of the port's network device.
+        layout: the queues.
+        others: further classes below our root class, such as those of another layout: while they are there, it stays.
+    """
+    classes = [*dict.fromkeys((*map(leaf_class, layout.queues), *others)), ROOT_CLASS]
     commands = [
         f"filter del dev {interface} parent 1:",
         *(f"class del dev {interface} classid {each}" for each in classes),

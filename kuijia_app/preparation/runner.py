@@ -112,7 +112,7 @@ def read_devices(interfaces: Iterable[str]) -> dict[str, DeviceFacts]:
     qdiscs = _run(("tc", "-json", "qdisc", "show"), "tc")
     there = [name for name in interfaces if name in plain]
     classes = {name: _run(("tc", "class", "show", "dev", name), "tc") for name in there}
-    filters = {name: _run(("tc", "-json", "filter", "show", "dev", name), "tc") for name in there}
+    filters = {name: _run(("tc", "filter", "show", "dev", name), "tc") for name in there}
     return parse_devices(links, qdiscs, classes, filters)
 
 

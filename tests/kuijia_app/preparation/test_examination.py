@@ -164,15 +164,36 @@ def test_what_tc_adds_is_missed_part_by_part(change: Mapping[str, Any], expected
     assert [type(change) for change in lack.changes] == [QueueCompletion]
 
 
-def test_queues_of_somebody_else_are_replaced_and_noted() -> None:
+@pytest.mark.parametrize(
+    ("changed", "difference"),
+    [
+        ({"max-rate": "500000"}, "max-rate of queue 1 is 500000, expected 20000000"),
+        ({"priority": "0"}, "priority of queue 1 is 0, expected 1"),
+    ],
+)
+def test_queues_of_somebody_else_are_replaced_and_noted(changed: Mapping[str, str], difference: str) -> None:
     rows = database(prepared=True)
-    rows["Queue"][1][1] = as_map({"max-rate": "500000"})
+    rows["Queue"][1][1] = as_map({**queue_settings(20.0, PLAIN_LAYOUT.queues)[1], **changed})
     (lack,) = examine(switch(rows, complete=True), WANTED)
-    assert lack.text.startswith("eth1 has queues of somebody else with other rates than 20 Mbit/s")
+    assert lack.text.startswith(
+        f"eth1 has queues of somebody else with other settings ({difference}), expected queues 0"
+    )
     program = lack.changes[0]
     assert isinstance(program, Program)
     assert f"external_ids:{QOS_NOTE}={uuid(31)[1]}" in program.argv
     assert "destroy" not in program.argv
+
+
+def test_leaves_of_a_layout_with_more_queues_are_cleared() -> None:
+    found = switch(database(prepared=True), complete=True)
+    assert found.devices is not None
+    eth1 = found.devices["eth1"]
+    more = replace(eth1, parents={**eth1.parents, "1:4": ROOT_CLASS, "1:fff0": ""}, filters=Counter())
+    (lack,) = examine(replace(found, devices={**found.devices, "eth1": more}), WANTED)
+    (change,) = lack.changes
+    assert isinstance(change, QueueCompletion)
+    cleared = [words[-1] for words in change.clearing if words[0] == "class"]
+    assert cleared == ["1:1", "1:2", "1:3", "1:4", ROOT_CLASS]
 
 
 def test_queues_made_by_tc_alone_are_left_to_their_owner() -> None:
@@ -289,8 +310,8 @@ def test_what_was_noted_is_restored_and_the_note_removed() -> None:
     assert lines == [
         f"ovs-vsctl --db=unix:/run/db.sock {rest}"
         for rest in (
-            f"clear Port {port} qos",
-            f"set Port {port} qos={former} -- remove Port {port} external_ids {QOS_NOTE} {destroyed}",
+            f"clear Port {port} qos {destroyed}",
+            f"set Port {port} qos={former} -- remove Port {port} external_ids {QOS_NOTE}",
             f"set Interface {interface} mtu_request=1500",
             f"set Interface {interface} mtu_request=1490 -- remove Interface {interface} external_ids {MTU_NOTE}",
             f"clear Bridge {uuid(1)[1]} fail_mode -- remove Bridge {uuid(1)[1]} external_ids {FAIL_MODE_NOTE}",
@@ -341,7 +362,13 @@ def test_devices_are_read_with_their_classes_leaves_and_filters() -> None:
         "class htb 1:fff0 root rate 20Mbit ceil 20Mbit burst 12500b\n"
         "class htb 1:2 parent 1:fff0 leaf 8001: prio 1 rate 12032bit ceil 20Mbit burst 12499b\n"
     )
-    filters = json.dumps([{"protocol": "all", "options": {"flowid": "1:2"}}, {"protocol": "all", "options": {}}])
+    filters = (
+        "filter parent 1: protocol all pref 9 u32 chain 0 \n"
+        "filter parent 1: protocol all pref 9 u32 chain 0 fh 800: ht divisor 1 \n"
+        "filter parent 1: protocol all pref 9 u32 chain 0 fh 800::800 order 2048 key ht 800 bkt 0 "
+        "*flowid 1:2 not_in_hw \n"
+        "  match 00000000/00000000 at 0\n"
+    )
     found = parse_devices(links, qdiscs, {"e1": classes}, {"e1": filters})
     assert found == {
         "e1": DeviceFacts(
