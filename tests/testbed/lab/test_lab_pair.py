@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
@@ -16,6 +17,8 @@ from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey
 from testbed.machine.errors import TestbedError
+from tests.kuijia_app.dummy_switches import wait_until
+from tests.kuijia_app.own_switches import problems
 from tests.kuijia_app.plans import motivation_plan
 
 PROMPT = 5.0
@@ -83,6 +86,25 @@ def test_the_other_controller_takes_over_and_no_packet_is_lost() -> None:
 
         assert lab.update(motivation_plan((0.4, 0.3, 0.3))).reweighted == 2
         assert [tunnel["weight"] for tunnel in lab.status()["tunnels"]] == [0.4, 0.3, 0.3]
+
+
+@pytest.mark.emulation
+@pytest.mark.beside
+@pytest.mark.slow
+def test_one_that_took_over_names_the_link_that_loses_packets_and_no_other() -> None:
+    plan = motivation_plan()
+
+    def lost() -> set[tuple[str, int]]:
+        found = problems(lab.controller.events())
+        return {(event["switch"], event["port"]) for event in found if event["kind"] == FindingKind.LINK_LOST.value}
+
+    with Lab(plan, LabOptions(controllers=2), lambda _: None) as lab:
+        lab.hand_over()
+        drop = f"priority=65535,in_port={lab.wiring.port('s4', 's2')},actions=drop"
+        lab.network.ofctl("s4", "add-flow", drop)
+        broken = "s2", lab.wiring.port("s2", "s4")
+        wait_until(lambda: broken in lost(), "the link is named")
+        assert lost() == {broken}
 
 
 def test_a_lab_needs_a_controller() -> None:
