@@ -6,11 +6,11 @@ they are prepared, takes the needs from here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
-from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Plan
@@ -54,7 +54,7 @@ class SwitchNeeds:
     Attributes:
         switch: its name in the topology.
         datapath_id: its number.
-        ports: by OpenFlow number, those to hosts last.
+        ports: by OpenFlow number, those to hosts last; one to a host without traffic needs nothing.
         queues: of every port, in the strict order of service, each with its guaranteed share of the port's rate.
         sessions: BFD sessions that end here; each needs its watched and its inner port.
     """
@@ -71,7 +71,8 @@ def needs_of(
 ) -> dict[str, SwitchNeeds]:
     """Return the needs of every switch of the plan's topology.
 
-    All its links are included: the next plan, and restoration after failures, may use any of them.
+    All its links are included: the next plan, and restoration after failures, may use any of them. Ports to hosts are
+    included where the plan has traffic, or where traffic of no pair is forwarded, too.
 
     Args:
         plan: the plan.
@@ -86,6 +87,12 @@ def needs_of(
     sessions = tuple(BfdSessions(plan)) if options.liveness is Liveness.BFD else ()
     hosts = {(site.switch, site.port): site.name for site in wiring.sites}
     link_mtu = host_mtu + label_bytes(options.tagging, labelled_hosts=labelled_hosts)
+    ends = {end for pair in plan.pairs for end in (pair.source, pair.target)}
+    if options.other_traffic is OtherTraffic.FORWARD:
+        ends.update(wiring.topology.nodes)
+
+    def ports_of(switch: str) -> Iterator[int]:
+        return (port for port in wiring.ports(switch) if (switch, port) not in hosts or switch in ends)
 
     def port_needs(switch: str, number: int) -> PortNeeds:
         neighbour = wiring.neighbour_at(switch, number)
@@ -98,7 +105,7 @@ def needs_of(
         switch: SwitchNeeds(
             switch,
             wiring.datapath_id(switch),
-            {number: port_needs(switch, number) for number in wiring.ports(switch)},
+            {number: port_needs(switch, number) for number in ports_of(switch)},
             options.layout.queues,
             tuple(session for session in sessions if switch in (session.nodes[0], session.nodes[-1])),
         )

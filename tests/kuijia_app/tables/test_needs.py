@@ -8,7 +8,7 @@ import pytest
 
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.needs import HOST_MTU, needs_of, port_rate
-from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
+from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring import Site, Wiring
@@ -20,8 +20,13 @@ TRIANGLE = both_ways("triangle", "a b c", "a-b b-c a-c", capacity=20.0)
 PLAN = plan_of(TRIANGLE, "a-b a-c-b")
 
 
-def test_every_port_of_the_wiring_is_needed_with_what_it_leads_to() -> None:
+def test_all_links_and_the_hosts_with_traffic_need_ports() -> None:
     needs = needs_of(PLAN, PipelineOptions(), Wiring(TRIANGLE))
+    assert {name: list(each.ports) for name, each in needs.items()} == {"a": [1, 2, 3], "b": [1, 2, 3], "c": [1, 2]}
+
+
+def test_with_traffic_of_no_pair_every_port_of_the_wiring_is_needed_with_what_it_leads_to() -> None:
+    needs = needs_of(PLAN, PipelineOptions(other_traffic=OtherTraffic.FORWARD), Wiring(TRIANGLE))
     assert {name: [(port.number, port.leads_to, port.is_host) for port in each.ports.values()]
             for name, each in needs.items()} == {
         "a": [(1, "b", False), (2, "c", False), (3, "a", True)],
@@ -32,7 +37,8 @@ def test_every_port_of_the_wiring_is_needed_with_what_it_leads_to() -> None:
 
 def test_numbers_are_those_of_a_wiring_file() -> None:
     stated = permuted(TRIANGLE, seed=3)
-    needs = needs_of(PLAN, PipelineOptions(wiring=stated), stated.of(TRIANGLE))
+    options = PipelineOptions(wiring=stated, other_traffic=OtherTraffic.FORWARD)
+    needs = needs_of(PLAN, options, stated.of(TRIANGLE))
     for name, ends in stated.switches.items():
         assert needs[name].datapath_id == ends.datapath_id
         assert set(needs[name].ports) == set(ends.ports)
