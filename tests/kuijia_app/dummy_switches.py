@@ -42,12 +42,33 @@ class SentPacket:
 
 
 class DummySwitches(DummyBridges):
-    """The switches of a plan, wired to nothing, which connect to a controller on the loopback when they are told to."""
+    """The switches of a plan, wired to each other, which connect to a controller on the loopback when they are told to.
+
+    Without cables all packets between two switches would vanish, and a controller that compares their counters would
+    lead traffic elsewhere.
+    """
 
     def __init__(self, plan: Plan, directory: Path, wiring: Wiring | None = None) -> None:
         super().__init__(plan, directory, captured=True, wiring=wiring)
         self.controller_port = free_port()
         self._seen: Counter[tuple[str, int]] = Counter()
+
+    def start(self) -> None:
+        super().start()
+        for switch, neighbour in self.wiring.topology.edges:
+            self._wire(switch, neighbour)
+
+    def _wire(self, switch: str, neighbour: str) -> None:
+        """Lay a cable between two switches, a stream over a socket: what one end sends the other end receives."""
+        listener = self.interface(switch, self.wiring.port(switch, neighbour))
+        caller = self.interface(neighbour, self.wiring.port(neighbour, switch))
+        cable = self.ovs.directory / f"{listener}.cable"
+        self.ovs.vsctl("set", "Interface", listener, f"options:pstream=punix:{cable}")
+        self.ovs.vsctl("set", "Interface", caller, f"options:stream=unix:{cable}")
+        wait_until(
+            lambda: self.ovs.appctl("netdev-dummy/conn-state", caller).endswith(": connected\n"),
+            f"a cable leads from {switch} to {neighbour}",
+        )
 
     def connect(self, switch: str) -> None:
         self._look_for_controller(switch, self.controller_port)

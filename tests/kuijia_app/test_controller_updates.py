@@ -30,7 +30,11 @@ from tests.kuijia_app.test_controller import both_frameworks, controller, events
 pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 
 FLOWS = range(20000, 20200)
-CHANGE = re.compile(r"received: (OFPT_FLOW_MOD|OFPT_GROUP_MOD|ONFT_BUNDLE_ADD_MESSAGE|OFPT_BUNDLE_ADD_MESSAGE)")
+COUNT_NOW = r" \(OF1\.3\) \(xid=\w+\): DEL_STRICT priority=65535 cookie:"
+"""The rest of a message that changes nothing: it brings counters up to date by deleting an entry that no switch has."""
+CHANGE = re.compile(
+    rf"received: (OFPT_FLOW_MOD(?!{COUNT_NOW})|OFPT_GROUP_MOD|ONFT_BUNDLE_ADD_MESSAGE|OFPT_BUNDLE_ADD_MESSAGE)"
+)
 
 
 @pytest.fixture
