@@ -106,10 +106,11 @@ class DummySwitches(DummyBridges):
         return sorted(sent, key=lambda packet: packet.source_port)
 
     def _newly_captured(self, switch: str) -> list[SentPacket]:
-        """Return the packets that left ports to other switches since the last call."""
+        """Return the packets of a switch's own host that left ports to other switches since the last call."""
         packets = []
+        host = self.wiring.host_address(switch).packed
         for port in self.wiring.link_ports(switch):
-            captured = _read_capture(self.capture(switch, port))
+            captured = _read_capture(self.capture(switch, port), host)
             packets += captured[self._seen[switch, port] :]
             self._seen[switch, port] = len(captured)
         return packets
@@ -123,7 +124,8 @@ def wait_until(condition: Callable[[], bool], what: str) -> None:
         time.sleep(0.01)
 
 
-def _read_capture(path: Path) -> list[SentPacket]:
+def _read_capture(path: Path, source: bytes) -> list[SentPacket]:
+    """Return the packets from this IPv4 address in a capture."""
     data = path.read_bytes() if path.exists() else b""
     packets = []
     position = _PCAP_HEADER
@@ -131,7 +133,7 @@ def _read_capture(path: Path) -> list[SentPacket]:
         _, _, length, _ = _PCAP_RECORD.unpack_from(data, position)
         frame = data[position + _PCAP_RECORD.size :][:length]
         position += _PCAP_RECORD.size + length
-        if len(frame) == length and frame[12:14] == b"\x88\x47":
+        if len(frame) == length and frame[12:14] == b"\x88\x47" and frame[14 + 4 + 12 :][:4] == source:
             (entry,) = struct.unpack_from("!I", frame, 14)
             (source_port,) = struct.unpack_from("!H", frame, 14 + 4 + 20)
             packets.append(SentPacket(entry >> 12, entry >> 9 & 7, source_port))
