@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from types import TracebackType
 
 HELLO, ERROR, ECHO_REQUEST, ECHO_REPLY = 0, 1, 2, 3
-FEATURES_REQUEST, FEATURES_REPLY, PORT_STATUS = 5, 6, 12
+FEATURES_REQUEST, FEATURES_REPLY, PACKET_IN, FLOW_REMOVED, PORT_STATUS = 5, 6, 10, 11, 12
 MULTIPART_REQUEST, MULTIPART_REPLY, BARRIER_REQUEST, BARRIER_REPLY = 18, 19, 20, 21
 ROLE_REQUEST, ROLE_REPLY = 24, 25
 """Types of messages (OpenFlow 1.3.5, 7.1)."""
@@ -68,6 +68,16 @@ class ImitatedSwitch:
 
     def send_error(self, error_type: int, code: int, xid: int) -> None:
         self.send(ERROR, struct.pack("!HH", error_type, code) + _HEADER.pack(_VERSION, BARRIER_REQUEST, 8, xid), xid)
+
+    def send_packet(self, port: int, cookie: int) -> None:
+        """Send a packet-in without a packet, from an entry with a cookie (7.4.1)."""
+        match = struct.pack("!HHHBBI4x", 1, 12, 0x8000, 0, 4, port)
+        self.send(PACKET_IN, struct.pack("!IHBBQ", 0xFFFFFFFF, 0, 0, 0, cookie) + match + bytes(2))
+
+    def send_removal(self, cookie: int) -> None:
+        """Report that an entry with a cookie, which matched everything, has been deleted (7.4.2)."""
+        deleted, empty_match = 2, struct.pack("!HH4x", 1, 4)
+        self.send(FLOW_REMOVED, struct.pack("!QHBBIIHHQQ", cookie, 0, deleted, 0, 0, 0, 0, 0, 0, 0) + empty_match)
 
     def send_part(self, kind: int, body: bytes, xid: int, flags: int = 0) -> None:
         """Send a part of a multipart reply."""

@@ -14,6 +14,7 @@ from hedera.scheduler import HederaScheduler
 from kuijia_app.controller import KuijiaController
 from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import GuardedApp
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
@@ -106,6 +107,8 @@ def provoke(running: Sabotaged) -> bool:
             wait_until(lambda: switch.is_answered.is_set() or switch.has_ended.is_set(), "it is asked something")
             switch.send_port_status(1, live=False)
             switch.send_error(1, 1, xid=1)
+            switch.send_packet(1, LINK_PROBE_COOKIE)
+            switch.send_removal(COOKIE)
             with ImitatedSwitch(running.port, DATAPATH_ID, PORTS) as second:  # which the gate refuses, and reports
                 wait_until(lambda: second.has_ended.is_set() or switch.has_ended.is_set(), "it is refused")
             return switch.has_ended.wait(1.0)

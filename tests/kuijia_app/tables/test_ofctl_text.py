@@ -40,14 +40,14 @@ def test_an_entry_says_match_actions_written_actions_and_the_next_table() -> Non
     match = Match(in_port=3, eth_type=0x0800, ipv4_dst=IPv4Network("10.0.4.0/24"), ip_dscp=46, ip_ecn=1)
     entry = FlowEntry(7, match, (SetDscp(9), SetEcn(2)), written=(PopLabel(), Output(4)), goto_table=1)
     assert flow_text(entry) == (
-        f"{COOKIE},table=0,priority=7,ip,in_port=3,nw_dst=10.0.4.0/24,ip_dscp=46,nw_ecn=1,"
+        f"{COOKIE},send_flow_rem,table=0,priority=7,ip,in_port=3,nw_dst=10.0.4.0/24,ip_dscp=46,nw_ecn=1,"
         "actions=set_field:9->ip_dscp,set_field:2->nw_ecn,write_actions(pop_mpls:0x0800,output:4),goto_table:1"
     )
 
 
 def test_an_entry_without_match_and_actions_drops_everything() -> None:
     assert match_text(Match()) == ""
-    assert flow_text(FlowEntry(0, Match(), table_id=2)) == f"{COOKIE},table=2,priority=0,actions=drop"
+    assert flow_text(FlowEntry(0, Match(), table_id=2)) == f"{COOKIE},send_flow_rem,table=2,priority=0,actions=drop"
 
 
 @pytest.mark.parametrize(

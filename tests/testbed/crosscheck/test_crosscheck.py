@@ -53,11 +53,13 @@ def test_a_model_that_prefers_the_last_bucket_is_found_out(tmp_path: Path, monke
             return group
         return dataclasses.replace(group, buckets=group.buckets[::-1])
 
-    def other_model(plan: Plan, tables: dict[str, SwitchTables], liveness: Liveness, wiring: Wiring) -> ModelNetwork:
+    def other_model(
+        plan: Plan, tables: dict[str, SwitchTables], liveness: Liveness, wiring: Wiring, *, alarmed: bool
+    ) -> ModelNetwork:
         changed = {
             switch: dataclasses.replace(each, groups=tuple(map(turned, each.groups))) for switch, each in tables.items()
         }
-        return ModelNetwork(plan, changed, liveness, wiring)
+        return ModelNetwork(plan, changed, liveness, wiring, alarmed=alarmed)
 
     monkeypatch.setattr(crosscheck, "ModelNetwork", other_model)
     case = RandomPlan(motivation_plan(), PipelineOptions())
