@@ -314,6 +314,11 @@ def test_a_phone_shows_all_without_scrolling_sideways(visit: Visit) -> None:
         visit.row("link", "s2~s4").get_by_role("button").click()
         visit.wait_for_state("link", "s2~s4", "down")
         assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+        # As before the page has laid out its drawings again.
+        visit.page.evaluate(
+            "document.querySelectorAll('.drawing canvas').forEach((each) => each.style.width = '600px')"
+        )
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     finally:
         visit.page.set_viewport_size(before)
 
