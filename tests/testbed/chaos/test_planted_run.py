@@ -1,4 +1,4 @@
-"""A run on a real lab finds what breaks behind the oracle: lost packets, a stale id, a process left behind."""
+"""A run on a real lab finds what breaks behind the oracle: lost packets, a foreign entry, a process left behind."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from collections.abc import Callable
 
 import pytest
 
-from kuijia_app.tables.identifiers import COOKIE
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.solve import solve
@@ -28,7 +27,7 @@ from testbed.machine.run_directory import LAB_VARIABLE
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
 UNSEEN_SECONDS = 0.3
-STALE_ID = 99
+UNUSED_ID = 99
 CAPACITY = 20.0
 
 
@@ -42,7 +41,8 @@ def test_what_breaks_behind_the_oracle_is_found(monkeypatch: pytest.MonkeyPatch)
         time.sleep(UNSEEN_SECONDS)
         thaw()
         set_devices(ends, up=True)
-        match = f"cookie={COOKIE:#x},table=0,priority=300,mpls,in_port=1,mpls_label={STALE_ID},mpls_tc=0"
+        # Of another cookie than ours: the controller deletes its own entries that no plan has within seconds.
+        match = f"table=0,priority=300,mpls,in_port=1,mpls_label={UNUSED_ID},mpls_tc=0"
         lab.network.ofctl("s3", "add-flow", f"{match},actions=set_queue:1,output:2")
         unnamed = {name: value for name, value in os.environ.items() if name != LAB_VARIABLE}
         strays.append(subprocess.Popen(["sleep", "600"], env=unnamed, start_new_session=True))
