@@ -46,7 +46,7 @@ class FindingKind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class FindingKey:
-    """What and where: two findings with equal keys are the same, however they are worded.
+    """Kind and place of a finding: two findings with equal keys are the same, however they are worded.
 
     Attributes:
         kind: what is wrong.

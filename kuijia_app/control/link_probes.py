@@ -59,7 +59,7 @@ class ProbedLink:
 
 
 class LinkVerdict(Enum):
-    """What probes say of one direction of a link."""
+    """Verdict of probes on one direction of a link."""
 
     UNKNOWN = "unknown"
     GOOD = "good"
@@ -105,7 +105,7 @@ class ProbeSending:
 
 @dataclass(slots=True)
 class ProbeStep:
-    """What is to be done now, by switch.
+    """Actions due now, by switch.
 
     Attributes:
         catch: switches that need the entries which send probes to the controller; `LinkProbes.catches` must follow

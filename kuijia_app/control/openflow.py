@@ -107,7 +107,7 @@ class Messages:
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_SLAVE, generation)
 
     def reports_of_ports(self) -> Any:
-        """Return the request to be told of ports as a slave too, and as master of all that we read besides.
+        """Return the request for port reports as slave or master, and for probes and removed entries as master.
 
         A switch keeps this over a change of the role (OpenFlow 1.3.5, 7.3.10).
         """
@@ -209,14 +209,18 @@ class Messages:
 
     def catch_probes(self, match: Match) -> Any:
         """Return the entry that sends frames with this match to us, whole; it belongs to no plan."""
+        return self._catch(self._match(match), LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY)
+
+    def _catch(self, match: Any, cookie: int, priority: int, hard_timeout: int = 0) -> Any:
         parser, ofproto = self._parser, self._ofproto
         actions = [parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)]
         return parser.OFPFlowMod(
             self._datapath,
-            cookie=LINK_PROBE_COOKIE,
+            cookie=cookie,
             command=ofproto.OFPFC_ADD,
-            priority=LINK_PROBE_PRIORITY,
-            match=self._match(match),
+            priority=priority,
+            hard_timeout=hard_timeout,
+            match=match,
             instructions=[parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions)],
         )
 

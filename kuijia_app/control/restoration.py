@@ -77,7 +77,7 @@ class Situation:
 
 @dataclass(frozen=True)
 class Layer:
-    """What a switch is to have beyond its tables: entries, and groups instead of its own (None: its own again)."""
+    """Additions to the tables of a switch: entries, and groups instead of its own (None: its own again)."""
 
     entries: Mapping[FlowKey, FlowEntry]
     groups: Mapping[int, Group | None]
@@ -220,7 +220,7 @@ class Restoration:
         return frozenset(ends for ends, path in self.carried.items() if bad.isdisjoint(map(frozenset, pairwise(path))))
 
     def forget(self) -> None:
-        """Forget all switches: another controller programs them, or they will be read anew."""
+        """Forget all switches: another controller programs them, or they will be read again."""
         for each in (self.carried, self._entries, self._next_hop, self._aims, self._told, self._told_above):
             each.clear()
         self._stated.clear()

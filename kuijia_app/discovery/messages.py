@@ -19,17 +19,7 @@ class DiscoveryMessages(Messages):
 
     def catch_lldp(self, seconds: int) -> Any:
         """Return the entry that sends arriving probes to us; it goes after so many seconds, whatever becomes of us."""
-        parser, ofproto = self._parser, self._ofproto
-        actions = [parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)]
-        return parser.OFPFlowMod(
-            self._datapath,
-            cookie=COOKIE,
-            command=ofproto.OFPFC_ADD,
-            priority=PRIORITY,
-            hard_timeout=seconds,
-            match=parser.OFPMatch(eth_type=ETH_TYPE),
-            instructions=[parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions)],
-        )
+        return self._catch(self._parser.OFPMatch(eth_type=ETH_TYPE), COOKIE, PRIORITY, seconds)
 
     def release(self) -> Any:
         """Return the message that removes the entry."""
