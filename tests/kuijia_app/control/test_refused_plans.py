@@ -73,6 +73,12 @@ def tell_queues(application: KuijiaController, number: int, without: tuple[int, 
     application._snapshot_taken(Snapshot(name, now, now, {}, {}, {}, {}, {}, queues))
 
 
+def tell_all_queues(application: KuijiaController, s1_without: tuple[int, int] | None = None) -> None:
+    tell_queues(application, 1, s1_without)
+    for number in range(2, 5):
+        tell_queues(application, number)
+
+
 def of_plan(switch: FakeSwitch) -> list[Any]:
     """Return the changes of the plan's tables."""
     return [each for each in switch.changes() if getattr(each, "cookie", COOKIE) != LINK_PROBE_COOKIE]
@@ -82,8 +88,7 @@ def test_a_missing_queue_keeps_the_plan_from_all_switches_until_it_is_made(
     application: KuijiaController, clock: Clock, tmp_path: Path
 ) -> None:
     switches = connect_all(application)
-    for number in range(1, 5):
-        tell_queues(application, number, without=(2, 1) if number == 1 else None)
+    tell_all_queues(application, s1_without=(2, 1))
     clock.passes(1.0, *switches)
     (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
     assert (found["kind"], found["switch"], found["port"]) == (FindingKind.QUEUE_MISSING.value, "s1", 2)
@@ -101,8 +106,7 @@ def test_what_is_lost_while_the_plan_runs_is_named_and_takes_it_from_no_switch(
     application: KuijiaController, clock: Clock, tmp_path: Path
 ) -> None:
     switches = connect_all(application)
-    for number in range(1, 5):
-        tell_queues(application, number)
+    tell_all_queues(application)
     clock.passes(3.0, *switches)
     assert all(map(of_plan, switches))
     tell_queues(application, 3, without=(1, 2))
@@ -120,8 +124,7 @@ def test_an_update_to_a_plan_that_lacks_something_is_refused_with_the_reason(
     application: KuijiaController, clock: Clock, tmp_path: Path
 ) -> None:
     switches = connect_all(application)
-    for number in range(1, 5):
-        tell_queues(application, number)
+    tell_all_queues(application)
     clock.passes(3.0, *switches)
     tell_queues(application, 2, without=(1, 0))
     clock.passes(1.0, *switches)
@@ -136,8 +139,7 @@ def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
     application: KuijiaController, clock: Clock, tmp_path: Path
 ) -> None:
     switches = connect_all(application)
-    for number in range(1, 5):
-        tell_queues(application, number)
+    tell_all_queues(application)
     clock.passes(0.2)
     catch = next(each for each in switches[0].changes() if getattr(each, "cookie", None) == LINK_PROBE_COOKIE)
     switches[0].refuse(catch, ofproto.OFPET_FLOW_MOD_FAILED, ofproto.OFPFMFC_TABLE_FULL)
@@ -153,8 +155,7 @@ def test_what_a_switch_lacks_is_not_called_gone_when_it_connects_again(
     application: KuijiaController, clock: Clock, tmp_path: Path
 ) -> None:
     switches = connect_all(application)
-    for number in range(1, 5):
-        tell_queues(application, number, without=(2, 1) if number == 1 else None)
+    tell_all_queues(application, s1_without=(2, 1))
     clock.passes(1.0, *switches)
     application.switch_disconnected(SimpleNamespace(datapath=switches[0]))
     clock.passes(1.0, *switches[1:])
