@@ -13,6 +13,14 @@ class RefusedError(Exception):
         self.detail = detail
         super().__init__(f"{reason}: {detail}" if detail else reason)
 
+    def unraised(self) -> RefusedError:
+        """Return an equal error that was never raised, to be kept.
+
+        A raised error refers to the frames that it has passed. Kept by what these frames refer to, it is a cycle that
+        would hold the whole connection until somebody searches for cyclic garbage.
+        """
+        return RefusedError(self.reason, self.detail)
+
 
 class MalformedError(RefusedError):
     """A message breaks the rules of OpenFlow 1.3; `detail` shows how it begins."""

@@ -127,10 +127,11 @@ class Loop:
                 data = peer.wire.read(_GREETING_READ_SIZE if peer.datapath is None else _READ_SIZE)
                 if not peer.is_leaving:
                     reception.received(peer, data, now)
-            if peer.wire.failure is not None:
-                raise peer.wire.failure
         except (EndedError, RefusedError) as error:
             reception.drop(peer, error, now)
+        else:
+            if peer.wire.failure is not None:
+                reception.drop(peer, peer.wire.failure, now)
         if reception.is_here(peer):
             reception.serve(peer, now)
         if reception.is_here(peer) and peer.has_frame and not peer.is_paused:

@@ -308,7 +308,7 @@ class Reception:
         times = self._lines.occurred((why.reason, about), now)
         if times is not None:
             more = f" ({times - 1} more like it before)" if times > 1 else ""
-            self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, why, more)
+            self._logger.warning("connection of %s%s ended: %s%s", peer.host, named, str(why), more)
 
     def _named_host(self, host: str) -> str | None:
         """Return an address whose refusals are logged by themselves, None if those of too many others are."""

@@ -87,7 +87,7 @@ class Wire:
 
     @property
     def failure(self) -> RefusedError | EndedError | None:
-        """The reason why the loop is to close the wire."""
+        """The reason why the loop is to close the wire, never raised: see `RefusedError.unraised`."""
         return self._failure
 
     def read(self, size: int) -> bytes:
@@ -109,7 +109,7 @@ class Wire:
             try:
                 return self._channel.received(data)
             except RefusedError as error:
-                self._failure = self._failure or error  # so that no other thread uses the channel any more
+                self._failure = self._failure or error.unraised()  # so that no other thread uses the channel any more
                 raise
             finally:
                 self._put(self._channel.sent(b""))
@@ -123,7 +123,7 @@ class Wire:
             try:
                 self._put(self._channel.sent(data))
             except RefusedError as error:
-                self._failure = error
+                self._failure = error.unraised()
             failed = self._failure is not None
         if failed:
             self._failed()
