@@ -118,6 +118,25 @@ def test_ports_of_sessions_follow_the_plan_and_a_database_that_is_gone_refuses_i
         refused = replace_plan(switches, process, first, UPDATE_REFUSED)
         assert "database connection failed" in refused["reason"]
         switches.ovs.start_database()
+        wait_until(lambda: switches.session_states() == ["up"] * 6, "the three sessions are up again")
+        wait_until(lambda: pings(switches, "a", "c"), "packets arrive again")
+
+
+def pings(switches: OwnSwitches, source: str, target: str) -> bool:
+    """Return True if the target's host answers one of three pings within a second."""
+    words = ["ping", "-c", "3", "-i", "0.2", "-w", "1", "-q", str(switches.hosts[target].address)]
+    return switches.hosts[source].start(words, stdout=subprocess.DEVNULL).wait() == 0
+
+
+def test_a_bridge_in_user_space_forwards_nothing_while_its_database_is_gone(switches: OwnSwitches) -> None:
+    """Neither controller nor plan: `ovs-vswitchd` runs no bridge while it does not hold the lock in its database."""
+    switches.set_link("a", "b", "down")  # or the bridges, which flood, would form a loop
+    wait_until(lambda: pings(switches, "a", "c"), "bare bridges forward")
+    switches.ovs.kill_database()
+    wait_until(lambda: not pings(switches, "a", "c"), "packets are lost")
+    assert not pings(switches, "a", "c")
+    switches.ovs.start_database()
+    wait_until(lambda: pings(switches, "a", "c"), "packets arrive again")
 
 
 @pytest.mark.parametrize("liveness", ["controller", "bfd"])
