@@ -137,8 +137,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--gray-loss",
         default=GRAY_LOSS,
         metavar="SHARE",
-        help="share of lost packets, such as 0.5%%, above which a tunnel is avoided; off: only if it loses all "
-        "(default: %(default)s)",
+        help="share of lost packets, such as 0.5%%, above which a tunnel is avoided; 100%%: only if it loses all; "
+        "off: none (default: %(default)s)",
     )
     parser.add_argument(
         "--ovsdb",

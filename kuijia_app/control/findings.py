@@ -32,6 +32,7 @@ class FindingKind(Enum):
     PORT_DISABLED = "port-disabled"
     PORT_UNPROBED = "port-unprobed"
     SWITCH_UNPROBED = "switch-unprobed"
+    SWITCH_UNWATCHED = "switch-unwatched"
     SESSION_PORT_MISSING = "session-port-missing"
     QUEUE_MISSING = "queue-missing"
     QUEUES_UNKNOWN = "queues-unknown"

@@ -178,8 +178,8 @@ class HopLosses:
         suspects: True if the last round showed a loss that the next one will confirm or deny: it should come soon.
     """
 
-    def __init__(self, limit: float | None) -> None:
-        """Begin; `limit` is the share of lost packets above which a hop is lossy, None judges black holes alone."""
+    def __init__(self, limit: float) -> None:
+        """Begin; `limit` is the share of lost packets above which a hop is lossy: 1 judges black holes alone."""
         self._limit = limit
         self._counters = TunnelCounters()
         self._before: Mapping[str, Snapshot] = {}
@@ -201,6 +201,11 @@ class HopLosses:
     def forget(self, tunnels: Collection[Tunnel]) -> None:
         """Judge these tunnels afresh: their traffic is about to change, or has just done so."""
         self._judged = {key: judged for key, judged in self._judged.items() if key[0].tunnel not in tunnels}
+
+    def restart(self, switch: str) -> None:
+        """Judge what passes a switch afresh from its next counters on: what it has lost until now is explained."""
+        self._before = {its: snapshot for its, snapshot in self._before.items() if its != switch}
+        self._judged = {key: judged for key, judged in self._judged.items() if switch not in key[0].nodes}
 
     def judging(
         self, snapshots: Mapping[str, Snapshot], excused: Collection[Tunnel]
@@ -402,10 +407,9 @@ class HopLosses:
         sent, arrived = window.counts[position : position + 2]
         lost = sent - arrived
         noise = self._noise(stream, position, window.peak)
-        limit = 1.0 if self._limit is None else self._limit
         is_silent = not arrived and sent >= LEAST_SILENT
         goes_on = streak.windows > 0 and lost > noise / 3
-        if not is_silent and not (lost > limit * sent and (lost > noise or goes_on)):
+        if not is_silent and not (lost > self._limit * sent and (lost > noise or goes_on)):
             if sent:
                 judged.streaks[position] = _Streak()
             return False
@@ -424,7 +428,7 @@ class HopLosses:
             return False
         if streak.lost == streak.sent:
             return streak.lost >= LEAST_SILENT
-        expected = limit * streak.sent
+        expected = self._limit * streak.sent
         # Packets under way explain a difference once: of windows in a row, at their ends only.
         return streak.lost >= LEAST_LOST and streak.lost - streak.noise > expected + 2 * math.sqrt(expected)
 

@@ -35,15 +35,18 @@ _IN_SWITCH = "look for what drops them, such as an entry of others or a filter a
 
 
 def gray_loss_of(word: str) -> float | None:
-    """Return the share of lost packets that a user allows, None for "off"; raises InputError for anything else."""
+    """Return the share of lost packets from which on a tunnel is avoided, None for "off": none ever is.
+
+    Raises InputError for anything else.
+    """
     if word == "off":
         return None
     try:
         share = float(word.removesuffix("%")) / 100 if word.endswith("%") else -1.0
     except ValueError:
         share = -1.0
-    if not 0 < share < 1:
-        raise InputError("gray_loss", "", f"found {quoted(word)}", "off or a share such as 1%, above 0 and below 100%")
+    if not 0 < share <= 1:
+        raise InputError("gray_loss", "", f"found {quoted(word)}", "off or a share such as 1%, above 0, up to 100%")
     return share
 
 
@@ -54,8 +57,9 @@ class LossWatch:
     """The losses of a network's tunnels."""
 
     def __init__(self, limit: float | None) -> None:
-        """Begin; `limit` is as of `HopLosses`."""
-        self._losses = HopLosses(limit)
+        """Begin; `limit` is as of `HopLosses`, None to compare nothing."""
+        self._is_off = limit is None
+        self._losses = HopLosses(1.0 if limit is None else limit)
         self._lossy = LossyTunnels()
         self._streams: frozenset[CountedStream] = frozenset()
         self._round: dict[str, Snapshot] = {}
@@ -76,7 +80,7 @@ class LossWatch:
 
         None begins while the one before is judged: a busy process would collect rounds.
         """
-        if self._is_judging:
+        if self._is_off or self._is_judging:
             return False
         if self._begun_at is None:
             return True
@@ -107,7 +111,8 @@ class LossWatch:
         return None if self._awaited else self._judging(now, dead)
 
     def mended(self, switch: str, now: float) -> None:
-        """Try tunnels soon that lose packets at a switch, whose tables have been put right."""
+        """Judge a switch afresh, whose tables have been put right, and try tunnels soon that lose packets there."""
+        self._losses.restart(switch)
         self._lossy.mended(switch, now)
 
     @property

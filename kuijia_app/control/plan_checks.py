@@ -9,7 +9,8 @@ from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.tables.needs import SwitchNeeds
 
 JUDGED_WITHIN = 1.5
-"""Seconds after a switch has been read for which the plan waits for answers about its queues and links."""
+"""Seconds after a switch has been read for which the plan waits for answers about its links; those about its queues
+it needs."""
 
 CONNECTED_WITHIN = 2.0
 """Seconds after the first switch has been read for which the plan waits for the others."""
@@ -100,7 +101,7 @@ class PlanChecks:
 
         def is_checked(switch: str) -> bool:
             is_late = now - self._waiting[switch] >= JUDGED_WITHIN
-            return is_late or (switch in self._queues and are_links_judged(switch))
+            return switch in self._queues and (is_late or are_links_judged(switch))
 
         if not self._is_admitted:
             are_all_here = self._waiting.keys() >= self.needs.keys()

@@ -90,7 +90,7 @@ class PlanKeeper(PairKeeper):
     ) -> None:
         """Begin with the plan of the file.
 
-        `missing` and `host_mtu` are options on what switches may lack, `gray_loss` is as of `HopLosses`.
+        `missing` and `host_mtu` are options on what switches may lack, `gray_loss` is as of `LossWatch`.
         """
         self._options = options
         uses_bfd = options.liveness is Liveness.BFD

@@ -249,6 +249,7 @@ class SwitchConnection:
         self._is_displaced = True
         self._generation = None
         self._reading = self._sender = self._next_wanted = None
+        self._polls.end()
 
     def want(self, tables: SwitchTables) -> None:
         """Bring the switch to these tables; without effect until the switch has been read."""
@@ -382,7 +383,12 @@ class SwitchConnection:
 
     def poll_answered(self, xid: int, answer: Any, clock: Callable[[], float]) -> None:
         """Handle the answer to a question of a poll, as time permits; ignore one that was never asked."""
+        self._polls.arrived(xid)
         self._later(self._taking_poll(xid, answer, clock))
+
+    def unanswered_polls(self, now: float) -> frozenset[Poll]:
+        """See `TablePolls.unanswered`."""
+        return self._polls.unanswered(now)
 
     def _taking_poll(self, xid: int, answer: Any, clock: Callable[[], float]) -> Iterator[None]:
         try:

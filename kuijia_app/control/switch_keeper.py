@@ -21,12 +21,12 @@ from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import DENIALS, Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
-from kuijia_app.control.snapshot import ForeignEntry, Snapshot
+from kuijia_app.control.snapshot import ForeignEntry, Poll, Snapshot
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.control.table_differences import TableDifferences
-from kuijia_app.control.table_watch import TableWatch, Verdict
+from kuijia_app.control.table_watch import TableWatch, Verdict, silence
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError, repeated
 from kuijia_app.tables.rules import Group, SwitchTables
@@ -85,6 +85,7 @@ class SwitchKeeper(ABC):
         self._port_states = PortStates()
         self._table_watch = TableWatch()
         self._wrong_tables: set[str] = set()
+        self._unanswered: dict[str, frozenset[Poll]] = {}
         self._compared: dict[str, tuple[object, ...]] = {}
 
     def _serve(self, wiring: Wiring) -> None:
@@ -201,6 +202,8 @@ class SwitchKeeper(ABC):
             self._port_states.forget(connection.switch)
             self._table_watch.ended(connection.switch)
             self._wrong_tables.discard(connection.switch)
+            self._findings.exactly(FindingKind.SWITCH_UNWATCHED, connection.switch, (), self._now())
+            self._unanswered.pop(connection.switch, None)
             self._log.write(event_log.SWITCH_GONE, switch=connection.switch)
             self._network_log.disconnected(connection.switch, self._now())
             self._ended(connection.switch)
@@ -340,6 +343,11 @@ class SwitchKeeper(ABC):
                 self._table_watch.asked(switch, now)
             else:
                 self._table_watch.put_off(switch, now)
+        for switch, connection in self._connections.items():
+            unanswered = connection.unanswered_polls(now)
+            if unanswered != self._unanswered.get(switch, frozenset()):
+                self._unanswered[switch] = unanswered
+                self._findings.exactly(FindingKind.SWITCH_UNWATCHED, switch, silence(switch, unanswered), now)
 
     def _entries_removed(self, switch: str) -> None:
         """Take in that a switch has removed entries of ours, perhaps as it was told to."""

@@ -13,8 +13,11 @@ from typing import Any
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
-from kuijia_app.framework.switch_limits import SwitchFaultError
+from kuijia_app.framework.switch_limits import LONGEST_STEP, SwitchFaultError
 from kuijia_app.tables.rules import FlowEntry, Group
+
+UNANSWERED_FOR = 3.0
+"""Seconds without an answer to a question after which a switch counts as one that does not answer it."""
 
 _STEP = 200
 """Known entries for which a step of a task has time; less than a third of a millisecond."""
@@ -25,6 +28,9 @@ _PARSING = 70
 
 _TABLES = frozenset({Poll.OWN_ENTRIES, Poll.GROUPS})
 """Questions without which nothing can be said of a switch's tables."""
+
+_SUBJECT = {Poll.ALL_ENTRIES: Poll.OWN_ENTRIES}
+"""Questions that another one answers as well."""
 
 
 @dataclass
@@ -67,6 +73,8 @@ class TablePolls:
         self._groups: dict[int, Group | None] = {}
         self._digest: Hashable = None
         self._refused: set[Poll] = set()
+        self._unanswered_for: dict[Poll, float] = {}
+        self._looked_at: float | None = None
 
     def begin(self, now: float, *, everything: bool) -> None:
         """Ask all questions, in place of a poll under way; for entries of others only if `everything` is asked."""
@@ -91,6 +99,25 @@ class TablePolls:
     def end(self) -> None:
         """Forget the poll under way."""
         self._round = None
+        self._unanswered_for.clear()
+
+    def unanswered(self, now: float) -> frozenset[Poll]:
+        """Return the questions that the switch does not answer; call this at regular intervals.
+
+        An answer counts when it arrives, however long it takes to read, and time in which this process stood still
+        does not. Questions that are asked again meanwhile are no younger for that.
+        """
+        step = 0.0 if self._looked_at is None else min(now - self._looked_at, LONGEST_STEP)
+        self._looked_at = now
+        for poll in self._unanswered_for:
+            self._unanswered_for[poll] += step
+        return frozenset(poll for poll, seconds in self._unanswered_for.items() if seconds >= UNANSWERED_FOR)
+
+    def arrived(self, xid: int) -> None:
+        """Take in that the answer to a question has arrived, to be read later."""
+        if self._round is not None and xid in self._round.open:
+            poll = self._round.open[xid]
+            self._unanswered_for.pop(_SUBJECT.get(poll, poll), None)
 
     def refused(self, xid: int) -> None:
         """Take in that the switch refuses a question: this poll ends, and later ones do without it if they can.
@@ -98,7 +125,10 @@ class TablePolls:
         Without its tables a switch would seem to have lost them, so these are asked for again.
         """
         if self._round is not None and xid in self._round.open:
-            self._refused.update({self._round.open[xid]} - _TABLES)
+            poll = self._round.open[xid]
+            if poll not in _TABLES:
+                self._refused.add(poll)
+                self._unanswered_for.pop(_SUBJECT.get(poll, poll), None)
             self._round = None
 
     def taken(self, xid: int, answer: object, now: Callable[[], float]) -> Iterator[None]:
@@ -197,6 +227,7 @@ class TablePolls:
         for poll in polls:
             if poll not in self._refused:
                 under_way.open[self._ask(poll)] = poll
+                self._unanswered_for.setdefault(_SUBJECT.get(poll, poll), 0.0)
 
     def _require_few(self, number: int) -> None:
         if number >= self._most:

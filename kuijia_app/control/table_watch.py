@@ -12,6 +12,7 @@ from enum import Enum, auto
 from math import ceil, inf
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.snapshot import Poll
 
 PERIOD = 1.0
 """Seconds between two polls of a switch."""
@@ -54,6 +55,14 @@ CHANGED_MEANWHILE = frozenset(
 """Errors that say that somebody has changed the groups of a switch since it was read."""
 
 _ADVICE = "find out what else writes to it, such as another controller or a script with ovs-ofctl"
+
+_SUBJECTS = {
+    Poll.OWN_ENTRIES: "flow entries",
+    Poll.GROUPS: "groups",
+    Poll.GROUP_COUNTERS: "group counters",
+    Poll.PORT_COUNTERS: "port counters",
+    Poll.QUEUE_COUNTERS: "queue counters",
+}
 
 _SWEEP = 10
 """Looks at the clock in which all switches can be polled once."""
@@ -208,3 +217,12 @@ class TableWatch:
         watched.rests_until = now + watched.rest
         watched.rest = min(2 * watched.rest, LONGEST_REST)
         return Verdict.REST
+
+
+def silence(switch: str, unanswered: Collection[Poll]) -> Iterator[Finding]:
+    """Yield the finding that a switch does not answer some questions of polls, if there are any."""
+    if unanswered:
+        subjects = [words for poll, words in _SUBJECTS.items() if poll in unanswered]
+        text = f"it does not answer which {', '.join(subjects)} it has, so its tables and counters are not watched"
+        key = FindingKey(FindingKind.SWITCH_UNWATCHED, switch)
+        yield Finding(key, text, "restart it, and look at its log", is_lack=True)

@@ -25,7 +25,7 @@ FIRST_PAUSE = 10.0
 LONGEST_PAUSE = 3600.0
 """Seconds between two reports of the same fault: the first interval, which doubles, and the longest."""
 
-_LONGEST_STEP = 0.5
+LONGEST_STEP = 0.5
 """Seconds that one look may add: if more have passed, it was this process that stood still."""
 
 
@@ -56,7 +56,7 @@ class Patience:
             is_owed: True while the switch owes an answer.
             is_reading: True while it owes parts of its description.
         """
-        step = 0.0 if self._looked_at is None else min(now - self._looked_at, _LONGEST_STEP)
+        step = 0.0 if self._looked_at is None else min(now - self._looked_at, LONGEST_STEP)
         self._looked_at = now
         self._silent_for = self._silent_for + step if is_owed and progress == self._progress else 0.0
         self._reading_for = self._reading_for + step if is_reading else 0.0

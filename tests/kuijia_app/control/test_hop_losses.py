@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.hop_losses import HopLoss, HopLosses
 from kuijia_app.control.liveness import Tunnel
-from kuijia_app.control.loss_watch import LossWatch
+from kuijia_app.control.loss_watch import LossWatch, gray_loss_of
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.tunnel_counters import CountedStream
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
+from kuijia_base.errors import InputError
 from tests.kuijia_app.control.counted_network import TICK, CountedNetwork
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
@@ -73,7 +74,7 @@ class Watched:
     """
 
     network: CountedNetwork
-    limit: float | None = 0.01
+    limit: float = 0.01
     lag: float = 0.02
     traffic: dict[CountedStream, Traffic] = field(default_factory=dict)
     found: list[tuple[float, HopLoss]] = field(default_factory=list)
@@ -123,7 +124,7 @@ class Watched:
         self.found += [(self.network.now, loss) for loss in returned(self.losses.judging(snapshots, known))]
 
 
-def watched(seed: int, options: PipelineOptions | None = None, limit: float | None = 0.01) -> Watched:
+def watched(seed: int, options: PipelineOptions | None = None, limit: float = 0.01) -> Watched:
     plan = motivation_plan()
     plan = replace(plan, topology=plan.topology.with_capacity(20.0))
     return Watched(CountedNetwork(plan, seed, options or PipelineOptions()), limit)
@@ -179,8 +180,8 @@ def test_finds_two_percent_in_time_but_not_half_a_percent() -> None:
         assert bool(net.found) is is_found
 
 
-def test_finds_a_black_hole_only_with_gray_loss_off() -> None:
-    net = watched(3, limit=None)
+def test_finds_a_black_hole_only_with_a_limit_of_all() -> None:
+    net = watched(3, limit=1.0)
     stream = net.stream(THROUGH_S2, NORMAL)
     net.traffic[stream] = steady(500.0)
     net.network.lossy_links["s2", "s4"] = 0.3
@@ -272,6 +273,33 @@ def test_raises_no_alarm_with_any_traffic(seed: int, lag: float, tops: list[floa
     net.traffic = {stream: net.random.choice(kinds)(top) for stream, top in zip(net.traffic, tops, strict=True)}
     net.run(60)
     assert not net.found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_an_outage_of_a_switch_that_has_been_put_right_raises_no_alarm_afterwards(seed: int) -> None:
+    net = watched(seed)
+    stream = net.stream(THROUGH_S2, NORMAL)
+    net.traffic[stream] = steady(800.0)
+    net.run(net.random.uniform(8.0, 20.0))
+    net.network.vanishes[stream, 0] = 1.0  # s2 has lost its tables
+    net.run(0.9)
+    del net.network.vanishes[stream, 0]
+    net.found.clear()
+    net.losses.restart("s2")
+    net.run(40.0)
+    assert net.found == []
+
+
+@pytest.mark.parametrize(("word", "limit"), [("off", None), ("100%", 1.0), ("0.5%", 0.005)])
+def test_gray_loss_is_a_share_or_off_and_off_compares_nothing(word: str, limit: float | None) -> None:
+    assert gray_loss_of(word) == limit
+    assert LossWatch(limit).is_due(5.0, 1.0) is (limit is not None)
+
+
+@pytest.mark.parametrize("word", ["", "0%", "101%", "1", "nan%", "none"])
+def test_any_other_gray_loss_is_refused(word: str) -> None:
+    with pytest.raises(InputError, match="gray_loss"):
+        gray_loss_of(word)
 
 
 def test_a_round_is_judged_in_a_step_for_each_stream_and_the_next_waits_for_that() -> None:

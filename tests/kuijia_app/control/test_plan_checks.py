@@ -51,12 +51,21 @@ def test_switches_that_lack_nothing_get_the_plan_as_soon_as_all_are_checked() ->
     assert it.checks.is_admitted
 
 
-def test_a_switch_that_does_not_connect_or_answer_holds_the_others_up_for_a_moment_only() -> None:
+def test_a_switch_that_does_not_connect_or_whose_links_are_not_judged_holds_the_others_up_for_a_moment_only() -> None:
     it = Checked()
-    it.connect(0.0, *SWITCHES[:2])
-    it.checks.read(SWITCHES[2], 0.0)  # it never tells its queues
+    it.connect(0.0, *SWITCHES[:3])
+    it.unjudged = {SWITCHES[2]}
     assert it.admitted(JUDGED_WITHIN) == set()
     assert it.admitted(CONNECTED_WITHIN) == set(SWITCHES[:3])
+
+
+def test_a_plan_is_put_on_no_switch_before_each_that_is_here_has_told_its_queues() -> None:
+    it = Checked()
+    it.connect(0.0, *SWITCHES[:3])
+    it.checks.read(SWITCHES[3], 0.0)
+    assert it.admitted(1000.0) == set()
+    it.checks.queues_told(SWITCHES[3], ALL[SWITCHES[3]])
+    assert it.admitted(1000.1) == set(SWITCHES)
 
 
 def test_one_missing_queue_keeps_the_plan_from_all_switches_until_it_is_there() -> None:

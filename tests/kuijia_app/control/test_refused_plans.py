@@ -17,7 +17,8 @@ from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
-from tests.kuijia_app.control.applications import application_of
+from tests.hedera.test_multi_rooted import leaf_spine
+from tests.kuijia_app.control.applications import application_of, scheduler_of
 from tests.kuijia_app.control.fake_switch import FakeSwitch, events
 from tests.kuijia_app.control.test_late_answers import propose
 from tests.kuijia_app.plans import motivation_plan
@@ -33,14 +34,17 @@ class Clock:
         self.now = 1000.0
         patched.setattr(application, "_now", lambda: self.now)
 
-    def passes(self, seconds: float, *switches: FakeSwitch) -> None:
-        """Let time pass in ticks, after each of which the switches answer."""
+    def passes(self, seconds: float, *switches: FakeSwitch, polled: bool = True) -> None:
+        """Let time pass in ticks, after each of which the switches answer, polls too unless not `polled`."""
         end = self.now + seconds
         while self.now < end:
             self.now += 0.05
             self.application.time_passed(Tick())
             for switch in switches:
                 switch.answer()
+            for connection in self.application._connections.values():
+                if polled:
+                    connection._polls.end()
 
 
 @pytest.fixture
@@ -149,6 +153,50 @@ def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
     application._connections["s1"].read_again()
     clock.passes(1.0, *switches)
     assert [event["kind"] for event in events(tmp_path, event_log.PROBLEM_GONE)] == [FindingKind.SWITCH_UNPROBED.value]
+
+
+def test_a_switch_that_answers_all_but_polls_is_named_and_keeps_the_plan_from_all_switches(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    for number in range(2, 5):
+        tell_queues(application, number)
+    clock.passes(2.5, *switches, polled=False)
+    assert events(tmp_path, event_log.PROBLEM_FOUND) == []
+    clock.passes(1.0, *switches, polled=False)
+    found = {event["switch"]: event for event in events(tmp_path, event_log.PROBLEM_FOUND)}
+    assert {event["kind"] for event in found.values()} == {FindingKind.SWITCH_UNWATCHED.value}
+    assert "does not answer which flow entries, groups, group counters" in found["s1"]["problem"]
+    assert found["s1"]["what_to_do"]
+    clock.passes(20.0, *switches, polled=False)
+    assert not any(map(of_plan, switches))
+    tell_queues(application, 1)
+    clock.passes(1.0, *switches)
+    assert all(map(of_plan, switches))
+    gone = {event["switch"] for event in events(tmp_path, event_log.PROBLEM_GONE)}
+    assert gone == found.keys()
+
+
+def test_a_switch_that_does_not_answer_polls_is_named_in_a_fabric_and_forgotten_when_it_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scheduler_of(leaf_spine(leaves=2, spines=2, hosts=1), tmp_path) as application:
+        now = 1000.0
+        monkeypatch.setattr(application, "_now", lambda: now)
+        leaf, datapath_id = "l1", application._wiring.datapath_id("l1")
+        switch = FakeSwitch(application, datapath_id)
+        switch.ports = dict.fromkeys(application._wiring.ports(leaf), True)
+        switch.connect()
+        switch.answer()
+        for _ in range(100):
+            now += 0.05
+            application._watch_tables(now)
+            application._report_findings(now)
+            switch.answer()
+        (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
+        assert (found["kind"], found["switch"]) == (FindingKind.SWITCH_UNWATCHED.value, leaf)
+        application.switch_disconnected(SimpleNamespace(datapath=switch))
+        assert not list(application._findings)
 
 
 def test_what_a_switch_lacks_is_not_called_gone_when_it_connects_again(

@@ -175,6 +175,46 @@ def test_a_switch_that_refuses_to_show_its_tables_once_does_not_seem_to_have_los
     assert not polled.snapshots
 
 
+def looked(polled: Polled, start: float, seconds: float, step: float = 0.25) -> frozenset[Poll]:
+    """Look at a connection regularly; return the questions without an answer at the end."""
+    found = polled.polls.unanswered(start)
+    for number in range(1, round(seconds / step) + 1):
+        found = polled.polls.unanswered(start + number * step)
+    return found
+
+
+def test_a_question_without_an_answer_is_named_however_often_it_is_asked_again() -> None:
+    polled = Polled()
+    for start in (0.0, 2.0):
+        polled.asked.clear()
+        polled.polls.begin(start, everything=not start)
+        polled.polls.arrived(polled.asked[Poll.PORT_COUNTERS])
+        polled.polls.arrived(polled.asked[Poll.QUEUE_COUNTERS])
+        assert looked(polled, start, 2.0) == (
+            {Poll.OWN_ENTRIES, Poll.GROUPS, Poll.GROUP_COUNTERS} if start else frozenset()
+        )
+    polled.polls.arrived(polled.asked[Poll.GROUPS])
+    assert looked(polled, 4.0, 2.0) == {Poll.OWN_ENTRIES, Poll.GROUP_COUNTERS}
+    polled.polls.end()
+    assert looked(polled, 6.0, 2.0) == frozenset()
+
+
+def test_a_process_that_stood_still_blames_no_switch_for_that() -> None:
+    polled = Polled()
+    polled.polls.begin(0.0, everything=False)
+    assert polled.polls.unanswered(0.0) == polled.polls.unanswered(60.0) == frozenset()
+
+
+@pytest.mark.parametrize("poll", [Poll.OWN_ENTRIES, Poll.QUEUE_COUNTERS])
+def test_a_refusal_answers_a_question_unless_tables_remain_unknown(poll: Poll) -> None:
+    polled = Polled()
+    polled.polls.begin(0.0, everything=False)
+    for other in polled.asked.keys() - {poll}:
+        polled.polls.arrived(polled.asked[other])
+    polled.polls.refused(polled.asked[poll])
+    assert looked(polled, 0.0, 4.0) == {poll} - {Poll.QUEUE_COUNTERS}
+
+
 COUNTERS = {
     Poll.GROUP_COUNTERS: lambda number: struct.pack("!H2xI32x", 40, number),
     Poll.PORT_COUNTERS: lambda number: struct.pack("!I108x", number),
