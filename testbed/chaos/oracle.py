@@ -7,8 +7,12 @@ it was sent
 - around the time at which a link of a tunnel that its flow may use changes its state, for as long as the switches may
   take to notice: shortly if it is the tunnel's first link, longer if BFD or the controller has to tell the ingress, and
   as long as the controller is out of reach where it is the controller's task;
-- while no tunnel of its pair is whole;
+- while links leave its pair neither a tunnel nor another path, and shortly after its last tunnel or that path has
+  failed, until a controller that reaches all switches has carried the pair over what is left (docs/restoration.md);
 - while a switch of such a tunnel has lost its tables, or the daemon of all switches stands still.
+
+Where BFD sessions end at the same time as a link is broken, the last resort may choose the wrong tunnel until a session
+is up again (docs/liveness.md); without a broken link their end costs nothing.
 
 Nothing else is: a controller that dies, a database that hangs, a disk that is full, a clock that is set, a connection
 that is cut, a plan that is replaced and a second controller that takes over cost no packet. A loss is not judged where
@@ -43,7 +47,9 @@ class Windows:
         remote: until an ingress knows of a link further on, from the controller or by BFD.
         by_bfd: True if BFD tells the ingress, so that the controller is not needed.
         ends_sessions: length of a stall of this machine from which on BFD sessions end, or of several close together.
-        again: after a controller is back or the daemon of the switches runs again, until all is as it should be.
+        again: after a controller is back or a link has healed, until all is as it should be: all sessions are up.
+        restored: until a controller that is heard has carried a pair without a live tunnel over another path, and until
+            switches that run again forward.
     """
 
     before: float = 0.02
@@ -52,6 +58,7 @@ class Windows:
     by_bfd: bool = False
     ends_sessions: float = FOREVER
     again: float = 1.0
+    restored: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -143,6 +150,7 @@ def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, w
         *(
             Excuse(start - windows.before, end + windows.again, SESSIONS_ENDED)
             for start, end in _long_stalls(timeline.stalled, windows.ends_sessions)
+            if _is_broken(flow, plans, timeline, windows, start, end)
         ),
         *(Excuse(start - windows.before, end, OVERLOAD) for start, end in timeline.overloaded),
     )
@@ -220,19 +228,26 @@ def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[Span, .
     return tuple(span for span in timeline.spans if span.overlaps(loss.first - seconds, loss.last))
 
 
-def tunnels_of(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> set[Path]:
-    """Return the pair's tunnels in all plans that traffic may have followed between two times."""
-    found: set[Path] = set()
+def in_force(plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> Iterator[PlanInForce]:
+    """Yield the plans that traffic may have followed between two times."""
     for place, each in enumerate(plans):
         until = plans[place + 1].replaces_until + linger if place + 1 < len(plans) else FOREVER
         if each.since <= end and start <= until:
-            found |= {
-                tunnel.nodes
-                for pair in each.plan.pairs
-                if (pair.source, pair.target, pair.priority) == (flow.source, flow.target, flow.priority)
-                for tunnel in pair.tunnels
-            }
-    return found
+            yield each
+
+
+def tunnels_of(flow: ProbeFlow, plans: Sequence[PlanInForce], start: float, end: float, linger: float) -> set[Path]:
+    """Return the pair's tunnels in all plans that traffic may have followed between two times."""
+    return {path for each in in_force(plans, start, end, linger) for path in _tunnels(flow, each)}
+
+
+def _tunnels(flow: ProbeFlow, plan: PlanInForce) -> set[Path]:
+    return {
+        tunnel.nodes
+        for pair in plan.plan.pairs
+        if (pair.source, pair.target, pair.priority) == (flow.source, flow.target, flow.priority)
+        for tunnel in pair.tunnels
+    }
 
 
 def hops_of(path: Path) -> set[frozenset[str]]:
@@ -290,20 +305,56 @@ def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, win
 def _without_tunnels(
     flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
 ) -> Iterator[Excuse]:
-    """Yield the times in which each tunnel of the pair has a link that is down, or that its ingress takes for down."""
+    """Yield the times in which no tunnel of a plan is whole, or known to be, until the pair is carried all the same."""
     unheard = windows.again if windows.by_bfd else windows.remote
-    times = sorted({span.start for span in timeline.of(LINK_DOWN)})
-    for at in times:
-        tunnels = tunnels_of(flow, plans, at, at, windows.remote)
-        whole = {path for path in tunnels if not _was_down(path, timeline, at - unheard, at)}
-        if tunnels and not whole:
-            back = min(_whole_from(path, timeline, at) for path in tunnels)
-            told = timeline.in_reach_from([flow.source, flow.target], back)
-            yield Excuse(at - windows.before, told + windows.remote + windows.again, "no tunnel is whole")
-        elif whole and not windows.by_bfd and all(is_doubted(path, timeline, at) for path in whole):
-            told = timeline.in_reach_from([flow.source, flow.target], at)
-            end = told + windows.remote + (windows.again if told > at else 0.0)
-            yield Excuse(at - windows.before, end, "the only tunnel left has flapped")
+    spans = [*timeline.of((*LINK_DOWN, *STANDSTILL_KINDS, SWITCH_WIPED))]
+    changes = {span.start for span in spans} | {span.end for span in spans if span.end < FOREVER}
+    for at in sorted(changes.union(*((each.since, each.replaces_until) for each in plans[1:]))):
+        for plan in in_force(plans, at, at, windows.remote):
+            tunnels = _tunnels(flow, plan)
+            whole = {path for path in tunnels if not _was_down(path, timeline, at, at)}
+            known = {path for path in whole if not _was_down(path, timeline, at - unheard, at)}
+            if tunnels and not whole:
+                end = _carried_from(flow, plan.plan, timeline, at, windows.restored)
+                yield Excuse(at - windows.before, end, "no tunnel is whole")
+            elif tunnels and not known:
+                # Its links are up, so nobody carries the pair, but the ingress may not use it yet.
+                healed = min(_whole_from(path, timeline, at) for path in whole)
+                told = timeline.in_reach_from([flow.source, flow.target], healed)
+                yield Excuse(
+                    at - windows.before, told + windows.remote + windows.again, "no tunnel is known to be whole"
+                )
+            elif known and not windows.by_bfd and all(is_doubted(path, timeline, at) for path in known):
+                told = timeline.in_reach_from([flow.source, flow.target], at)
+                end = told + windows.remote + (windows.again if told > at else 0.0)
+                yield Excuse(at - windows.before, end, "the only tunnel left has flapped")
+
+
+def _carried_from(flow: ProbeFlow, plan: Plan, timeline: Timeline, at: float, restored: float) -> float:
+    """Return until when a pair without a whole tunnel may lose packets after something has changed."""
+    while True:
+        at = timeline.in_reach_from(plan.topology.nodes, _connected_from(flow, plan, timeline, at))
+        # The controllers must be there all the while.
+        cut_off = [start for spans in timeline.away.values() for start, _ in spans if at < start < at + restored]
+        if not cut_off or at == FOREVER:
+            return at + restored
+        at = min(cut_off)
+
+
+def _connected_from(flow: ProbeFlow, plan: Plan, timeline: Timeline, at: float) -> float:
+    """Return the first time from `at` on at which links that are up connect the pair."""
+    spans = [*timeline.of(LINK_DOWN)]
+    for time in sorted({at, *(span.end for span in spans if span.end > at)}):
+        down = {frozenset(span.subject) for span in spans if span.start <= time < span.end}
+        reached, ahead = {flow.source}, [flow.source]
+        while ahead:
+            here = ahead.pop()
+            beside = {b if a == here else a for a, b in plan.topology.edges if here in (a, b) and {a, b} not in down}
+            ahead += beside - reached
+            reached |= beside
+        if flow.target in reached:
+            return time
+    return FOREVER
 
 
 def is_doubted(path: Path, timeline: Timeline, at: float) -> bool:
@@ -336,17 +387,26 @@ def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
             return at
 
 
+def _is_broken(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows, start: float, end: float
+) -> bool:
+    """Return True if a tunnel of the pair has a broken link at about the time of a standstill."""
+    paths = tunnels_of(flow, plans, start, end, windows.remote)
+    return any(_was_down(path, timeline, start - windows.again, end + windows.again) for path in paths)
+
+
 def _by_switches(
     flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
 ) -> Iterator[Excuse]:
-    for span in timeline.of(STANDSTILL_KINDS):
+    for span in timeline.of((*STANDSTILL_KINDS, SWITCH_WIPED)):
         # The daemon is that of all switches: it forwards nothing until every one has its tables again.
         end = span.end
         if span.kind == SWITCHES_KILLED:
             end = max([end, *(timeline.in_reach_from([switch], end) for switch in timeline.away)])
-        yield Excuse(span.start - windows.before, end + windows.again, span.kind)
-    for span in timeline.of((SWITCH_WIPED,)):
-        (switch,) = span.subject
-        back = timeline.in_reach_from([switch], span.start) + windows.again
-        if any(switch in path for path in tunnels_of(flow, plans, span.start, back, windows.remote)):
-            yield Excuse(span.start - windows.before, back, span.title)
+        if span.kind == SWITCH_WIPED:
+            end = timeline.in_reach_from(span.subject, end)
+            paths = tunnels_of(flow, plans, span.start, end + windows.again, windows.remote)
+            if not any(span.subject[0] in path for path in paths):
+                continue
+        is_broken = _is_broken(flow, plans, timeline, windows, span.start, end)
+        yield Excuse(span.start - windows.before, end + (windows.again if is_broken else windows.restored), span.title)

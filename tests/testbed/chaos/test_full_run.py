@@ -25,7 +25,7 @@ from testbed.lab.lab_options import LabOptions
 pytestmark = [pytest.mark.emulation, pytest.mark.slow]
 
 CAPACITY, SHARE, TICK = 10.0, 0.85, 0.01
-PATIENT = Windows(local=0.5, remote=1.0, again=2.0)
+PATIENT = Windows(local=0.5, remote=1.0, again=2.0, restored=2.0)
 FAULTS = (Fault(0.5, CUT, ("s1", "s4"), 8.0),)
 
 

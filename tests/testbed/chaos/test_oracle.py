@@ -78,11 +78,53 @@ def test_a_victim_may_lose_packets_when_its_backup_is_cut_too() -> None:
     assert may_lose(15.01, timeline)
 
 
-def test_without_a_whole_tunnel_everything_may_be_lost_until_one_is_back() -> None:
+def test_without_a_tunnel_or_another_path_everything_may_be_lost_until_one_is_back() -> None:
     timeline = Timeline((cut("a", "b", 10, 20), cut("c", "d", 12, 18)))
     assert may_lose(17.0, timeline)
     assert may_lose(18.1, timeline)
     assert not may_lose(19.5, timeline)
+
+
+DIAGONAL = replace(TOPOLOGY, links=(*TOPOLOGY.links, Link("b", "c", 10.0), Link("c", "b", 10.0)))
+CARRIED = (PlanInForce(0.0, replace(PLAN, topology=DIAGONAL)),)
+"""The same tunnels where b and c are connected: a-c-b-d lives while a-b and c-d are cut."""
+
+BOTH_CUT = (cut("a", "b"), cut("c", "d"))
+BY_BFD = replace(WINDOWS, remote=0.13, by_bfd=True, again=3.0, ends_sessions=0.06)
+
+
+def may_lose_carried(at: float, timeline: Timeline, windows: Windows = WINDOWS) -> bool:
+    return not findings([FLOW], [Loss(0, at, at, 1)], CARRIED, timeline, windows)
+
+
+@pytest.mark.parametrize("windows", [WINDOWS, BY_BFD])
+def test_a_pair_without_a_tunnel_is_carried_soon_while_a_path_lives(windows: Windows) -> None:
+    timeline = Timeline(BOTH_CUT)
+    assert [may_lose_carried(at, timeline, windows) for at in (10.9, 11.1, 19.0)] == [True, False, False]
+
+
+def test_a_carried_pair_may_lose_packets_when_its_path_fails_too() -> None:
+    path_cut = Timeline((*BOTH_CUT, cut("b", "c", 14.0, 15.0)))
+    assert [may_lose_carried(at, path_cut) for at in (13.9, 14.1, 15.9, 16.1)] == [False, True, True, False]
+    wiped = Timeline((*BOTH_CUT, Span(SWITCH_WIPED, ("c",), 14.0, 14.0)), {"c": ((14.0, 16.0),)})
+    assert [may_lose_carried(at, wiped) for at in (13.9, 16.9, 17.1)] == [False, True, False]
+
+
+def test_nobody_carries_a_pair_while_no_controller_reaches_the_switches() -> None:
+    killed = Timeline(BOTH_CUT, dict.fromkeys("abcd", ((9.0, 13.0),)))
+    assert [may_lose_carried(at, killed) for at in (13.9, 14.3)] == [True, False]
+    killed_meanwhile = Timeline(BOTH_CUT, {"b": ((10.3, 13.0),)})
+    assert [may_lose_carried(at, killed_meanwhile) for at in (13.9, 14.3)] == [True, False]
+    killed_later = Timeline(BOTH_CUT, {"b": ((12.0, 15.0),)})
+    assert not may_lose_carried(12.5, killed_later)
+
+
+def test_a_plan_without_a_whole_tunnel_may_cost_what_carrying_takes() -> None:
+    one_tunnel = replace(PLAN, topology=DIAGONAL, pairs=(replace(PLAN.pairs[0], tunnels=PLAN.pairs[0].tunnels[1:]),))
+    plans = (*CARRIED, PlanInForce(12.0, one_tunnel, 13.0))
+    timeline = Timeline((cut("c", "d"),))
+    lost = [not findings([FLOW], [Loss(0, at, at, 1)], plans, timeline, WINDOWS) for at in (12.5, 13.9, 14.1)]
+    assert lost == [True, True, False]
 
 
 def test_a_link_that_has_flapped_is_not_trusted_until_no_other_tunnel_is_left() -> None:
@@ -187,15 +229,24 @@ def test_what_only_the_machine_excuses_is_told() -> None:
     assert [each.loss.first for each in findings([FLOW], losses, PLANS, timeline, WINDOWS)] == [40.0]
 
 
-def test_a_stall_that_ends_bfd_sessions_excuses_until_they_are_up_again() -> None:
-    by_bfd = Windows(by_bfd=True, again=3.0, ends_sessions=0.06)
-    timeline = Timeline((), stalled=((10.0, 10.07), (20.0, 20.05)))
-    assert [may_lose(at, timeline, windows=by_bfd) for at in (10.5, 13.0, 13.2, 20.5)] == [True, True, False, False]
+def test_a_stall_that_ends_bfd_sessions_costs_nothing_unless_a_link_is_broken_too() -> None:
+    stalls = ((10.0, 10.07), (20.0, 20.05))
+    assert not may_lose(10.5, Timeline((), stalled=stalls), windows=BY_BFD)
+    broken = (cut("c", "d", 8.0, 9.0), cut("c", "d", 18.0, 19.0))
+    timeline = Timeline(broken, stalled=stalls)
+    assert [may_lose(at, timeline, windows=BY_BFD) for at in (10.5, 13.0, 13.2, 20.5)] == [True, True, False, False]
     assert not may_lose(10.5, timeline)
     close = tuple((10.0 + 0.025 * number, 10.019 + 0.025 * number) for number in range(4))
-    assert may_lose(10.5, Timeline((), stalled=close), windows=by_bfd)
+    assert may_lose(10.5, Timeline(broken, stalled=close), windows=BY_BFD)
     apart = tuple((10.0 + 0.1 * number, 10.019 + 0.1 * number) for number in range(4))
-    assert not may_lose(10.5, Timeline((), stalled=apart), windows=by_bfd)
+    assert not may_lose(10.5, Timeline(broken, stalled=apart), windows=BY_BFD)
+
+
+def test_sessions_that_end_with_a_standstill_cost_nothing_after_it_unless_a_link_is_broken_too() -> None:
+    frozen = Span(SWITCHES_FROZEN, (), 10.0, 11.0)
+    assert [may_lose(at, Timeline((frozen,)), windows=BY_BFD) for at in (11.9, 12.1)] == [True, False]
+    broken = Timeline((frozen, cut("c", "d", 8.5, 9.0)))
+    assert [may_lose(at, broken, windows=BY_BFD) for at in (13.9, 14.1)] == [True, False]
 
 
 def test_traffic_may_follow_the_plan_before_until_an_update_has_ended() -> None:

@@ -47,7 +47,7 @@ FAULTS = (
     Fault(8.0, SWITCHES_FROZEN, (), 0.5),
     Fault(8.2, SWITCH_WIPED, ("s2",), 0.0),  # waits until the switches answer
 )
-PATIENT = Windows(local=0.5, remote=2.0, again=5.0)
+PATIENT = Windows(local=0.5, remote=2.0, again=5.0, restored=5.0)
 """Other tests run at the same time: a machine that is slow to forward is not what is tested here."""
 
 

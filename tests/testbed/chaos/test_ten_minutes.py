@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow, pytes
 
 SEED, SECONDS, EVERY = 27, 300.0, 2.5
 CAPACITY = 20.0
-WINDOWS = Windows(before=0.1, local=0.08, remote=0.4, again=2.0)
+WINDOWS = Windows(before=0.1, local=0.08, remote=0.4, again=2.0, restored=2.0)
 """Wider than on a machine of its own (docs/chaos.md)."""
 
 PROGRESS_SECONDS = 30.0
