@@ -17,6 +17,7 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
+from kuijia_app.control.last_resorts import LastResorts
 from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port, Tunnel
 from kuijia_app.control.loss_watch import DEFAULT_LIMIT, SETTLED, LossWatch
 from kuijia_app.control.network_log import TunnelStates
@@ -119,6 +120,8 @@ class PlanKeeper(PairKeeper):
         self._counted: tuple[Version, ...] = ()
         self._avoided: frozenset[Tunnel] = frozenset()
         self._detours: defaultdict[str, set[int]] = defaultdict(set)
+        self._last_resorts = LastResorts(options)
+        self._are_last_resorts_due = False
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
         self._held_progress: list[Progress] = []
@@ -394,6 +397,8 @@ class PlanKeeper(PairKeeper):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
         if not self._tells_ingresses:
             self._take_detour(switch)
+            self._last_resorts.forget(switch)
+            self._order_last_resorts(switch)
         is_refused = self._is_refused(switch)
         has_lost_all = switch in self._programmed and not known[1]
         if has_lost_all:
@@ -574,6 +579,9 @@ class PlanKeeper(PairKeeper):
             self._situation_at, failed = tracker.revision, tracker.failed_edges
             stranded = tracker.stranded() | restoration.others_stranded(failed)
             self._situation = Situation(stranded, failed, tracker.doubted_edges, is_complete=tracker.knows_all)
+            if self._acts and not (self._tells_ingresses or self._are_last_resorts_due):
+                self._are_last_resorts_due = True
+                self._sliced_work.add(self._ordering_last_resorts())
         situation, wanted = self._situation, self._rollout.wanted
         if not self._acts or (restoration.is_idle and not situation.stranded):
             return
@@ -589,8 +597,27 @@ class PlanKeeper(PairKeeper):
 
     def _put_on_top(self, connection: SwitchConnection, layer: Layer) -> None:
         connection.want_besides(layer.entries)
+        below = self._last_resorts.told(connection.switch)
         for group_id, group in layer.groups.items():
-            connection.want_instead(group_id, group)
+            connection.want_instead(group_id, group or below.get(group_id))
+
+    def _ordering_last_resorts(self) -> Iterator[None]:
+        """Lead last resorts past dead tunnels where ingresses detect the liveness of tunnels themselves."""
+        self._are_last_resorts_due = False
+        yield from self._last_resorts.following(self._rollout.plans)
+        ingresses = {ingress for ingress, _ in self._tracker.broken} | self._last_resorts.switches
+        for ingress in sorted(ingresses & self._connections.keys()):
+            if self._acts and ingress in self._connections:  # still
+                self._order_last_resorts(ingress)
+                self._connections[ingress].proceed()
+            yield
+
+    def _order_last_resorts(self, ingress: str) -> None:
+        connection, wanted = self._connections[ingress], self._rollout.wanted(ingress)
+        above = self._restoration.told(ingress).groups
+        for group_id, group in self._last_resorts.update(ingress, self._tracker.broken, wanted.group_of).items():
+            if group_id not in above:
+                connection.want_instead(group_id, group)
 
     def _tell_restored(self, news: News) -> None:
         (ingress, egress), path = news.ends, "-".join(news.path)
@@ -714,5 +741,7 @@ class PlanKeeper(PairKeeper):
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
             for ingress in sorted({ingress for ingress, _ in self._avoided} & changed & self._connections.keys()):
                 self._take_detour(ingress)
+            for ingress in sorted(self._last_resorts.switches & changed & self._connections.keys()):
+                self._order_last_resorts(ingress)
         self._left_alone -= changed
         self._want(sorted(changed - self._unfit - set(self._checks.waiting)))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Network
 
@@ -29,12 +29,28 @@ class Ingress:
     tags: Tags
     sessions: BfdSessions | None
 
+    @property
+    def path_ids(self) -> frozenset[int]:
+        """Path ids of its tunnels."""
+        return frozenset(route.path_id for direction in self.classes for route in direction.routes)
+
     def groups(self) -> Iterator[Group]:
         """Yield a SELECT group of equal slots per class, then a group for control traffic, after those they need."""
         failover = failover_at(self.classes[0], self.wiring, self.tags, self.sessions)
+        yield from self.last_resorts()
         for direction in self.classes:
             yield from self._class_groups(direction, failover)
         yield from self._control_groups(failover)
+
+    def last_resorts(self, dead: Collection[int] = ()) -> Iterator[Group]:
+        """Yield the last-resort group of each class, then that of control traffic.
+
+        Tunnels whose path ids are in `dead` come after all others.
+        """
+        failover = failover_at(self.classes[0], self.wiring, self.tags, self.sessions)
+        for group_id, choices in self._last_choices():
+            in_order = sorted(choices, key=lambda choice: choice.route.path_id in dead)
+            yield failover.last_resort(tuple(in_order), group_id)
 
     def entries(self) -> Iterator[FlowEntry]:
         """Yield entries for each prefix of the egress.
@@ -84,7 +100,6 @@ class Ingress:
         table = cut_slots(weights, self.options.slot_count)
         owners = sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots})
         last_resort = identifiers.last_resort_group(self._egress_id, index)
-        yield failover.last_resort(self._last_choices(direction), last_resort)
         for primary, backup in owners:
             others = self.options.scheme.failover(primary, backup, weights)
             choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in others))
@@ -97,23 +112,29 @@ class Ingress:
         slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
         yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
 
-    def _last_choices(self, direction: Direction) -> tuple[Choice, ...]:
-        """Return the tunnels by weight, all for victims.
+    def _last_choices(self) -> Iterator[tuple[int, tuple[Choice, ...]]]:
+        """Yield each last-resort group's id and its tunnels: of a class by weight, all for victims.
 
         Even a scheme that demotes nobody must not let traffic that may get nowhere take the place of other traffic.
         """
-        weights = [route.weight for route in direction.routes]
-        heaviest = weights.index(max(weights))
-        order = (heaviest, *self.options.scheme.failover(heaviest, heaviest, weights))
-        return tuple(Choice(direction.routes[position], self._served(direction).victim) for position in order)
+        for direction in self.classes:
+            weights = [route.weight for route in direction.routes]
+            heaviest = weights.index(max(weights))
+            order = (heaviest, *self.options.scheme.failover(heaviest, heaviest, weights))
+            victim = self._served(direction).victim
+            group_id = identifiers.last_resort_group(self._egress_id, self._class_index(direction))
+            yield group_id, tuple(Choice(direction.routes[position], victim) for position in order)
+        yield identifiers.control_last_resort_group(self._egress_id), self._control_choices
+
+    @property
+    def _control_choices(self) -> tuple[Choice, ...]:
+        routes = sorted(self.classes[0].routes, key=lambda route: len(route.nodes))
+        return tuple(Choice(route, self.options.layout.control) for route in routes)
 
     def _control_groups(self, failover: Failover) -> Iterator[Group]:
         """Yield the groups of control traffic, which takes the shortest alive tunnel, unhashed."""
-        routes = sorted(self.classes[0].routes, key=lambda route: len(route.nodes))
-        choices = tuple(Choice(route, self.options.layout.control) for route in routes)
         last_resort = identifiers.control_last_resort_group(self._egress_id)
-        yield failover.last_resort(choices, last_resort)
-        yield from failover.groups(choices, _control_group_ids(self._egress_id), last_resort)
+        yield from failover.groups(self._control_choices, _control_group_ids(self._egress_id), last_resort)
 
 
 def _position(backup: int | None, primary: int) -> int:

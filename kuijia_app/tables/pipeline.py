@@ -15,7 +15,7 @@ from kuijia_app.tables.other_traffic import OtherEntries
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.routes import Direction, classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
-from kuijia_app.tables.tagging import last_path_id, tags_of
+from kuijia_app.tables.tagging import Tags, last_path_id, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
@@ -48,8 +48,7 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
     if options.liveness is Liveness.BFD:
         sessions = BfdSessions(plan)
         wiring.require_ports_up_to(FIRST_BFD_PORT - 1, "BFD sessions use it")
-    path_ids = dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels)
-    tags = tags_of(options.tagging, options.layout, path_ids, sessions or ())
+    tags = _tags(plan, options, sessions)
     groups: dict[str, list[Group]] = {switch: [] for switch in plan.topology.nodes}
     flows: dict[str, list[FlowEntry]] = {switch: [] for switch in plan.topology.nodes}
     for (switch, _), classes in classes_by_ends(all_directions).items():
@@ -71,6 +70,19 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
     if options.form is Form.SINGLE:
         return tables
     return {switch: _decomposed(each, tags.queue_field) for switch, each in tables.items()}
+
+
+def ingresses_of(plan: Plan, options: PipelineOptions) -> dict[tuple[str, str], Ingress]:
+    """Return the ingress of each pair with traffic, by ingress and egress; `build_tables` must accept the plan."""
+    sessions = BfdSessions(plan) if options.liveness is Liveness.BFD else None
+    wiring, tags = options.wired(plan.topology), _tags(plan, options, sessions)
+    by_ends = classes_by_ends(directions(plan))
+    return {ends: Ingress(classes, wiring, options, tags, sessions) for ends, classes in by_ends.items()}
+
+
+def _tags(plan: Plan, options: PipelineOptions, sessions: BfdSessions | None) -> Tags:
+    path_ids = dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels)
+    return tags_of(options.tagging, options.layout, path_ids, sessions or ())
 
 
 def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:

@@ -1,0 +1,76 @@
+"""Keeps last-resort groups off tunnels that are known to be dead; pure.
+
+With BFD an ingress falls back on the last resort of a pair while all its sessions are down, perhaps by an alarm alone:
+a switch that stands still for a moment loses all its sessions. By ports alone it cannot tell which tunnel is broken
+further on. The controller can, from the ports of other switches, and it knows this long before such an alarm.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+
+from kuijia_app.control.identity import are_identical
+from kuijia_app.control.liveness import Tunnel
+from kuijia_app.tables.ingress import Ingress
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import ingresses_of
+from kuijia_app.tables.rules import Group
+from te_solver.plan import Plan
+
+
+class LastResorts:
+    """The last-resort groups that differ from those of the plans: live tunnels come before dead ones."""
+
+    def __init__(self, options: PipelineOptions) -> None:
+        self._options = options
+        self._plans: tuple[Plan, ...] = ()
+        self._ingresses: dict[str, list[Ingress]] = {}
+        self._told: dict[str, dict[int, Group]] = {}
+
+    def following(self, plans: tuple[Plan, ...]) -> Iterator[None]:
+        """Return a task that takes in the plans in use."""
+        if are_identical(plans, self._plans):
+            return
+        found: defaultdict[str, list[Ingress]] = defaultdict(list)
+        for plan in plans:
+            for (switch, _), ingress in ingresses_of(plan, self._options).items():
+                found[switch].append(ingress)
+            yield
+        self._plans, self._ingresses = plans, dict(found)
+
+    @property
+    def switches(self) -> frozenset[str]:
+        """The ingresses with groups that differ."""
+        return frozenset(self._told)
+
+    def told(self, switch: str) -> Mapping[int, Group]:
+        """Return the groups that an ingress is to have instead of those of its tables."""
+        return self._told.get(switch, {})
+
+    def forget(self, switch: str) -> None:
+        """Forget what an ingress was told: it has been read again."""
+        self._told.pop(switch, None)
+
+    def update(self, switch: str, dead: Collection[Tunnel], wanted: Mapping[int, Group]) -> dict[int, Group | None]:
+        """Return the last-resort groups of an ingress that change, with None for those of its tables again.
+
+        Args:
+            switch: the ingress.
+            dead: tunnels that a failure has broken.
+            wanted: the groups that the ingress is to have by its tables.
+        """
+        before, after = self._told.pop(switch, {}), dict(self._past(switch, dead, wanted))
+        if after:
+            self._told[switch] = after
+        back: dict[int, Group | None] = dict.fromkeys(before.keys() - after.keys())
+        return back | {group_id: group for group_id, group in after.items() if before.get(group_id) != group}
+
+    def _past(self, switch: str, dead: Collection[Tunnel], wanted: Mapping[int, Group]) -> Iterator[tuple[int, Group]]:
+        path_ids = {path_id for ingress, path_id in dead if ingress == switch}
+        for ingress in self._ingresses.get(switch, ()) if path_ids else ():
+            if path_ids.isdisjoint(ingress.path_ids):
+                continue
+            for own, group in zip(ingress.last_resorts(), ingress.last_resorts(path_ids), strict=True):
+                if group != own and wanted.get(own.group_id) == own:
+                    yield own.group_id, group
