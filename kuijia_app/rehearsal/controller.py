@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -152,7 +153,8 @@ class SimulatedController(PlanKeeper):
 
     def on_top(self, switch: str) -> Layer:
         """Return what a switch is to have besides the tables of plans."""
-        return self._restoration.told(switch)
+        layer = self._restoration.told(switch)
+        return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups})
 
     def end(self, writes: int) -> None:
         """End the process; if a plan waits for its files, so many changes to them come first."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from ipaddress import IPv4Address
@@ -62,6 +63,17 @@ class Sessions:
         self._forced[end] = self._time.now + seconds
         self._goes(end, is_up=False)
         self._time.after(seconds, self._look)
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Have all sessions down in the block, while no time passes."""
+        up, self.up = self.up, set()
+        self._traffic.ports_changed()
+        try:
+            yield
+        finally:
+            self.up = up
+            self._traffic.ports_changed()
 
     def end_faults(self) -> None:
         self._forced.clear()

@@ -11,6 +11,7 @@ from unittest.mock import patch
 
 from kuijia_app.control import plan_source, sender
 from kuijia_app.control.flap_damping import FlapDamping
+from kuijia_app.control.last_resorts import LastResorts
 from kuijia_app.control.liveness import LivenessTracker, Port
 from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
@@ -163,6 +164,7 @@ PLANTED = (
     Planted("dead tunnels are not told to an ingress that comes back", SwitchConnection, "want_instead", _told_late),
     Planted("a link is up while one end is", LivenessTracker, "_note_failed_edges", _one_end),
     Planted("chains of BFD sessions end in nothing", ChainedGroups, "groups", _without_last_resort),
+    Planted("last resorts ignore dead tunnels", LastResorts, "update", lambda *_: {}),
     Planted("damped ports are never released", FlapDamping, "released", lambda _self, _now: []),
     Planted("a port is trusted after it is doubted no more", PlanKeeper, "_ports_changed", _trusted_later),
     Planted(

@@ -27,6 +27,7 @@ QUICKLY_FOUND = (
     "an update that is given up is not taken back",
     "dead tunnels are not told to an ingress that comes back",
     "a link is up while one end is",
+    "last resorts ignore dead tunnels",
 )
 
 

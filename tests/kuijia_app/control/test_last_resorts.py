@@ -1,0 +1,80 @@
+"""Last resorts avoid tunnels that are known to be dead, also at a first link that they share with a live one."""
+
+from __future__ import annotations
+
+from kuijia_app.control.last_resorts import LastResorts
+from kuijia_app.control.sliced_work import at_once
+from kuijia_app.tables.identifiers import control_last_resort_group, last_resort_group
+from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import Group, PushLabel
+from te_solver.plan import Plan
+from tests.kuijia_app.plans import both_ways, plan_of
+
+NET = both_ways("net", "a b c d e", "a-b b-c c-e b-d d-e a-d")
+PLAN = plan_of(NET, "a-b-c-e a-b-d-e a-d-e")
+FIRST, SECOND, THIRD = ("a", 16), ("a", 17), ("a", 18)
+OPTIONS = PipelineOptions(liveness=Liveness.BFD)
+TO_E = (last_resort_group(5, 0), control_last_resort_group(5))
+
+
+def groups_of(plan: Plan, switch: str = "a") -> dict[int, Group]:
+    return {group.group_id: group for group in build_tables(plan, OPTIONS)[switch].groups}
+
+
+def resorts(*plans: Plan) -> LastResorts:
+    made = LastResorts(OPTIONS)
+    at_once(made.following(plans))
+    return made
+
+
+def path_ids(group: Group | None) -> list[int]:
+    """Return the path id of each bucket."""
+    assert group is not None
+    return [
+        next(action.label for action in bucket.actions if isinstance(action, PushLabel)) for bucket in group.buckets
+    ]
+
+
+def test_live_tunnels_come_before_dead_ones_and_stand_in_at_a_first_link_that_both_use() -> None:
+    wanted = groups_of(PLAN)
+    assert path_ids(wanted[TO_E[0]]) == [16, 18]
+    changed = resorts(PLAN).update("a", {FIRST}, wanted)
+    assert path_ids(changed[TO_E[0]]) == [17, 18]
+
+
+def test_a_group_is_told_once_and_the_plan_s_own_one_again_when_its_tunnels_live() -> None:
+    wanted, made = groups_of(PLAN), resorts(PLAN)
+    first = made.update("a", {FIRST}, wanted)
+    assert made.told("a") == first
+    assert made.switches == {"a"}
+    assert made.update("a", {FIRST}, wanted) == {}
+    assert path_ids(made.update("a", {FIRST, SECOND}, wanted)[TO_E[0]]) == [18, 16]
+    assert made.update("a", set(), wanted)[TO_E[0]] is None
+    assert made.told("a") == {}
+    assert made.switches == frozenset()
+
+
+def test_groups_stay_as_they_are_if_all_tunnels_are_dead_or_only_those_that_come_last_anyway() -> None:
+    wanted, made = groups_of(PLAN), resorts(PLAN)
+    assert made.update("a", {FIRST, SECOND, THIRD}, wanted) == {}
+    assert TO_E[0] not in made.update("a", {THIRD}, wanted)
+
+
+def test_tunnels_of_others_change_nothing() -> None:
+    assert resorts(PLAN).update("a", {("e", 16)}, groups_of(PLAN)) == {}
+
+
+def test_only_groups_that_the_ingress_is_to_have_are_changed() -> None:
+    other = plan_of(NET, "a-d-e a-b-c-e")
+    made = resorts(PLAN, other)
+    assert path_ids(made.update("a", {FIRST}, groups_of(PLAN))[TO_E[0]]) == [17, 18]
+    assert TO_E[0] not in made.update("b", {FIRST}, {})
+    assert made.update("a", {FIRST}, {}) == dict.fromkeys(made.update("a", {FIRST}, groups_of(PLAN)))
+
+
+def test_an_ingress_that_was_forgotten_is_told_all() -> None:
+    wanted, made = groups_of(PLAN), resorts(PLAN)
+    first = made.update("a", {FIRST}, wanted)
+    made.forget("a")
+    assert made.update("a", {FIRST}, wanted) == first
