@@ -5,17 +5,20 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import pytest
 
+from kuijia_app.framework import event_log
 from te_solver.plan import Plan
+from testbed.controllers.application_process import Event
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
 from testbed.machine.ovs import Datapath
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from testbed.traffic.iperf import IperfFlow, IperfRun
+from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.kernel
@@ -25,6 +28,7 @@ FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 5201) for port in range(10000, 10
 T1, T2, T3 = 16, 17, 18
 PINGS = 5
 SENDING_SECONDS = 20
+ATTEMPTS = 3
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +52,10 @@ def sent(lab: Lab) -> Counter[str]:
     """Return the packets that s1 has sent to other switches, by queue."""
     queues = [queue for queue in lab.status()["queues"] if queue["switch"] == "s1"]
     return sum((Counter({queue["queue"]: queue["sent_packets"]}) for queue in queues), Counter())
+
+
+def problems_so_far(lab: Lab) -> list[Event]:
+    return [event for event in lab.controller.events() if event["event"] == event_log.PROBLEM_FOUND]
 
 
 def test_switches_forward_in_the_kernel(lab: Lab) -> None:
@@ -80,25 +88,45 @@ def test_a_connection_fills_the_queues_of_switches_until_they_drop(lab: Lab) -> 
             assert time.monotonic() < deadline
 
 
-@pytest.mark.parametrize(("link", "broken"), [(("s1", "s4"), T2), (("s2", "s4"), T1)], ids=["local", "remote"])
-def test_victims_alone_change_their_tunnel_and_their_queue(lab: Lab, link: tuple[str, str], broken: int) -> None:
+@dataclass(frozen=True)
+class Cut:
+    """The marks of flows before and in a failure, packets sent meanwhile, and problems that the controller found."""
+
+    before: dict[FlowKey, Mark]
+    after: dict[FlowKey, Mark]
+    counted: Counter[str]
+    problems: list[Event]
+
+
+def cut(lab: Lab, link: tuple[str, str]) -> Cut:
     before = marks(lab)
-    victims = {flow for flow, mark in before.items() if mark.label == broken}
-    assert victims
-    assert victims != before.keys()
+    known = len(problems_so_far(lab))
     lab.fail(*link)
     try:
         counted = sent(lab)
         after = marks(lab)
-        counted = sent(lab) - counted
+        return Cut(before, after, sent(lab) - counted, problems_so_far(lab)[known:])
     finally:
         lab.heal(*link)
-    assert {flow: mark for flow, mark in after.items() if flow not in victims} == {
-        flow: mark for flow, mark in before.items() if flow not in victims
-    }
-    assert {after[flow].traffic_class for flow in victims} == {1}
-    assert broken not in {after[flow].label for flow in victims}
+
+
+@pytest.mark.parametrize(("link", "broken"), [(("s1", "s4"), T2), (("s2", "s4"), T1)], ids=["local", "remote"])
+def test_victims_alone_change_their_tunnel_and_their_queue(lab: Lab, link: tuple[str, str], broken: int) -> None:
+    seen = cut(lab, link)
+    for _ in range(ATTEMPTS - 1):
+        if not seen.problems:
+            break
+        # A guest whose processor is busy loses probes, and the controller then avoids links that live.
+        wait_until(lambda: not lab.controller.problems(), "the controller finds no problem")
+        seen = cut(lab, link)
+    victims = {flow for flow, mark in seen.before.items() if mark.label == broken}
+    others = seen.before.keys() - victims
+    assert victims
+    assert others
+    assert {flow: seen.after[flow] for flow in others} == {flow: seen.before[flow] for flow in others}, seen.problems
+    assert {seen.after[flow].traffic_class for flow in victims} == {1}
+    assert broken not in {seen.after[flow].label for flow in victims}
     # Probes lost on the way back are sent again.
-    assert len(victims) <= counted["victim"] < 2 * len(victims) + 5
-    assert len(FLOWS) - len(victims) <= counted["normal"] < 2 * (len(FLOWS) - len(victims)) + 5
-    assert marks(lab) == before
+    assert len(victims) <= seen.counted["victim"] < 2 * len(victims) + 5
+    assert len(others) <= seen.counted["normal"] < 2 * len(others) + 5
+    assert marks(lab) == seen.before
