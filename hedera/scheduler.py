@@ -303,6 +303,9 @@ class HederaScheduler(PairApplication):
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
 
+    def _left_to_other(self, switch: str) -> None:
+        self._begun(switch)
+
     def _wanted(self, switch: str) -> SwitchTables:
         return self._tables[switch]
 
@@ -405,13 +408,15 @@ class HederaScheduler(PairApplication):
     def _run_round(self) -> None:
         """Place elephants by the present rates, unless a switch still lacks the groups that entries use."""
         self._awaited, self._are_all_read = set(), False
-        if self._is_displaced or not self._acts or not self._settled >= self._connections.keys() - self._refused.keys():
+        denying = self._roles.denials(self._connections).keys()
+        due = self._connections.keys() - self._refused.keys() - denying
+        if self._is_displaced or not self._acts or not self._settled >= due:
             return
         began = time.perf_counter()
         rates = self._polls.rates()
         with self._watchdog.long_work():
             found = self._schedule.run(rates)
-        for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys():
+        for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys() - denying:
             self._send(switch, self._entries(switch, found.put, found.deleted))
         self._log.write(
             events.ROUND,

@@ -40,6 +40,7 @@ class PairApplication(PairKeeper, SwitchApplication):
         """Be one of several controllers if the options say so; raises InputError if they cannot be used."""
         if options.peers:
             listen, others = peer_addresses(options.peer_listen or "", options.peers)
+            self._peer_address = str(options.peer_listen)
             self._peers = PeerLinks(listen, others, _tls_files(), self._line_heard, self._peer_trouble)
             self._join(Pair(self._claims.instance, self._now()))
 

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import secrets
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from kuijia_app.control.pair import BEAT, Beat, Decision, Pair
+from kuijia_app.control.role_verification import RoleVerification
 from kuijia_app.control.roles import Claims, is_later
-from kuijia_app.control.switch_keeper import SwitchKeeper
+from kuijia_app.control.switch_keeper import SwitchKeeper, others_have
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import repeated
 
@@ -29,6 +30,8 @@ _NOT_TAKEN = f"no peer has taken over within {HANDOVER_PATIENCE:g} s"
 class PairKeeper(SwitchKeeper):
     """Claims switches while this controller acts, and only watches them while it stands by."""
 
+    _peer_address = ""
+
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
         self._process = secrets.token_hex(8)
@@ -43,6 +46,7 @@ class PairKeeper(SwitchKeeper):
     def _join(self, pair: Pair) -> None:
         """Be one of several controllers from now on."""
         self._pair = pair
+        pair.process = self._process
         self._metrics.part_among_peers(is_acting=False, has_successor=False)
 
     @property
@@ -89,6 +93,7 @@ class PairKeeper(SwitchKeeper):
     def _tend_pair(self, now: float) -> None:
         """Renew the claims of this controller or ask for those of others, and change its part if that is due."""
         self._take_requests(now)
+        self._tend_roles(now)
         if self._pair is None or now < self._next_beat:
             return
         self._next_beat = now + BEAT
@@ -103,10 +108,11 @@ class PairKeeper(SwitchKeeper):
             self._give_up_acting("a peer acts")
             self._handed_over()
         elif self._pair.is_acting:
-            generation = self._claims.renewed()
-            for connection in self._connections.values():
-                connection.claim_again(generation)
+            self._claims.renewed()
+            for switch, connection in self._connections.items():
+                connection.claim_again(self._claims.of(switch))
         self._look_for_successor(self._pair, now)
+        self._note_unlisted(self._pair, now)
         self._tell_peers()
 
     def _tell_peers(self) -> None:
@@ -114,7 +120,9 @@ class PairKeeper(SwitchKeeper):
         pair, reach = self._pair, frozenset(self._connections)
         if pair is not None:
             generation = self._claims.generation
-            self._send_beat(Beat(pair.instance, pair.is_acting, generation, reach, pair.hands_over, self._process))
+            hears, address = pair.hears, self._peer_address
+            part = pair.instance, pair.is_acting, generation, reach, pair.hands_over
+            self._send_beat(Beat(*part, self._process, hears, address))
 
     def _look_for_successor(self, pair: Pair, now: float) -> None:
         """Log when another controller could take over, and when none could any more."""
@@ -123,6 +131,20 @@ class PairKeeper(SwitchKeeper):
             self._log.write(event_log.SUCCESSOR_READY if has_successor else event_log.SUCCESSOR_GONE)
         self._has_successor = has_successor
         self._metrics.part_among_peers(is_acting=pair.is_acting, has_successor=has_successor)
+
+    def _note_unlisted(self, pair: Pair, now: float) -> None:
+        """Log the controllers that do not list each other, as one of them may act by its own plan one day."""
+        for beat in pair.unlisted(now):
+            times = self._reports.occurred((event_log.PEER_UNLISTED, "heard"), now)
+            if times is not None:
+                self._log.write(event_log.PEER_UNLISTED, address=beat.address, times=times)
+                words = "the controller at %s is heard, but does not hear this one%s: each needs the other as --peer"
+                self.logger.warning(words, beat.address or "an unknown address", repeated(times))
+        times = self._reports.occurred((event_log.PEER_UNLISTED, "unheard"), now) if pair.is_unheard(now) else None
+        if times is not None:
+            self._log.write(event_log.PEER_UNLISTED, address=None, times=times)
+            words = "another controller acts, but none is heard%s: do the others have this one as --peer?"
+            self.logger.warning(words, repeated(times))
 
     def _take_requests(self, now: float) -> None:
         """Begin or refuse the handovers that were asked for, and give one up that takes too long."""
@@ -171,31 +193,35 @@ class PairKeeper(SwitchKeeper):
 
     def _take_over(self) -> None:
         """Claim all switches above what they have seen and what peers use, and read them anew."""
+        now = self._now()
         self._refuse_handovers()
+        self._roles = RoleVerification()
+        seen = {switch: connection.seen for switch, connection in self._connections.items()}
         self._claims.begun_anew()
-        seen = [connection.seen for connection in self._connections.values()]
-        for generation in (*seen, *(self._pair.generations if self._pair is not None else ())):
-            self._claims.raised_above(generation)
+        self._claims.raised_above((*seen.values(), *(self._pair.generations if self._pair is not None else ())))
+        for switch, generation in seen.items():
+            self._claims.met(switch, generation)
         self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
         claimed = f"{len(self._connections)} switches by generation id {self._claims.generation:016x}"
         self.logger.warning("this controller acts from now on: it claims %s", claimed)
         self._taken_over()
-        for switch, connection in self._connections.items():
-            self._metrics.began(switch)
-            self._begun(switch)
-            self._claims.met(switch, None)
-            connection.start(self._claims.generation)
+        self._claim_all(now)
 
     def _displaced(self, switch: str, reason: str) -> None:
-        if self._pair is None:
+        if self._acts:
             super()._displaced(switch, reason)
-        elif self._pair.is_acting:
-            self._pair.displaced(self._now())
-            found = f"switch {switch} has another master ({reason})"
-            self._refusal = f"{found}, but no peer has said that it acts"  # one may do so soon
-            self._give_up_acting(found)
+
+    def _lose_role(self, denials: Mapping[str, str], now: float) -> None:
+        if self._pair is None:
+            super()._lose_role(denials, now)
+            return
+        self._pair.displaced(now)
+        found = others_have(denials, len(self._connections))
+        self._refusal = f"{found}, but no peer has said that it acts"  # one may do so soon
+        self._give_up_acting(found)
 
     def _give_up_acting(self, reason: str) -> None:
+        self._roles = RoleVerification()
         self._findings.clear(self._now())
         self._compared.clear()
         self._has_successor = False  # after the next takeover it is told anew

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
-from kuijia_app.control.pair import Beat
+from kuijia_app.control.pair import MOST_PEERS, Beat
 from kuijia_app.control.plan_update import require_same_network
 from kuijia_app.control.rollout import AllTables, Stages, Version
 from kuijia_base.errors import quoted, shown
@@ -27,6 +27,9 @@ Mere brackets take 28 times their length in memory, and all threads stand still 
 _LONGEST_NAME = 64
 """Characters of the name of a process or an update."""
 
+_LONGEST_ADDRESS = 300
+"""Characters: names of hosts have up to 253 (RFC 1035, 2.3.4)."""
+
 _Value = TypeVar("_Value")
 
 
@@ -39,6 +42,8 @@ def encoded(beat: Beat, stages: Stages | None, options: Options) -> bytes:
         "reach": sorted(beat.reach),
         "hands_over": beat.hands_over,
         "process": beat.process,
+        "hears": None if beat.hears is None else sorted(beat.hears),
+        "address": beat.address,
         "options": dict(options),
     }
     if stages is not None:
@@ -87,7 +92,19 @@ def _beat(message: dict[str, Any], options: Options, switches: Collection[str]) 
         reach,
         _of(bool, message["hands_over"], "hands_over"),
         _name(message["process"], "process"),
+        _heard(message.get("hears")),
+        _name(message.get("address", ""), "address", _LONGEST_ADDRESS),
     )
+
+
+def _heard(value: object) -> frozenset[str] | None:
+    """Return the processes that a peer hears; None if it does not say, as those of earlier versions do not."""
+    if value is None:
+        return None
+    names = _of(list, value, "hears")
+    if len(names) > MOST_PEERS:
+        raise ValueError(f"not a message of a controller: it hears more than {MOST_PEERS} others")
+    return frozenset(_name(each, "hears") for each in names)
 
 
 def _of(kind: type[_Value], value: object, key: str) -> _Value:
@@ -104,9 +121,9 @@ def _within(last: int, value: object, key: str) -> int:
     return number
 
 
-def _name(value: object, key: str) -> str:
+def _name(value: object, key: str, longest: int = _LONGEST_NAME) -> str:
     name = _of(str, value, key)
-    if len(name) > _LONGEST_NAME or not name.isprintable():
+    if len(name) > longest or not name.isprintable():
         raise ValueError(f"not a message of a controller: its {key} is {quoted(name)}")
     return name
 

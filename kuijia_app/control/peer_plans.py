@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from kuijia_app.control.pair import LEASE, MOST_PEERS, Beat
@@ -38,12 +39,15 @@ class PeerPlans:
         if len(self._told) > MOST_PEERS:
             del self._told[next(iter(self._told))]
 
-    def followed(self, now: float) -> tuple[str, Stages] | None:
-        """Return the process that acts by the latest generation id, and its plans; None if nobody acts."""
+    def followed(self, now: float, may_lead: Callable[[Beat], bool]) -> tuple[str, Stages] | None:
+        """Return the process that acts by the latest generation id, and its plans; None if nobody acts.
+
+        Those for whom `may_lead` returns False are left out.
+        """
         latest: _Told | None = None
         for each in self._told.values():
-            is_fresh = now - each.at < LEASE
-            if is_fresh and (latest is None or is_later(each.beat.generation, latest.beat.generation)):
+            counts = now - each.at < LEASE and may_lead(each.beat)
+            if counts and (latest is None or is_later(each.beat.generation, latest.beat.generation)):
                 latest = each
         if latest is None or latest.stages is None:
             return None

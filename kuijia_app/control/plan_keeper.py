@@ -283,7 +283,9 @@ class PlanKeeper(PairKeeper):
 
     def _follow_peers(self, now: float) -> None:
         """Adopt the plans of the peer that acts, unless this controller does."""
-        followed = None if self._acts else self._peer_plans.followed(now)
+        if self._pair is None or self._acts:
+            return
+        followed = self._peer_plans.followed(now, partial(self._pair.may_lead, now=now))
         if followed is None:
             return
         process, stages = followed
@@ -314,10 +316,13 @@ class PlanKeeper(PairKeeper):
         self._follow_needs()
 
     def _left_to_peer(self, switch: str) -> None:
-        self._begun(switch)
+        self._left_to_other(switch)
         self._restoration.forget()
         self._tracker.carried(frozenset())
         self._ports_released(switch)  # the one that acts tells ingresses
+
+    def _left_to_other(self, switch: str) -> None:
+        self._begun(switch)
         self._note(self._rollout.left(switch))
 
     def _port_status(self, switch: str, port: int, *, live: bool) -> None:

@@ -36,16 +36,26 @@ def term_of(generation: int) -> int:
     return generation >> _TERM
 
 
+def instance_of(generation: int) -> int:
+    return generation >> _INSTANCE & 0xFFFF
+
+
 def is_later(one: int, other: int) -> bool:
     """Return True if the first of two generation ids is the later one (OpenFlow 1.3.5, 7.3.9)."""
     return 0 < (one - other) % _ALL < _ALL >> 1
 
 
 class Claims:
-    """Generation id by which this controller claims switches.
+    """Generation ids by which this controller claims switches.
 
     A switch keeps the greatest id it has seen and accepts no role from a controller with a smaller one. The id comes
     from what the switches report and not from a clock: clocks are set back.
+
+    All switches are claimed by one id as far as that is possible. One that tells an id above which most others could
+    not be claimed is claimed by an id of its own: it may lie.
+
+    Attributes:
+        generation: the common id.
     """
 
     def __init__(self, instance: int | None = None) -> None:
@@ -53,34 +63,69 @@ class Claims:
         self.instance = secrets.randbits(16) if instance is None else instance
         self.generation = first_generation(1, self.instance)
         self._held: set[str] = set()
+        self._own: dict[str, int] = {}
 
-    def raised_above(self, reported: int | None) -> None:
-        """Make `generation` greater than one that a switch reports."""
-        if reported is not None and not is_later(self.generation, reported):
-            self.generation = first_generation(term_of(reported) + 1, self.instance)
+    def raised_above(self, reported: Iterable[int | None]) -> None:
+        """Make `generation` later than these ids if one is not earlier, or than as many of them and ours as possible.
+
+        Ids are compared as on a circle (OpenFlow 1.3.5, 7.3.9), so there may be none that is later than all.
+        """
+        told, ours = [each for each in reported if each is not None], list(map(self.of, self._held))
+        if all(is_later(self.generation, each) for each in told):
+            return
+
+        def accepted(candidate: int) -> int:
+            by_ours = sum(each == candidate or is_later(candidate, each) for each in ours)
+            return by_ours + sum(is_later(candidate, each) for each in told)
+
+        terms = dict.fromkeys(map(term_of, (*told, *ours)))
+        raised = max((self.generation, *map(self._first_after, terms)), key=accepted)
+        before = {switch: self.of(switch) for switch in self._held}
+        self._own = {switch: each for switch, each in before.items() if each != raised and not is_later(raised, each)}
+        self.generation = raised
 
     def renewed(self) -> int:
-        """Return the next generation id of the same term."""
-        self.generation = (self.generation + 1) % UNDEFINED
+        """Return the next common generation id of the same term; `of` changes likewise."""
+        self.generation = _next_generation(self.generation)
+        self._own = {switch: _next_generation(each) for switch, each in self._own.items()}
         return self.generation
 
     def begun_anew(self) -> None:
         """Forget which switches were ours: another controller has acted."""
         self._held.clear()
-        self.generation = first_generation(term_of(self.generation) + 1, self.instance)
+        self._own.clear()
+        self.generation = self._first_after(term_of(self.generation))
 
     def met(self, switch: str, reported: int | None) -> bool:
         """Take in the greatest id that a switch has seen; return False if a later controller has claimed it.
 
-        The switch may be claimed by `generation`, which has become greater if the switch had seen a greater one from an
-        earlier controller.
+        Otherwise the switch may be claimed by `of(switch)`. `generation` may have become greater.
         """
-        if switch not in self._held:
-            self.raised_above(reported)  # also above an equal one: an earlier process may have had the same number
-        elif reported is not None and is_later(reported, self.generation):
-            return False
+        if switch in self._held:
+            return reported is None or not is_later(reported, self.of(switch))
+        if reported is not None and not is_later(self.generation, reported):
+            # Also above an equal one: an earlier process may have had the same number.
+            self.raised_above((reported,))
+            if not is_later(self.generation, reported):
+                self._own[switch] = self._first_after(term_of(reported))
         self._held.add(switch)
         return True
+
+    def left(self, switch: str) -> None:
+        """Forget that a switch was ours: another controller has claimed it, as it says."""
+        self._held.discard(switch)
+        self._own.pop(switch, None)
+
+    def of(self, switch: str) -> int:
+        """Return the id by which a switch is to be claimed."""
+        return self._own.get(switch, self.generation)
+
+    def _first_after(self, term: int) -> int:
+        return first_generation(term + 1, self.instance)
+
+
+def _next_generation(generation: int) -> int:
+    return (generation + 1) % UNDEFINED
 
 
 def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) -> str | None:

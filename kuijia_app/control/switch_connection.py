@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain, islice
 from typing import Any
 
@@ -73,7 +74,7 @@ class Reports:
         group_done: it has acknowledged a change of one group, or a new group without buckets.
         refused: it has refused a message on its way to these tables, for the given reason, and is read again; None if
             it was given no tables, or has refused an entry of `want_besides`.
-        displaced: another controller is its master now, for the given reason; nothing more is sent.
+        displaced: another controller is its master now, as it says for the given reason; nothing more is sent.
         role_told: it has told the greatest generation id that it has seen, None if it has seen none; `start` or
             `yield_to_other` or `stand_by` must follow.
         ports_told: it has described its ports to a controller that stands by.
@@ -238,11 +239,19 @@ class SwitchConnection:
         if not self.is_given_up and self._role_query is None:
             self._send([self._messages.ask_for_role()])
 
-    def claim_again(self, generation: int) -> None:
-        """Claim the role of master by a greater generation id, if it was claimed before."""
+    def claim_again(self, generation: int, then: Then | None = None) -> None:
+        """Claim the role of master by a greater generation id, if it was claimed before.
+
+        `then` is called once the switch has taken the claim, and not if it refuses it.
+        """
         if self._generation is not None and self._role_query is None and not (self.is_given_up or self._is_displaced):
             self._generation = generation
-            self._send([self._messages.claim_role(generation)])
+            taken = None if then is None else partial(self._unless_displaced, then)
+            self._send([self._messages.claim_role(generation)], taken)
+
+    def _unless_displaced(self, then: Then) -> None:
+        if not self._is_displaced:
+            then()
 
     def yield_to_other(self) -> None:
         """Send nothing more: another controller is the switch's master."""

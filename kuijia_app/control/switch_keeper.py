@@ -19,6 +19,7 @@ from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.probe_frames import ProbeForm
+from kuijia_app.control.role_verification import RoleVerification
 from kuijia_app.control.roles import DENIALS, Claims, shortage
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.snapshot import ForeignEntry, Poll, Snapshot
@@ -56,6 +57,7 @@ class SwitchKeeper(ABC):
         _reports: limits how often events are repeated.
         _sliced_work: long work.
         _metrics: counts what happens.
+        _roles: what switches say of other masters.
         _findings: what is wrong now.
     """
 
@@ -76,6 +78,7 @@ class SwitchKeeper(ABC):
         self._connections: dict[str, SwitchConnection] = {}
         self._held: dict[str, tuple[int, int]] = {}
         self._claims = Claims()
+        self._roles = RoleVerification()
         self._is_displaced = False
         self._noted_errors: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
         self._noted_unknown: set[int] = set()
@@ -199,6 +202,7 @@ class SwitchKeeper(ABC):
         if connection is not None:
             connection.give_up()  # sliced work for it may be left
             del self._connections[connection.switch]
+            self._roles.left(connection.switch)
             self._port_states.forget(connection.switch)
             self._table_watch.ended(connection.switch)
             self._wrong_tables.discard(connection.switch)
@@ -211,23 +215,59 @@ class SwitchKeeper(ABC):
     def _role_told(self, switch: str, reported: int | None) -> None:
         """Claim the role of master of a switch, which has told the greatest generation id that it has seen.
 
-        A switch that has met a later controller since it was ours shows that this one is displaced. One that is met
-        for the first time may have any generation id: ours is then raised above it, at all switches.
+        A switch that says that it has met a later controller since it was ours is left alone while the others are
+        asked. One that is met for the first time may have any generation id: ours is then raised above it.
         """
-        if self._is_displaced:
-            return
         if self._stands_by(switch, reported):
             self._connections[switch].stand_by()
             return
-        before = self._claims.generation
-        if not self._claims.met(switch, reported):
-            self._connections[switch].yield_to_other()
-            self._displaced(switch, f"generation id {reported or 0:016x}")
+        now, before = self._now(), self._claims.generation
+        is_ours, reason = self._claims.met(switch, reported), f"generation id {reported or 0:016x}"
+        if self._is_displaced:
+            if is_ours:
+                self._roles.vouched(switch, now)
+            else:
+                self._roles.denied(switch, reason, now)
+            return
+        if not is_ours:
+            self._displaced(switch, reason)
             return
         if self._claims.generation != before:
-            for connection in self._connections.values():
-                connection.claim_again(self._claims.generation)
-        self._connections[switch].start(self._claims.generation)
+            for other, connection in self._connections.items():
+                connection.claim_again(self._claims.of(other))
+        self._start(switch, now)
+
+    def _start(self, switch: str, now: float) -> None:
+        """Claim a switch from now on, and read it."""
+        self._roles.claimed(switch, now)
+        self._connections[switch].start(self._claims.of(switch))
+
+    def _tend_roles(self, now: float) -> None:
+        """Verify what switches say of other masters; call this regularly, and when one has said something new."""
+        connections = {switch: each for switch, each in self._connections.items() if not each.is_given_up}
+        if self._is_displaced:
+            if self._roles.is_to_look_again(now):
+                for connection in connections.values():
+                    connection.ask_for_role()
+            if self._roles.is_wrong(connections, now):
+                self._come_back(now)
+            return
+        if self._roles.is_to_be_asked(now):
+            for switch, connection in connections.items():
+                if not self._roles.is_denying(switch):
+                    connection.claim_again(self._claims.of(switch), partial(self._obeyed, switch, now))
+        if self._roles.is_lost(connections, now):
+            self._lose_role(self._roles.denials(connections), now)
+            return
+        for switch in self._roles.due(connections, now):
+            self._claims.left(switch)  # whatever id it tells, it is claimed above that
+            self._begun(switch)
+            self._metrics.began(switch)
+            connections[switch].ask_for_role()
+
+    def _obeyed(self, switch: str, claimed_at: float) -> None:
+        self._roles.obeyed(switch, claimed_at)
+        self._tend_roles(self._now())
 
     def _read(self, switch: str, has: ReadBack) -> None:
         self._network_log.ports(switch, self._live_ports(switch, has.ports), self._now())
@@ -273,6 +313,10 @@ class SwitchKeeper(ABC):
         """React to the end of the switch's connection."""
 
     @abstractmethod
+    def _left_to_other(self, switch: str) -> None:
+        """React to a switch that says that another controller is its master: it is not programmed for now."""
+
+    @abstractmethod
     def _answered(self) -> None:
         """Continue after a switch's answer, which its connection has handled."""
 
@@ -293,10 +337,46 @@ class SwitchKeeper(ABC):
         """See `Reports.refused`."""
 
     def _displaced(self, switch: str, reason: str) -> None:
-        if not self._is_displaced:
-            self._is_displaced = True
-            self._log.write(event_log.ROLE_LOST, switch=switch, error=reason)
-            self.logger.error("switch %s has another master now (%s): this controller stays quiet", switch, reason)
+        """Take in that a switch says that it has another master: leave it alone until the others have answered."""
+        now, connection = self._now(), self._connections.get(switch)
+        if self._is_displaced:
+            return
+        if connection is not None:
+            connection.yield_to_other()  # some applications send it messages of their own
+        self._roles.denied(switch, reason, now)
+        times = self._reports.occurred((event_log.ROLE_DENIED, switch), now)
+        if times is not None:
+            self._log.write(event_log.ROLE_DENIED, switch=switch, reason=reason, times=times)
+            words = "switch %s says that it has another master (%s)%s: others are asked"
+            self.logger.warning(words, switch, reason, repeated(times))
+        self._metrics.left_to_peer(switch)
+        self._left_to_other(switch)
+        self._tend_roles(now)
+
+    def _lose_role(self, denials: Mapping[str, str], now: float) -> None:
+        """Stand down: most of the switches that answer say that they have another master, for the given reasons."""
+        del now  # pairs note it
+        self._is_displaced = True
+        switch, reason = min(denials.items())
+        self._log.write(event_log.ROLE_LOST, switch=switch, error=reason, switches=len(denials))
+        self.logger.error("this controller stays quiet: %s", others_have(denials, len(self._connections)))
+        for connection in self._connections.values():
+            connection.yield_to_other()
+
+    def _come_back(self, now: float) -> None:
+        """Act again, as at most half of the switches say that they have another master."""
+        self._is_displaced = False
+        self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
+        self.logger.warning("most switches have no other master: this controller acts again")
+        self._claim_all(now)
+
+    def _claim_all(self, now: float) -> None:
+        """Claim all switches and read them, but for those that deny this controller their role."""
+        for switch in self._connections:
+            self._metrics.began(switch)
+            self._begun(switch)
+            if not self._roles.is_denying(switch):
+                self._start(switch, now)
 
     def _changed_port(self, datapath: Any, state: PortState, *, is_there: bool) -> tuple[str, bool] | None:
         """Take in a port-status; return the switch and True if the port is live, None if the port is none of ours."""
@@ -498,6 +578,12 @@ class SwitchKeeper(ABC):
             self._log.write(event_log.SWITCH_DROPPED, switch=switch, reason=reason, times=times)
             self.logger.error("connection of switch %s is dropped%s: %s", switch, repeated(times), reason)
         self._close(datapath)
+
+
+def others_have(denials: Mapping[str, str], connected: int) -> str:
+    """Return in words how many switches have another master, with the first of their reasons."""
+    switch, reason = min(denials.items())
+    return f"{len(denials)} of {connected} switches have another master (switch {switch}: {reason})"
 
 
 def _host(datapath: Any) -> str:

@@ -25,6 +25,8 @@ COUNTED_EVENTS = (
     event_log.ROLE_TAKEN,
     event_log.ROLE_YIELDED,
     event_log.ROLE_LOST,
+    event_log.ROLE_DENIED,
+    event_log.PEER_UNLISTED,
     event_log.SUCCESSOR_READY,
     event_log.SUCCESSOR_GONE,
     event_log.HANDOVER_REFUSED,

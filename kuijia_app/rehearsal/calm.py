@@ -84,9 +84,9 @@ def _require_roles(switch: SimulatedSwitch, controller: SimulatedController) -> 
         raise ViolationError(f"{switch.name} has the masters {masters}, {controller.name} acts")
     if any(role is Role.EQUAL for role in switch.roles.values()):
         raise ViolationError(f"a controller that stands by is no slave of {switch.name}")
-    behind = controller.generation - (switch.generation or 0)
-    if not 0 <= behind <= 1:
-        raise ViolationError(f"{switch.name} has the generation id {switch.generation}, not {controller.generation}")
+    generation = controller.generation_of(switch.name)
+    if not 0 <= generation - (switch.generation or 0) <= 1:
+        raise ViolationError(f"{switch.name} has the generation id {switch.generation}, not {generation}")
     if switch.open_bundles:
         raise ViolationError(f"{switch.name} has {switch.open_bundles} bundles that nobody will commit")
 

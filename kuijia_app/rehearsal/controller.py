@@ -118,8 +118,9 @@ class SimulatedController(PlanKeeper):
 
     @property
     def is_settled(self) -> bool:
-        """True if no update is under way, and no switch refuses its tables."""
-        return self._rollout.is_settled and self._second_chances.is_empty and not self.resting
+        """True if no update is under way, and no switch refuses its tables or denies it its role."""
+        are_settled = self._rollout.is_settled and self._second_chances.is_empty
+        return are_settled and not (self.resting or self.denying)
 
     @property
     def resting(self) -> set[str]:
@@ -140,10 +141,14 @@ class SimulatedController(PlanKeeper):
         """True if it stays quiet until it is started again, as another controller has claimed a switch."""
         return self._is_displaced
 
+    def generation_of(self, switch: str) -> int:
+        """Return the generation id of its latest claim of a switch."""
+        return self._claims.of(switch)
+
     @property
-    def generation(self) -> int:
-        """Generation id of its latest claims."""
-        return self._claims.generation
+    def denying(self) -> set[str]:
+        """Switches that it leaves alone for now, as they say that they have another master."""
+        return set(self._roles.denials(self._connections))
 
     def told_dead(self, ingress: str) -> frozenset[int]:
         """Return the path ids of the tunnels whose liveness groups are empty."""

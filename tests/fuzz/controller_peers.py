@@ -43,8 +43,8 @@ def use_message(line: bytes) -> None:
     pair.heard(beat, LEASE)
     pair.look(claims.generation, SWITCHES, LEASE)
     pair.obstacle(SWITCHES, LEASE)
-    for generation in pair.generations:
-        claims.raised_above(generation)
+    claims.raised_above(pair.generations)
+    pair.unlisted(LEASE)
     assert Decoder(build_tables, PLAN, OPTIONS).decoded(encoded(beat, stages, OPTIONS))[0] == beat
     if stages is not None:
         _take_over(stages)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from kuijia_app.control.pair import BEAT, LEASE, LONGEST_WAIT, Beat, Decision, Pair
+import pytest
+
+from kuijia_app.control.pair import BEAT, LEASE, LONGEST_WAIT, UNHEARD_LEASE, Beat, Decision, Pair
 from kuijia_app.control.roles import Claims, first_generation, is_later
 
 SWITCHES = frozenset({"s1", "s2", "s3"})
@@ -144,8 +146,7 @@ class PartlyCutOff:
         if pair.look(claims.generation, reach, now) is Decision.TAKE_OVER:
             self.taken.append(now)
             claims.begun_anew()
-            for switch in reach:
-                claims.raised_above(self.ids.get(switch))
+            claims.raised_above([self.ids.get(switch) for switch in reach])
         elif pair.is_acting and any(is_later(self.ids[switch], claims.generation) for switch in reach):
             pair.displaced(now)
         if pair.is_acting:
@@ -189,5 +190,118 @@ def test_a_controller_that_hears_its_peer_again_forgets_how_often_it_has_lost() 
 def test_a_displaced_controller_watches_for_a_lease_before_it_acts_again() -> None:
     pair = Pair(1, 0.0, is_acting=True)
     pair.displaced(10.0)
-    assert pair.look(OURS, SWITCHES, 10.0 + LEASE - BEAT) is None
-    assert pair.look(OURS, SWITCHES, 10.0 + LEASE) is Decision.TAKE_OVER
+    looks = [pair.look(OURS, SWITCHES, 10.0 + turn * BEAT) for turn in range(round(LEASE / BEAT) + 2)]
+    assert looks.index(Decision.TAKE_OVER) in (round(LEASE / BEAT), round(LEASE / BEAT) + 1)
+
+
+@pytest.mark.parametrize("pause", [0.3, 0.45, 0.65, 2.0])
+def test_a_controller_that_is_always_late_takes_over_all_the_same(pause: float) -> None:
+    pair = Pair(1, 0.0)
+    assert watched(pair, 2.0, peer=beat(), renewed=SWITCHES) is None
+    looks = [pair.look(OURS, SWITCHES, 2.0 + turn * pause) for turn in range(1, 8)]
+    assert Decision.TAKE_OVER in looks
+    assert looks.index(Decision.TAKE_OVER) * pause >= LEASE - pause
+
+
+class Wanderer:
+    """Two controllers that hear each other, and a switch that connects to the one that stands by."""
+
+    def __init__(self) -> None:
+        self.pairs = (Pair(1, 0.0, process="1"), Pair(2, 0.0, process="2"))
+        self.taken: list[float] = []
+
+        self._turns = 0
+        self._generations = [OURS, OURS]
+
+    def run(self, seconds: float) -> None:
+        generations = self._generations
+        for _ in range(round(seconds / BEAT)):
+            self._turns += 1
+            now = self._turns * BEAT
+            acting = next((number for number in (0, 1) if self.pairs[number].is_acting), None)
+            reaches = [SWITCHES if number == acting else SWITCHES | {"s4"} for number in (0, 1)]
+            for number, pair in enumerate(self.pairs):
+                other = self.pairs[1 - number]
+                said = Beat(2 - number, other.is_acting, generations[1 - number], reaches[1 - number])
+                pair.heard(said, now)
+                if pair.look(generations[number], reaches[number], now) is Decision.TAKE_OVER:
+                    generations[number] = max(generations) + 1
+                    self.taken.append(now)
+
+
+def test_a_switch_that_connects_to_whoever_stands_by_is_a_reason_for_one_takeover_in_a_minute() -> None:
+    both = Wanderer()
+    both.run(LONGEST_WAIT)
+    assert len(both.taken) == 2, "at first one must act, and then the other reaches more"
+    both.run(1000.0)
+    gaps = [later - earlier for earlier, later in pairwise(both.taken[1:])]
+    assert all(later >= 1.9 * earlier for earlier, later in pairwise(gaps))
+    assert len(gaps) <= 5
+
+
+def test_a_switch_that_the_one_that_acts_loses_is_a_reason_even_just_after_another_one() -> None:
+    pair = Pair(1, 0.0)
+    assert watched(pair, 3.0, peer=beat(reach=frozenset({"s1", "s2"})), renewed=SWITCHES) is not None
+    pair.is_acting = False
+    both, now = frozenset({"s2", "s3"}), 3.0
+    for turn in range(1, 12):
+        pair.heard(beat(reach=both), now + turn * BEAT)
+        if pair.look(OURS, SWITCHES, now + turn * BEAT) is Decision.TAKE_OVER:
+            break
+    assert pair.is_acting
+
+
+def outsider(*, acting: bool) -> Beat:
+    """Return the word of a controller that hears nobody, as nobody lists it."""
+    return Beat(7, acting, first_generation(5, 7), SWITCHES, process="outsider", hears=frozenset())
+
+
+def listed(pair: Pair, now: float, *, acting: bool) -> None:
+    pair.heard(Beat(2, acting, THEIRS, SWITCHES, process="listed", hears=frozenset({"us"})), now)
+
+
+def test_a_controller_that_is_not_listed_does_not_keep_a_listed_one_from_acting() -> None:
+    pair = Pair(9, 0.0, process="us")
+    for turn in range(1, 50):
+        listed(pair, turn * BEAT, acting=True)
+        pair.heard(outsider(acting=False), turn * BEAT)
+        assert pair.look(OURS, SWITCHES, turn * BEAT) is None
+    assert [each.process for each in pair.unlisted(4.9)] == ["outsider"]
+    assert not pair.may_lead(outsider(acting=True), 4.9)
+    taken = None
+    for turn in range(50, 100):
+        for switch in SWITCHES:
+            pair.seen(switch, first_generation(5, 7) + turn, turn * BEAT)
+        pair.heard(outsider(acting=True), turn * BEAT)
+        if pair.look(OURS, SWITCHES, turn * BEAT) is Decision.TAKE_OVER:
+            taken = turn * BEAT
+            break
+    assert taken is not None
+    assert taken <= 4.9 + LEASE + 3 * BEAT
+    pair.heard(outsider(acting=True), taken)
+    assert pair.look(OURS, SWITCHES, taken + BEAT) is None, "it goes on acting though the other says that it acts, too"
+
+
+def test_a_peer_that_has_heard_this_one_counts_although_it_does_not_now() -> None:
+    pair = Pair(9, 0.0, process="us")
+    for turn in range(1, 100):
+        hears = frozenset({"us"}) if turn < 10 else frozenset()
+        pair.heard(Beat(2, True, THEIRS, SWITCHES, process="listed", hears=hears), turn * BEAT)
+        assert pair.look(OURS, SWITCHES, turn * BEAT) is None
+
+
+def test_without_a_peer_that_hears_it_a_controller_respects_one_that_does_not() -> None:
+    pair = Pair(9, 0.0, process="us")
+    for turn in range(1, 100):
+        pair.heard(outsider(acting=True), turn * BEAT)
+        assert pair.look(OURS, SWITCHES, turn * BEAT) is None
+    assert pair.may_lead(outsider(acting=True), 9.9)
+
+
+def test_a_controller_that_has_never_heard_those_that_act_lets_others_take_over_first() -> None:
+    pair = Pair(1, 0.0)
+    assert watched(pair, 20.0, renewed=SWITCHES) is None
+    assert pair.is_unheard(20.0)
+    looks = [pair.look(OURS, SWITCHES, 20.0 + turn * BEAT) for turn in range(1, 40)]
+    waited = (looks.index(Decision.TAKE_OVER) + 1) * BEAT
+    assert UNHEARD_LEASE - 2 * BEAT <= waited <= UNHEARD_LEASE + 2 * BEAT

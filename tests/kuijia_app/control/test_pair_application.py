@@ -17,11 +17,18 @@ from kuijia_app.control.rollout import Stages, Version
 from kuijia_app.controller import KuijiaController
 from te_solver.plan_file import load_plan
 from tests.kuijia_app.control.applications import application_of
+from tests.kuijia_app.control.fake_switch import S1, connected
 from tests.kuijia_app.plans import motivation_plan
 
 
 def refuse(*_arguments: object, **_options: object) -> None:
     raise AssertionError("it solves")
+
+
+def displace(controller: KuijiaController) -> None:
+    """Let the only switch that is connected have another master."""
+    connected(controller, S1)
+    controller._displaced("s1", "OFPRRFC_STALE")
 
 
 def part(controller: KuijiaController) -> tuple[float, float]:
@@ -65,12 +72,12 @@ def test_after_every_takeover_it_is_told_that_another_one_could_take_over(
         controller._pair = pair
 
         def hear(*, acts: bool) -> None:
-            beat = Beat(2, acts, first_generation(9, 2), frozenset(), hands_over=acts)
+            beat = Beat(2, acts, first_generation(9, 2), frozenset({"s1"}), hands_over=acts)
             controller._decoded(encoded(beat, None, controller._agreed))()
             controller._tend_pair(now[0])
 
         hear(acts=False)
-        controller._displaced("s1", "OFPRRFC_STALE")
+        displace(controller)
         now[0] += BEAT
         pair.began_at = now[0] - LEASE
         monkeypatch.setattr(pair, "look", lambda *_arguments: pair._changed(Decision.TAKE_OVER))
@@ -162,7 +169,7 @@ def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Asked]:
 
 
 def test_a_handover_is_done_once_a_peer_says_that_it_acts_although_a_switch_said_so_before(asked: Asked) -> None:
-    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    displace(asked.controller)
     asked.let_pass(BEAT)
     asked.hear(acts=False, term=9)
     asked.hear(acts=True, term=0)
@@ -172,23 +179,25 @@ def test_a_handover_is_done_once_a_peer_says_that_it_acts_although_a_switch_said
 
 
 def test_a_switch_that_a_stranger_has_claimed_is_no_handover(asked: Asked, tmp_path: Path) -> None:
-    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    displace(asked.controller)
     asked.let_pass(HANDOVER_PATIENCE)
-    reason = "switch s1 has another master (OFPRRFC_STALE), but no peer has said that it acts"
+    reason = "1 of 1 switches have another master (switch s1: OFPRRFC_STALE), but no peer has said that it acts"
     assert asked.answers == [reason]
     *_, last = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     assert (last["event"], last["reason"]) == ("handover-refused", reason)
 
 
 def test_a_handover_has_failed_when_the_earlier_one_acts_again(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    displace(asked.controller)
     monkeypatch.setattr(asked.pair, "look", lambda *_arguments: asked.pair._changed(Decision.TAKE_OVER))
     asked.let_pass(BEAT)
-    assert asked.answers == ["switch s1 has another master (OFPRRFC_STALE), but no peer has said that it acts"]
+    assert asked.answers == [
+        "1 of 1 switches have another master (switch s1: OFPRRFC_STALE), but no peer has said that it acts"
+    ]
 
 
 def test_refused_requests_of_others_are_answered_but_do_not_fill_the_log(asked: Asked, tmp_path: Path) -> None:
-    asked.controller._displaced("s1", "OFPRRFC_STALE")
+    displace(asked.controller)
     asked.answers.clear()
     for _ in range(100):
         asked.controller.ask_to_hand_over(asked.answers.append)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from random import Random
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.roles import UNDEFINED, Claims, first_generation, is_later, misfit
+from kuijia_app.control.roles import UNDEFINED, Claims, first_generation, is_later, misfit, term_of
 from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.plans import motivation_plan
 
@@ -48,6 +51,62 @@ def test_the_switch_accepts_the_next_id_whatever_it_has_seen(seen: int, instance
     claims.met("s1", seen)
     assert not is_later(seen, claims.generation)
     assert 0 <= claims.generation < UNDEFINED
+
+
+HALF = 1 << 63
+
+
+@pytest.mark.parametrize("lie", [HALF - 1, HALF, HALF - (1 << 48), HALF + 1])
+def test_one_switch_that_tells_any_id_does_not_take_the_others_away(lie: int) -> None:
+    claims, seen = Claims(instance=7), dict[str, int]()
+    for switch in ("s1", "s2", "s3"):
+        assert claims.met(switch, None)
+        seen[switch] = claims.of(switch)
+    liar = (claims.generation + lie) % UNDEFINED
+    assert claims.met("liar", liar)
+    for _ in range(3):
+        for switch in ("s1", "s2", "s3"):
+            assert not is_later(seen[switch], claims.of(switch))
+            seen[switch] = claims.of(switch)
+        assert not is_later(liar, claims.of("liar"))
+        liar = claims.of("liar")
+        claims.renewed()
+
+
+def test_one_switch_that_tells_ever_other_ids_does_not_take_the_others_away() -> None:
+    claims, random = Claims(instance=7), Random(51)
+    for switch in ("s1", "s2", "s3"):
+        claims.met(switch, first_generation(40_000, 9))
+    seen = {switch: claims.of(switch) for switch in ("s1", "s2", "s3")}
+    for _ in range(1000):
+        claims.left("liar")
+        told = random.getrandbits(64)
+        assert claims.met("liar", told)
+        assert not is_later(told, claims.of("liar"))
+        for switch, before in seen.items():
+            assert before == claims.of(switch) or is_later(claims.of(switch), before)
+            seen[switch] = claims.of(switch)
+        claims.renewed()
+
+
+def test_at_a_takeover_the_id_is_above_those_of_most_switches_whatever_one_says() -> None:
+    told = [first_generation(40_000, 9), first_generation(40_000, 9) + 5, first_generation(7_300, 1)]
+    claims = Claims(instance=7)
+    claims.begun_anew()
+    claims.raised_above(told)
+    assert term_of(claims.generation) == 40_001
+    for switch, each in zip("abc", told, strict=True):
+        assert claims.met(switch, each)
+        assert not is_later(each, claims.of(switch))
+
+
+def test_a_switch_that_was_left_to_another_controller_is_claimed_above_that() -> None:
+    claims = Claims(instance=7)
+    claims.met("s1", None)
+    assert not claims.met("s1", first_generation(5, 9))
+    claims.left("s1")
+    assert claims.met("s1", first_generation(5, 9))
+    assert is_later(claims.of("s1"), first_generation(5, 9))
 
 
 def test_a_switch_may_have_more_ports_than_the_plan_uses() -> None:
