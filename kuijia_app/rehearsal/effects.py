@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from random import Random
 
 from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
 from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.snapshot import ForeignEntry
+from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_tables
 from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.faults import Fault, FaultKind
-from kuijia_app.rehearsal.switch import SimulatedSwitch
+from kuijia_app.rehearsal.switch import Lie, SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import Line, World
 from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
@@ -25,7 +27,16 @@ _MOST_WRITES = 3
 _FOREIGN = "a foreign controller"
 
 _PUT_RIGHT = 2.0
-"""Seconds within which deleted tables are back."""
+"""Seconds within which deleted tables are back, and a switch that connects without any is programmed."""
+
+_LIED_FOR = 0.5
+"""Seconds from the begin of a lie until another switch loses its tables."""
+
+_LATEST_CONNECTION = 0.5
+"""Seconds within which a switch connects again that has ended its connections."""
+
+_TURN = 0.2
+"""Seconds between two looks of a switch at who acts, if it connects to others only."""
 
 
 def hit(world: World, fault: Fault) -> None:
@@ -196,6 +207,76 @@ def _add_foreign_entry(world: World, fault: Fault) -> None:
     world.switches[name].foreign.append(ForeignEntry(fault.other, FlowKey(0, 1 + TUNNEL_PRIORITY, match)))
 
 
+def _lie(world: World, fault: Fault, lie: Lie) -> None:
+    """Let a switch lie; while nothing else is wrong, no part changes, and another one that is wiped is programmed."""
+    name = _switch(world, fault)
+    world.traffic.switch_hit(name)
+    liar = world.switches[name].lie = lie, world.random
+    world.time.after(fault.span, partial(_be_honest, world, name, liar))
+    if world.is_only_lie(world.faults) and world.acting.is_settled and _are_others_honest(world, name):
+        parts = _changes_of_parts(world)
+        world.time.after(_LIED_FOR, partial(_wipe_another, world, fault, name, world.faults))
+        for seconds in (_LIED_FOR, 2 * _LIED_FOR + _PUT_RIGHT, 6.0):
+            world.time.after(seconds, partial(_require_parts, world, world.faults, parts, 0))
+
+
+def _be_honest(world: World, name: str, lie: tuple[Lie, Random]) -> None:
+    if world.switches[name].lie is lie:
+        world.switches[name].lie = None
+
+
+def _are_others_honest(world: World, name: str) -> bool:
+    others = (switch for other, switch in world.switches.items() if other != name)
+    return not world.wanderers and all(each.lie is None for each in others)
+
+
+def _changes_of_parts(world: World) -> list[int]:
+    kinds = (event_log.ROLE_TAKEN, event_log.ROLE_YIELDED, event_log.ROLE_LOST)
+    return [sum(event in kinds for event in each.events) for each in world.controllers]
+
+
+def _require_parts(world: World, number: int, before: list[int], most: int) -> None:
+    """Check that controllers have changed their parts so often at most, unless another fault has come."""
+    if world.is_only_lie(number):
+        changes = [after - known for after, known in zip(_changes_of_parts(world), before, strict=True)]
+        if max(changes) > most:
+            raise ViolationError(f"one switch makes controllers change their parts {changes} times")
+
+
+def _wipe_another(world: World, fault: Fault, liar: str, number: int) -> None:
+    others = [name for name in world.switches if name != liar]
+    name = others[fault.other % len(others)]
+    if world.is_only_lie(number):
+        world.traffic.switch_hit(name)
+        world.traffic.disturbed(fault.span)
+        world.wipe(name)
+        world.time.after(_LATEST_CONNECTION + _PUT_RIGHT, partial(_require_programmed, world, name, number))
+
+
+def _require_programmed(world: World, name: str, number: int) -> None:
+    if world.is_only_lie(number):
+        require_tables(world, world.acting, name)
+
+
+def _wander(world: World, fault: Fault) -> None:
+    """Let a switch connect to those who stand by; while nothing else is wrong, that is a reason for one takeover."""
+    if len(world.controllers) == 1:
+        return
+    name = _switch(world, fault)
+    if world.is_only_lie(world.faults) and world.acting.is_settled and _are_others_honest(world, name):
+        parts = _changes_of_parts(world)
+        world.time.after(fault.span, partial(_require_parts, world, world.faults, parts, 1))
+    world.wanderers.add(name)
+    for turn in range(round(fault.span / _TURN)):
+        world.time.after(turn * _TURN, partial(_wander_on, world, name))
+    world.time.after(fault.span + _TURN, partial(world.wanderers.discard, name))
+
+
+def _wander_on(world: World, name: str) -> None:
+    if name in world.wanderers:
+        world.wander(name)
+
+
 def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:
     """Return changes to what is there: one group less, one changed, one more; the same with entries."""
     changes: list[Change] = [
@@ -296,4 +377,8 @@ _EFFECTS: dict[FaultKind, Callable[[World, Fault], None]] = {
     FaultKind.PLAN: _replace_plan,
     FaultKind.WITHDRAW: lambda world, fault: _controller(world, fault).withdraw(),
     FaultKind.DISK: _fill_disk,
+    FaultKind.ROLE_LIES: partial(_lie, lie=Lie.ROLES),
+    FaultKind.ID_LIES: partial(_lie, lie=Lie.IDS),
+    FaultKind.ERROR_LIES: partial(_lie, lie=Lie.ERRORS),
+    FaultKind.WANDERER: _wander,
 }

@@ -45,6 +45,10 @@ class FaultKind(Enum):
     PLAN = "plan is replaced"
     WITHDRAW = "update is withdrawn"
     DISK = "disk of a controller is full"
+    ROLE_LIES = "switch refuses claims and changes as another controller's"
+    ID_LIES = "switch tells generation ids of its own invention"
+    ERROR_LIES = "switch refuses what it has done"
+    WANDERER = "switch connects only to controllers that stand by"
 
 
 @dataclass(frozen=True)
@@ -113,10 +117,22 @@ _MEETING = (
             FaultKind.LOSS,
         }
     ),
+    frozenset(
+        {
+            FaultKind.ROLE_LIES,
+            FaultKind.ID_LIES,
+            FaultKind.ERROR_LIES,
+            FaultKind.WANDERER,
+            FaultKind.LINK,
+            FaultKind.KILL,
+            FaultKind.HANDOVER,
+            FaultKind.WARM_RESTART,
+        }
+    ),
 )
-"""Kinds that meet: all, those of an update and switches that are away, of processes, of ports, and of tables."""
+"""Kinds that meet: all, those of an update and switches that are away, of processes, of ports, of tables, and lies."""
 
-_MEETING_WEIGHTS = (3, 1, 1, 1, 1)
+_MEETING_WEIGHTS = (3, 1, 1, 1, 1, 1)
 
 
 def faults_of(seed: int) -> tuple[Fault, ...]:

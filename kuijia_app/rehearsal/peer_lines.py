@@ -51,6 +51,11 @@ class PeerLines:
         if self._is_cut(way):
             self._lines[way].end()
 
+    @property
+    def is_cut(self) -> bool:
+        """True while one controller does not hear another."""
+        return any(map(self._is_cut, self._lines))
+
     def _is_cut(self, way: Way) -> bool:
         return self._ends_of_cuts.get(way, 0.0) > self._time.now
 

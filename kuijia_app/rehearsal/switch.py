@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from enum import Enum
 from random import Random
 from typing import Any, Protocol
 
@@ -20,7 +21,7 @@ from kuijia_app.control.reconciliation import (
     ModifyGroup,
     PutFlow,
 )
-from kuijia_app.control.roles import is_later
+from kuijia_app.control.roles import UNDEFINED, is_later
 from kuijia_app.control.snapshot import ForeignEntry, Poll
 from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
 from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables, ToGroup
@@ -37,8 +38,19 @@ _EXISTS = "OFPET_GROUP_MOD_FAILED/OFPGMFC_GROUP_EXISTS"
 _UNKNOWN = "OFPET_GROUP_MOD_FAILED/OFPGMFC_UNKNOWN_GROUP"
 _NO_GROUP = "OFPET_BAD_ACTION/OFPBAC_BAD_OUT_GROUP"
 _IN_USE = "it is still in use"
+_LYING = 0.3
+"""Share of changes that a switch refuses which lies about errors."""
+
 _WRONG = frozenset({_NO_BUNDLE, _EXISTS, _UNKNOWN, _NO_GROUP, _IN_USE})
 """Problems of messages in a wrong order, unless others were refused before them."""
+
+
+class Lie(Enum):
+    """What a switch lies about."""
+
+    ROLES = "it refuses claims and changes as another controller's"
+    IDS = "it tells any generation ids"
+    ERRORS = "it refuses what it has done"
 
 
 class ViolationError(Exception):
@@ -69,6 +81,7 @@ class SimulatedSwitch:
         is_strange: a controller that is not modelled otherwise has left groups that refer to missing ones.
         foreign: entries with another cookie.
         masters: owner of the connection that was master by each generation id.
+        lie: what it lies about now, with the chance for that; None for an honest switch.
     """
 
     name: str
@@ -88,6 +101,7 @@ class SimulatedSwitch:
     masters: dict[int, str] = field(default_factory=dict)
     excused: set[Owner] = field(default_factory=set)
     foreign: list[ForeignEntry] = field(default_factory=list)
+    lie: tuple[Lie, Random] | None = None
     _held: dict[Owner, list[Message]] = field(default_factory=dict)
     _bundles: dict[tuple[Owner, int], list[Message]] = field(default_factory=dict)
 
@@ -151,7 +165,31 @@ class SimulatedSwitch:
             self._held.setdefault(owner, []).append(message)
             return
         yield from self._caught_up(owner)
-        yield from self._handle_now(owner, message)
+        answers = self._handle_now(owner, message)
+        yield from answers if self.lie is None else self._lied(owner, message, answers, *self.lie)
+
+    def _lied(
+        self,
+        owner: Owner,
+        message: Message,
+        answers: Iterator[tuple[Kind, int, object] | Refusal],
+        lie: Lie,
+        random: Random,
+    ) -> Iterator[tuple[Kind, int, object] | Refusal]:
+        """Handle a message as a switch does that lies, by the id of what it was sent."""
+        is_change = message.kind in (Kind.CHANGE, Kind.OPEN, Kind.ADD, Kind.COMMIT)
+        if lie is Lie.ROLES and (is_change or (message.kind is Kind.ROLE and message.content is Role.MASTER)):
+            self.excused.add(owner)
+            yield Refusal(message.xid, IS_SLAVE if is_change else STALE)
+        elif lie is Lie.IDS and message.kind is Kind.ROLE:
+            for answer in answers:
+                is_told = not isinstance(answer, Refusal)
+                yield (Kind.ROLE, message.xid, random.getrandbits(64) % UNDEFINED) if is_told else answer
+        else:
+            yield from answers
+            if lie is Lie.ERRORS and is_change and random.random() < _LYING:
+                self.excused.add(owner)
+                yield Refusal(message.xid, random.choice((IS_SLAVE, STALE, FULL, TABLE_FULL, _WHIM, _EXISTS, _FAILED)))
 
     def _caught_up(self, owner: Owner) -> Iterator[Refusal]:
         """Make the changes that it has put off: those of groups and those of entries, each in their order."""

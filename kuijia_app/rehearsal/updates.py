@@ -16,6 +16,10 @@ _REFUSING = frozenset(
         FaultKind.FOREIGN,
         FaultKind.USURPER,
         FaultKind.DISK,
+        FaultKind.ROLE_LIES,
+        FaultKind.ID_LIES,
+        FaultKind.ERROR_LIES,
+        FaultKind.WANDERER,
     }
 )
 """Kinds after which a switch may refuse an update, or a controller cannot keep it."""

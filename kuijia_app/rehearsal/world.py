@@ -89,6 +89,7 @@ class World:
         self.connections: dict[Line, Connection] = {}
         self.delays: dict[Line, float] = {}
         self.tampered: set[str] = set()
+        self.wanderers: set[str] = set()
         self.faults = 0
         self._cuts: dict[tuple[Line, str], int] = {}
         self._frozen: dict[str, int] = {}
@@ -157,7 +158,9 @@ class World:
             self.set_delays(line, connection)
             connection.up.pump()
             connection.down.pump()
+        self.wanderers.clear()
         for switch in self.switches.values():
+            switch.lie = None
             switch.is_full = switch.is_table_full = False
             switch.refuses_after = None
             for port in sorted(switch.missing):
@@ -173,11 +176,34 @@ class World:
 
     def is_only_fault(self, number: int) -> bool:
         """Return True if no fault has come since this one, and none that came before lasts."""
-        is_whole = not (self._cuts or self.delays or self._frozen or self.tampered)
-        are_here = len(self.connections) == len(self.switches) * len(self.controllers)
-        can_follow = all(each.is_running for each in self.controllers) and self.acting.is_settled
+        are_honest = not self.wanderers and all(each.lie is None for each in self.switches.values())
+        return are_honest and self.acting.is_settled and self.is_only_lie(number)
+
+    def is_only_lie(self, number: int) -> bool:
+        """Return True if no fault has come since this one, and none lasts but what switches say of roles."""
+        is_whole = not (self._cuts or self.delays or self._frozen or self.tampered or self.peers.is_cut)
+        expected = (len(self.switches) - len(self.wanderers)) * len(self.controllers)
+        are_here = sum(name not in self.wanderers for name, _ in self.connections) == expected
+        can_follow = all(each.is_running for each in self.controllers) and self.acting.is_acting
         takes_all = not any(each.is_full or each.is_table_full or each.missing for each in self.switches.values())
         return number == self.faults and is_whole and are_here and can_follow and takes_all
+
+    def wipe(self, name: str) -> None:
+        """Let a switch lose its tables and its connections; both ends of these know at once."""
+        for line, connection in list(self.connections.items()):
+            if line[0] == name:
+                self._end_now(line, connection)
+        self.switches[name].restart()
+
+    def wander(self, name: str) -> None:
+        """Let a switch that connects only to controllers that stand by leave those that act."""
+        for line, connection in list(self.connections.items()):
+            if line[0] == name and self.controllers[line[1]].is_acting:
+                self._end_now(line, connection)
+
+    def _end_now(self, line: Line, connection: Connection) -> None:
+        self._end_at_switch(line, connection)
+        self._end_at_controller(line, connection)
 
     def leave_alone(self, name: str) -> None:
         """Let a foreign controller end; a switch that stays connected would not be read again."""
@@ -325,6 +351,7 @@ class World:
             return
         controller = self.controllers[number]
         is_cut = self._is_cut(line, "up") or self._is_cut(line, "down")
+        is_cut = is_cut or (name in self.wanderers and controller.is_acting)
         if is_cut or not controller.is_alive or name in self._frozen:
             self._retry(line)
             return

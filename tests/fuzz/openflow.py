@@ -124,6 +124,9 @@ class OpenFlowPeers(LiveTarget):
         report.count(self.name, outcome.counts.get("messages", 0))
         for name in ("connections", "handshakes", "admitted", "dropped"):
             figures[name] = float(figures.get(name, 0.0)) + outcome.counts.get(name, 0)
+        if not math.isnan(outcome.programmed):
+            programmed = 1000 * outcome.programmed
+            figures["programmed_ms"] = max(float(figures.get("programmed_ms", 0.0)), programmed)
         for name, before in asdict(outcome.before).items():
             figures.setdefault(f"{name}_before", float(before))
             figures[f"{name}_peak"] = max(float(figures.get(f"{name}_peak", 0.0)), float(getattr(outcome.peak, name)))

@@ -9,10 +9,10 @@ import pytest
 
 from testbed.controllers.application_process import Framework
 from tests.fuzz.openflow_peers import wire
-from tests.fuzz.openflow_peers.acts import Drip, Send, Serve, Stay
+from tests.fuzz.openflow_peers.acts import Deny, Drip, Send, Serve, Stay
 from tests.fuzz.openflow_peers.assaults import Assault, Outcome, carry_out, percentile
 from tests.fuzz.openflow_peers.peers import KINDS, World, kind_of, script_of
-from tests.fuzz.openflow_peers.victims import victim
+from tests.fuzz.openflow_peers.victims import PROGRAMMED_WITHIN, victim
 
 pytestmark = pytest.mark.slow
 
@@ -32,7 +32,7 @@ def test_equal_seeds_give_equal_peers_and_others_do_not_last_for_ever(kind: str)
         script = script_of(kind, SEED, index, WORLD)
         assert script == script_of(kind, SEED, index, WORLD)
         assert sum(act.messages for act in script if isinstance(act, Send)) <= WORLD.messages + 1
-        seconds = sum(act.seconds for act in script if isinstance(act, Stay | Serve))
+        seconds = sum(act.seconds for act in script if isinstance(act, Stay | Serve | Deny))
         seconds += sum(len(act.data) * act.pause for act in script if isinstance(act, Drip))
         assert seconds <= 10
 
@@ -67,6 +67,7 @@ def test_a_short_attack_of_all_kinds_leaves_everything_as_it_was(
         outcome, undisturbed = attacked(application, framework, tmp_path / str(attempt))
     assert outcome.faults == []
     assert percentile(outcome.reactions, 0.9) <= LATE_SECONDS
+    assert outcome.programmed <= LATE_SECONDS + PROGRAMMED_WITHIN
     assert outcome.counts["messages"] > 300
     assert outcome.counts["handshakes"] > 30
 

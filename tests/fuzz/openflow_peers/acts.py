@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import Enum
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,25 @@ class Serve:
     more: int = 0
 
 
+class Lie(Enum):
+    """How a switch of the plan lies about roles, always with the transaction id of what it was sent."""
+
+    SLAVE = "it refuses all changes, as another controller is its master"
+    STALE = "it refuses claims, as another controller has a later generation id"
+    LATER_IDS = "it tells later generation ids"
+    ANY_IDS = "it tells any generation ids"
+    ANY_ERRORS = "it refuses anything for any reason"
+
+
+@dataclass(frozen=True)
+class Deny:
+    """Answer for seconds as a switch without tables does, but lie; chance comes from the seed."""
+
+    seconds: float
+    lie: Lie
+    seed: int
+
+
 @dataclass(frozen=True)
 class Shut:
     """Close the own half of the connection."""
@@ -56,5 +76,5 @@ class Reset:
     """End the connection by a reset."""
 
 
-Act = Send | Handshake | Drip | Stay | Serve | Shut | Reset
+Act = Send | Handshake | Drip | Stay | Serve | Deny | Shut | Reset
 Script = list[Act]

@@ -48,6 +48,7 @@ class Outcome:
         counts: of the attacker: connections, messages, bytes, handshakes, those dropped and those never answered.
         reactions: seconds from each cut to the reaction.
         before, peak, after: vitals; the last when they are flat or have had time enough to become so.
+        programmed: seconds until a switch that came back empty after the attack had its tables.
         reconnections: of real switches.
         faults: what must not be, in words.
     """
@@ -57,6 +58,7 @@ class Outcome:
     after: Vitals
     counts: dict[str, int] = field(default_factory=dict)
     reactions: list[float] = field(default_factory=list)
+    programmed: float = math.nan
     reconnections: int = 0
     seconds: float = 0.0
     faults: list[str] = field(default_factory=list)
@@ -89,6 +91,7 @@ def carry_out(assault: Assault, victim: Victim, *, has_to_be_flat: bool = True) 
     try:
         _meanwhile(attacker, json.dumps(asdict(order)).encode(), outcome, victim)
         outcome.seconds = time.monotonic() - began
+        outcome.programmed = victim.wipe()
         victim.reaction_to_a_cut()
         victim.require_programmed()
         if has_to_be_flat:

@@ -15,9 +15,10 @@ import time
 from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass
+from random import Random
 
 from tests.fuzz.openflow_peers import wire
-from tests.fuzz.openflow_peers.acts import Act, Drip, Handshake, Reset, Send, Serve, Shut, Stay
+from tests.fuzz.openflow_peers.acts import Act, Deny, Drip, Handshake, Lie, Reset, Send, Serve, Shut, Stay
 from tests.fuzz.openflow_peers.peers import World, kind_of, script_of
 
 _CONNECT_SECONDS = 10.0
@@ -65,6 +66,34 @@ class Order:
 _SIMPLE_ANSWERS = {wire.ECHO_REQUEST: wire.ECHO_REPLY, wire.BARRIER_REQUEST: wire.BARRIER_REPLY}
 
 
+class _Liar:
+    """The lies of one switch about its roles."""
+
+    def __init__(self, lie: Lie, random: Random) -> None:
+        self._lie = lie
+        self._random = random
+
+    def answer(self, kind: int, xid: int, body: bytes) -> bytes | None:
+        """Return the answer to a message; None for an honest one."""
+        random = self._random
+        if kind == wire.ROLE_REQUEST:
+            role, generation = struct.unpack("!I4xQ", body)
+            match self._lie:
+                case Lie.STALE if role == wire.MASTER:
+                    return wire.error(xid, *wire.STALE)
+                case Lie.LATER_IDS:
+                    generation += random.choice((1, 1 << 48, 1 << 62, (1 << 63) - 1))
+                case Lie.ANY_IDS:
+                    generation = random.getrandbits(64)
+            return wire.role_reply(role, generation, xid)
+        if kind in (wire.FLOW_MOD, wire.GROUP_MOD) and self._lie is Lie.SLAVE:
+            return wire.error(xid, *wire.IS_SLAVE)
+        if self._lie is Lie.ANY_ERRORS and kind not in _SIMPLE_ANSWERS and random.random() < 0.5:
+            reason = random.choice((wire.IS_SLAVE, wire.STALE, (random.randrange(14), random.randrange(16))))
+            return wire.error(xid, *reason)
+        return None
+
+
 class _Peer:
     """One connection, and what it has sent."""
 
@@ -88,6 +117,8 @@ class _Peer:
                 await self._stay(seconds, reading=reading, answering=answering)
             case Serve(seconds, more):
                 await self._serve(seconds, more)
+            case Deny(seconds, lie, seed):
+                await self._serve(seconds, 0, _Liar(lie, Random(seed)))
             case Shut():
                 self._connection.shutdown(socket.SHUT_WR)
             case Reset():
@@ -124,12 +155,15 @@ class _Peer:
                 elif answering and kind == wire.BARRIER_REQUEST:
                     await self._send(wire.message(wire.BARRIER_REPLY, b"", xid), 1)
 
-    async def _serve(self, seconds: float, more: int) -> None:
+    async def _serve(self, seconds: float, more: int, liar: _Liar | None = None) -> None:
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             with suppress(asyncio.TimeoutError):
                 kind, xid, body = await asyncio.wait_for(self._frame(), left)
-                if kind in _SIMPLE_ANSWERS:
+                lie = None if liar is None else liar.answer(kind, xid, body)
+                if lie is not None:
+                    await self._send(lie, 1)
+                elif kind in _SIMPLE_ANSWERS:
                     await self._send(wire.message(_SIMPLE_ANSWERS[kind], body, xid), 1)
                 elif kind == wire.MULTIPART_REQUEST:
                     (asked,) = struct.unpack_from("!H", body)

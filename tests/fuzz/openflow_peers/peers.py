@@ -11,7 +11,7 @@ from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from tests.fuzz.openflow_peers import wire
-from tests.fuzz.openflow_peers.acts import Drip, Handshake, Reset, Script, Send, Serve, Shut, Stay
+from tests.fuzz.openflow_peers.acts import Deny, Drip, Handshake, Lie, Reset, Script, Send, Serve, Shut, Stay
 
 FIRST_UNKNOWN = 0x00DEAD0000000000
 """Datapath ids from here on are nobody's."""
@@ -288,6 +288,22 @@ def _accepted_barriers(random: Random, world: World) -> Script:
     ]
 
 
+def _lying_switch(random: Random, world: World) -> Script:
+    """Be a switch of the plan that lies about its roles by valid ids, one way after the other, and comes again."""
+    free = random.choice(world.free or sorted(world.ports))
+    lies = [Deny(random.uniform(0.2, 1.5), random.choice(tuple(Lie)), random.getrandbits(32)) for _ in range(3)]
+    return [Handshake(free, tuple(world.ports[free])), *lies, Reset()]
+
+
+def _role_errors(random: Random, world: World) -> Script:
+    """Be a switch, then refuse claims and changes by their ids, again and again."""
+
+    def make() -> bytes:
+        return wire.error(random.randrange(1, 60), *random.choice((wire.IS_SLAVE, wire.STALE)))
+
+    return [world.known(random), Serve(0.3), *_flood(world, make), Serve(0.2)]
+
+
 def _accepted_and_gone(random: Random, world: World) -> Script:
     """Be programmed, and go: the next one comes back with the same datapath id."""
     return [world.known(random), Serve(random.uniform(0.02, 0.3)), Reset()]
@@ -365,6 +381,8 @@ KINDS: Mapping[str, Kind] = {
     "garbage-queues": _garbage_queues,
     "accepted-errors": _accepted_errors,
     "accepted-barriers": _accepted_barriers,
+    "lying-switch": _lying_switch,
+    "role-errors": _role_errors,
     "accepted-and-gone": _accepted_and_gone,
     "more-when-asked": _more_when_asked,
     "slow-frame": _slow_frame,

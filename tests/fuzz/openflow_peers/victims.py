@@ -35,6 +35,9 @@ _QUIET_SECONDS = 0.3
 
 _SETTLED_SECONDS = 20.0
 
+PROGRAMMED_WITHIN = 2.0
+"""Seconds for a switch that has come back empty; a machine that is busy with other work may take `_SETTLED_SECONDS`."""
+
 
 class DeadVictimError(TestbedError):
     """The process has ended, or does not do its work any more."""
@@ -112,6 +115,32 @@ class Victim(ABC):
                 raise DeadVictimError(f"the tables of {', '.join(changed)} are not as they were")
             time.sleep(0.5)
 
+    def wipe(self) -> float:
+        """Have a switch come back empty; return the seconds until it has its tables again.
+
+        Raises:
+            DeadVictimError: it does not get them.
+        """
+        switch = self.wiped()
+        bridge, known = self.network.bridge(switch), len(self.process.events())
+        self.network.ovs.vsctl("set-controller", bridge, "tcp:127.0.0.1:1")
+        self.network.ovs.ofctl("del-flows", bridge)
+        self.network.ovs.ofctl("del-groups", bridge)
+        began = time.time()
+        self.network.ovs.vsctl("set-controller", bridge, f"tcp:127.0.0.1:{self.port}")
+        deadline = time.monotonic() + _SETTLED_SECONDS
+        while time.monotonic() < deadline:
+            for event in self.process.events()[known:]:
+                if event["event"] == event_log.SWITCH_READY and event["switch"] == switch and event["time"] > began:
+                    self._reconnections += 1
+                    return float(event["time"]) - began
+            time.sleep(_POLL_SECONDS)
+        raise DeadVictimError(f"switch {switch} came back empty, and is not programmed in {_SETTLED_SECONDS:g} s")
+
+    @abstractmethod
+    def wiped(self) -> str:
+        """Return a switch that may lose its tables."""
+
     def reconnections(self) -> int:
         """Return how often a real switch's connection was lost since the beginning."""
         return self._goings() - self._reconnections
@@ -176,6 +205,9 @@ class ControllerVictim(Victim):
         middles = [f"m{number}" for number in range(MIDDLES)]
         return [*((m, wiring.port(m, "b")) for m in middles), *(("b", wiring.port("b", m)) for m in middles)]
 
+    def wiped(self) -> str:
+        return "m0"
+
     def reacted(self, events: Sequence[Event], cut: tuple[str, int], *, up: bool) -> float | None:
         switch, port = cut
         middle = switch if switch != "b" else self.network.wiring.neighbour_at("b", port)
@@ -193,6 +225,9 @@ class SchedulerVictim(Victim):
         wiring = self.network.wiring
         cores = [node for node in wiring.topology.nodes if node.startswith("c")]
         return [(core, port) for core in cores for port in wiring.ports(core)]
+
+    def wiped(self) -> str:
+        return next(node for node in self.network.wiring.topology.nodes if node.startswith("c"))
 
     def reacted(self, events: Sequence[Event], cut: tuple[str, int], *, up: bool) -> float | None:
         switch, port = cut
