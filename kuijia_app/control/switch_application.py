@@ -180,7 +180,12 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
         if found is None:
             raise InputError("option", "metrics", quoted(address), EXPECTED)
         self._metrics_server = MetricsServer(
-            found, self._metrics.tally, sockets=unpatched("socket"), threads=native_threading, clock=native_time
+            found,
+            self._metrics.tally,
+            sockets=unpatched("socket"),
+            threads=native_threading,
+            clock=native_time,
+            polling=unpatched("select"),
         )
 
     def _tell_time(self, period: float, tick: Callable[[], EventBase]) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import http.client
 import socket
+import time
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from ipaddress import ip_address
 
 import pytest
@@ -99,6 +100,65 @@ def test_a_client_that_says_nothing_is_given_up(server: MetricsServer, monkeypat
     monkeypatch.setattr(page, "_PATIENCE", 0.05)
     with socket.create_connection(("127.0.0.1", server.port)):
         assert ask(server)[0] == 200
+
+
+def connect(server: MetricsServer, number: int = 0, sent: bytes = b"") -> socket.socket:
+    """Return a connection from another address for each number."""
+    client = socket.create_connection(("127.0.0.1", server.port), 10, (f"127.0.2.{1 + number % 250}", 0))
+    client.sendall(sent)
+    return client
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /metr", b"GET /metrics HTTP/1.1\r\n\r\n"])
+@pytest.mark.parametrize("addresses", [1, 40])
+def test_clients_that_do_not_go_on_keep_no_other_waiting(server: MetricsServer, sent: bytes, addresses: int) -> None:
+    with ExitStack() as connections:
+        for number in range(200):
+            connections.enter_context(connect(server, number % addresses, sent))
+        for _ in range(6):
+            began = time.monotonic()
+            assert ask(server)[0] == 200
+            assert time.monotonic() - began < 2.0
+
+
+def test_a_client_far_away_keeps_its_place_when_others_flood_the_port(server: MetricsServer) -> None:
+    with ExitStack() as connections:
+        far = connections.enter_context(connect(server))
+        for number in range(1000):
+            connections.enter_context(connect(server, 1 + number % 100))
+        far.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+        assert far.recv(12) == b"HTTP/1.1 200"
+
+
+def test_those_who_wait_for_the_page_are_few(server: MetricsServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "_PATIENCE", 0.3)
+    with ExitStack() as connections:
+        for number in range(2 * page._ASKING):
+            connections.enter_context(connect(server, number))
+            assert len(server._clients) <= page._ASKING + 1
+        assert ask(server)[0] == 200
+        deadline = time.monotonic() + 10
+        while server._clients and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert not server._clients
+
+
+def test_a_client_that_never_reads_a_long_page_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(page, "_READING", 0.3)
+    long = Tally([Metric("kuijia_long", "gauge", "Long.", ("name",))])
+    for number in range(20):
+        long.set("kuijia_long", number, f"{number}" + 400_000 * "x")
+    with closing(MetricsServer(PageAddress(0), long)) as server:
+        server.start()
+        with closing(socket.socket()) as deaf:
+            deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            deaf.connect(("127.0.0.1", server.port))
+            deaf.sendall(b"GET /metrics HTTP/1.1\r\n\r\n")
+            assert len(ask(server)[2]) > 8_000_000
+            deadline = time.monotonic() + 10
+            while server._clients and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert not server._clients
 
 
 def test_a_page_that_cannot_be_made_is_an_error_of_this_request_only() -> None:
