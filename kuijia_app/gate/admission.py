@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Generic, TypeVar
 
+from kuijia_app.gate.doorway import Doorway
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.rates import Allowance
+from kuijia_base.fair_places import FairPlaces, origin_of
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -24,14 +26,18 @@ class Verdict(Enum):
     TOO_OFTEN = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class _HalfOpen:
-    address: str
+@dataclass(slots=True)
+class _HalfOpen(Generic[Key]):
+    origin: str
     deadline: float
+    places: FairPlaces[Key]
 
 
 class Admission(Generic[Key]):
     """Counts connections, each identified by a key.
+
+    Half-open connections of three groups have places of their own, so that none can take those of another group:
+    connections that have shown a certificate, those from where a known switch has come before, and all others.
 
     Switches that the application knows (`is_known`) do not count towards a limit, as each id has only one connection.
     The rate at which each may connect is limited.
@@ -40,8 +46,10 @@ class Admission(Generic[Key]):
     def __init__(self, is_known: Callable[[int], bool], now: float, limits: Limits = LIMITS) -> None:
         self._is_known = is_known
         self._limits = limits
-        self._half_open: OrderedDict[Key, _HalfOpen] = OrderedDict()
-        self._half_open_at: Counter[str] = Counter()
+        self._doorway = Doorway(now, limits)
+        self._half_open: dict[Key, _HalfOpen[Key]] = {}
+        groups = (FairPlaces[Key](limits.half_open, limits.half_open_of_address) for _ in range(3))
+        self._certified, self._familiar, self._others = groups
         self._holders: dict[int, Key] = {}
         self._named: dict[Key, tuple[int, str]] = {}
         self._unknown: Counter[str] = Counter()
@@ -56,24 +64,40 @@ class Admission(Generic[Key]):
         """Return the connection that has this datapath id."""
         return self._holders.get(datapath_id)
 
+    def admits(self, address: str, now: float) -> bool:
+        """Return True if a new connection is taken in, False if too many come."""
+        return self._doorway.admits(origin_of(address), now)
+
     def arrived(self, key: Key, address: str, deadline: float) -> Key | None:
         """Add a new half-open connection; if there are too many, return the one to drop."""
-        self._half_open[key] = _HalfOpen(address, deadline)
-        self._half_open_at[address] += 1
-        if self._half_open_at[address] > self._limits.half_open_of_address:
-            return self._oldest_of(address)
-        if len(self._half_open) > self._limits.half_open:
-            return self._oldest_of(max(self._half_open_at, key=self._half_open_at.__getitem__))
-        return None
+        origin = origin_of(address)
+        places = self._familiar if self._doorway.is_familiar(origin) else self._others
+        self._half_open[key] = _HalfOpen(origin, deadline, places)
+        return places.take(key, origin)
+
+    def certified(self, key: Key) -> Key | None:
+        """Note that a half-open connection has shown a certificate; if too many have, return the one to drop."""
+        connection = self._half_open.get(key)
+        if connection is None:
+            return None
+        connection.places.leave(key)
+        connection.places = self._certified
+        return connection.places.take(key, connection.origin)
+
+    def is_preferred(self, key: Key) -> bool:
+        """Return True for a half-open connection that is served before others: it is more likely that of a switch."""
+        connection = self._half_open.get(key)
+        return connection is not None and connection.places is not self._others
 
     def prolonged(self, key: Key, deadline: float) -> None:
         """Give a half-open connection another deadline."""
         if key in self._half_open:
-            self._half_open[key] = _HalfOpen(self._half_open[key].address, deadline)
+            self._half_open[key].deadline = deadline
 
     def oldest(self, count: int) -> list[Key]:
-        """Return the oldest half-open connections, at most so many."""
-        return [key for key, _ in zip(self._half_open, range(count), strict=False)]
+        """Return the half-open connections to drop first, at most so many."""
+        groups = (self._others, self._familiar, self._certified)
+        return [key for places in groups for key in places.oldest(count)][:count]
 
     def overdue(self, now: float) -> list[Key]:
         """Return the half-open connections whose deadline has passed."""
@@ -83,51 +107,46 @@ class Admission(Generic[Key]):
         """Decide about a half-open connection that names its datapath id; if it may stay, it is no longer half-open."""
         if datapath_id in self._holders:
             return Verdict.DUPLICATE
-        address = self._half_open[key].address
+        origin = self._half_open[key].origin
         known = self._is_known(datapath_id)
-        if known and not self._may_return(datapath_id, address, now):
+        if known and not self._may_return(datapath_id, origin, now):
             return Verdict.TOO_OFTEN
         if not known:
             limits = self._limits
             full = self._unknown.total() >= limits.unknown
-            if full or self._unknown[address] >= limits.unknown_of_address or not self._announcements.take(now):
+            if full or self._unknown[origin] >= limits.unknown_of_address or not self._announcements.take(now):
                 return Verdict.TOO_MANY_UNKNOWN
-            self._unknown[address] += 1
+            self._unknown[origin] += 1
+        else:
+            self._doorway.admitted(origin)
         self._forget_half_open(key)
         self._holders[datapath_id] = key
-        self._named[key] = (datapath_id, "" if known else address)
+        self._named[key] = (datapath_id, "" if known else origin)
         return Verdict.KNOWN if known else Verdict.UNKNOWN
 
     def left(self, key: Key) -> None:
         """Forget a connection that has ended; has no effect a second time."""
         self._forget_half_open(key)
         if key in self._named:
-            datapath_id, address = self._named.pop(key)
+            datapath_id, origin = self._named.pop(key)
             del self._holders[datapath_id]
-            if address:
-                self._less(self._unknown, address)
+            if origin:
+                self._unknown[origin] -= 1
+                if not self._unknown[origin]:
+                    del self._unknown[origin]
 
-    def _may_return(self, datapath_id: int, address: str, now: float) -> bool:
-        """Count for each address separately, or one that connects too often would block the switch whose id it uses."""
+    def _may_return(self, datapath_id: int, origin: str, now: float) -> bool:
+        """Count for each origin separately, or one that connects too often would block the switch whose id it uses."""
         limits = self._limits
-        allowance = self._returns.pop((datapath_id, address), None)
+        allowance = self._returns.pop((datapath_id, origin), None)
         if allowance is None:
             allowance = Allowance(limits.returns_rate, limits.returns_burst, now)
             if len(self._returns) >= limits.returns_remembered:
                 del self._returns[next(iter(self._returns))]
-        self._returns[datapath_id, address] = allowance
+        self._returns[datapath_id, origin] = allowance
         return allowance.take(now)
-
-    def _oldest_of(self, address: str) -> Key:
-        return next(key for key, connection in self._half_open.items() if connection.address == address)
 
     def _forget_half_open(self, key: Key) -> None:
         connection = self._half_open.pop(key, None)
         if connection is not None:
-            self._less(self._half_open_at, connection.address)
-
-    @staticmethod
-    def _less(counts: Counter[str], address: str) -> None:
-        counts[address] -= 1
-        if not counts[address]:
-            del counts[address]
+            connection.places.leave(key)

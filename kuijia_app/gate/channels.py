@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import ssl
+import struct
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -12,6 +13,13 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_base.followed_tls import Passphrase
 
 _PIECE = 64 * 1024
+_HANDSHAKE = 22
+"""Type of the first record (RFC 8446, 5.1)."""
+
+_RECORD = struct.Struct("!BHH")
+"""Type, version and length of a record (RFC 8446, 5.1)."""
+
+_LONGEST_RECORD = 1 << 14
 
 
 class Channel(Protocol):
@@ -62,31 +70,40 @@ class TlsChannel:
     """The server's side of TLS."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
+        self._context = context
         self._incoming = ssl.MemoryBIO()
         self._outgoing = ssl.MemoryBIO()
-        self._tls = context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        self._first = bytearray()
+        self._session: ssl.SSLObject | None = None
         self.is_open = False
         self._is_over = False
 
     @property
     def fingerprint(self) -> str | None:
-        certificate = self._tls.getpeercert(binary_form=True) if self.is_open else None
+        certificate = self._tls().getpeercert(binary_form=True) if self.is_open else None
         return None if certificate is None else hashlib.sha256(certificate).hexdigest()
 
     @property
     def uris(self) -> Sequence[str]:
-        return uris_shown(self._tls.getpeercert()) if self.is_open else ()
+        return uris_shown(self._tls().getpeercert()) if self.is_open else ()
 
     def received(self, data: bytes) -> bytes:
         if self._is_over:
             raise RefusedError("it sends more after the end of TLS")  # such bytes would stay in memory for ever
+        if self._session is None:
+            self._first += data
+            if not _is_first_record(self._first):
+                return b""
+            data = bytes(self._first)
+            self._first.clear()
         self._incoming.write(data)
+        tls = self._tls()
         messages = bytearray()
         try:
             if not self.is_open:
-                self._tls.do_handshake()
+                tls.do_handshake()
                 self.is_open = True
-            while piece := self._tls.read(_PIECE):
+            while piece := tls.read(_PIECE):
                 messages += piece
             self._is_over = True  # the end of the connection itself follows
         except ssl.SSLWantReadError:
@@ -100,10 +117,28 @@ class TlsChannel:
     def sent(self, data: bytes) -> bytes:
         try:
             if data:
-                self._tls.write(data)
+                self._tls().write(data)
         except ssl.SSLError as error:
             raise _failed(error) from error
         return self._outgoing.read()
+
+    def _tls(self) -> ssl.SSLObject:
+        """Return the session, made when the first record is there: who sends less takes little memory and time."""
+        if self._session is None:
+            self._session = self._context.wrap_bio(self._incoming, self._outgoing, server_side=True)
+        return self._session
+
+
+def _is_first_record(data: bytearray) -> bool:
+    """Return True once the first record is complete; raise RefusedError if it is not one of a handshake."""
+    if data and data[0] != _HANDSHAKE:
+        raise RefusedError("TLS failed", "it does not begin with a handshake")
+    if len(data) < _RECORD.size:
+        return False
+    _, _, length = _RECORD.unpack_from(data)
+    if length > _LONGEST_RECORD:
+        raise RefusedError("TLS failed", "its first record is too long")
+    return len(data) >= _RECORD.size + int(length)
 
 
 def _failed(error: ssl.SSLError) -> RefusedError:

@@ -14,7 +14,9 @@ class Limits:
     does not know its datapath id: it is left alone, connected.
 
     Attributes:
-        half_open: half-open connections; above it, the oldest from the address with the most is dropped.
+        half_open: half-open connections of one of the three groups in `Admission`; above it, the oldest from the
+            address with the most is dropped. With `accepted_rate` a switch that has never
+            come has half a second for its handshake while others come from as many addresses.
         half_open_of_address: the same for one address.
         returns_rate: connections of one known switch from one address; above it they are refused.
         returns_burst: such connections at once.
@@ -38,8 +40,10 @@ class Limits:
         turn_frame_time: time for one switch in one turn.
         turn_time: time for all half-open connections before known switches have their turn again.
         turn_accepting: time for accepting connections before known switches have their turn again.
-        accepted_rate: connections accepted; more have to wait.
-        accepted_burst: connections accepted at once.
+        accepted_rate: connections taken in of each of the three kinds in `Doorway`; more are closed at once.
+        accepted_burst: such connections at once.
+        origins_remembered: addresses that have come, and addresses from which known switches have been admitted; above
+            it the one that came longest ago is forgotten.
         answer_ports: bytes of all parts of one description of ports.
         answer_entries: bytes of all parts of one description of groups or flow entries.
         entry: bytes of one group or flow entry in such a description.
@@ -52,8 +56,8 @@ class Limits:
         backlog: events that wait for the application; above it no switch is read.
     """
 
-    half_open: int = 256
-    half_open_of_address: int = 128
+    half_open: int = 1024
+    half_open_of_address: int = 256
     returns_rate: float = 1.0
     returns_burst: float = 10.0
     returns_remembered: int = 10_000
@@ -77,6 +81,7 @@ class Limits:
     turn_accepting: float = 0.002
     accepted_rate: float = 1000.0
     accepted_burst: float = 500.0
+    origins_remembered: int = 10_000
     answer_ports: int = 4 * 2**20
     answer_entries: int = 64 * 2**20
     entry: int = 32 * 1024

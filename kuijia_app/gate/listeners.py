@@ -10,7 +10,7 @@ from typing import Any, Final
 from kuijia_app.framework.seam import unpatched
 from kuijia_app.gate.wire import READABLE, Poller
 
-_BACKLOG: Final = 1024
+_BACKLOG: Final = 4096
 _NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 
 

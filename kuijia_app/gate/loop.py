@@ -7,6 +7,7 @@ import ssl
 import sys
 import time
 from collections.abc import Callable, Iterable
+from itertools import count
 from typing import Any, Final, NoReturn
 
 from kuijia_app.framework.ending import end_process
@@ -17,7 +18,6 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import Listener, NoRoomError
 from kuijia_app.gate.peer import Peer
-from kuijia_app.gate.rates import Allowance
 from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import Reception
 from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
@@ -34,6 +34,9 @@ _SWITCH_INTERVAL: Final = 0.0005
 
 _READ_SIZE: Final = 64 * 1024
 _GREETING_READ_SIZE: Final = 4 * 1024
+_LEAST_ACCEPTED: Final = 16
+"""Connections accepted in a turn however long that takes, so that those who wait do not become ever more."""
+
 _ROOM: Final = 16
 """Half-open connections dropped when descriptors have run out."""
 
@@ -66,7 +69,6 @@ class Loop:
         self._limits = limits
         self._readiness = Readiness()
         self._listeners = {each.fd: each for each in (Listener(one, self._readiness.poller) for one in listening)}
-        self._arrivals = Allowance(limits.accepted_rate, limits.accepted_burst, time.monotonic())
         self._unfinished: dict[Peer, None] = {}
         self._next_tick = 0.0
         self._logger = part_logger("gate")
@@ -90,7 +92,7 @@ class Loop:
         known, others, listeners = self._sorted(events)
         for peer, mask in known.items():
             self._serve(peer, mask, now)
-        if known and (others or listeners):
+        if others or listeners:
             hub.sleep(_BREATH)  # otherwise the application would have to compete for its turn
         until = time.monotonic() + self._limits.turn_time
         for peer, mask in others.items():
@@ -105,7 +107,7 @@ class Loop:
             hub.sleep(_BREATH)
 
     def _sorted(self, events: list[tuple[int, int]]) -> tuple[dict[Peer, int], dict[Peer, int], list[Listener]]:
-        """Return the descriptors to serve: known switches, others, and sockets with new connections."""
+        """Return the descriptors to serve: known switches, others in order, and sockets with new connections."""
         ready = dict.fromkeys(self._unfinished, 0)
         listeners = []
         for fd, mask in events:
@@ -134,8 +136,15 @@ class Loop:
                 reception.drop(peer, peer.wire.failure, now)
         if reception.is_here(peer):
             reception.serve(peer, now)
-        if reception.is_here(peer) and peer.has_frame and not peer.is_paused:
-            self._unfinished[peer] = None
+        if reception.is_here(peer):
+            self._place(peer)
+            if peer.has_frame and not peer.is_paused:
+                self._unfinished[peer] = None
+
+    def _place(self, peer: Peer) -> None:
+        """Serve a connection before the crowd if it is one of a switch, or more likely so than others."""
+        if peer.is_known or self._reception.is_preferred(peer):
+            peer.wire.move(self._readiness.poller)
 
     def _may_read(self, peer: Peer, mask: int) -> bool:
         if mask & ~(READABLE | WRITABLE):
@@ -144,31 +153,42 @@ class Loop:
 
     def _accept(self, listener: Listener, now: float) -> None:
         until = time.monotonic() + self._limits.turn_accepting
-        while time.monotonic() < until:
-            if not self._arrivals.take(now):
-                listener.watch(reads=False)  # until the next tick
-                return
+        is_crowded = False
+        for number in count():
+            if number >= _LEAST_ACCEPTED and time.monotonic() >= until:
+                break
             try:
                 accepted = listener.accept()
             except NoRoomError:
                 self._make_room(listener, now)
                 return
             if accepted is None:
-                return
-            self._take_in(*accepted, now)
+                break
+            if self._reception.admits(str(accepted[1][0]), now):
+                self._take_in(*accepted, now)
+            else:
+                accepted[0].close()
+                is_crowded = True
+        if is_crowded:
+            self._complain("connections are closed at once", "too many connections come", now)
+            hub.sleep(_BREATH)
 
     def _make_room(self, listener: Listener, now: float) -> None:
         listener.watch(reads=False)  # until the next tick
-        times = self._lines.occurred("no room", now)
-        if times is not None:
-            told = "too few descriptors%s: half-open connections are dropped for new ones"
-            self._logger.error(told, repeated(times))
+        self._complain("half-open connections are dropped for new ones", "too few descriptors", now)
         self._reception.make_room(_ROOM, now)
+
+    def _complain(self, what: str, why: str, now: float) -> None:
+        times = self._lines.occurred(why, now)
+        if times is not None:
+            self._logger.error("%s%s: %s", why, repeated(times), what)
 
     def _take_in(self, connected: socket.socket, address: tuple[Any, ...], now: float) -> None:
         channel = PlainChannel() if self._tls is None else TlsChannel(self._tls())
-        wire = Wire(connected, channel, self._readiness.poller, self._hurry, time.monotonic, self._limits)
-        self._reception.arrived(Peer(wire, address, now, self._limits), now)
+        wire = Wire(connected, channel, self._readiness.crowd, self._hurry, time.monotonic, self._limits)
+        peer = Peer(wire, address, now, self._limits)
+        self._reception.arrived(peer, now)
+        self._place(peer)
 
     def _hurry(self) -> None:
         """Make the loop check its connections now, as a wire has failed; any thread may call this."""
@@ -184,6 +204,6 @@ class Loop:
             listener.watch(reads=True)
         self._unfinished = {
             peer: None
-            for peer in self._reception.peers
+            for peer in self._reception.named
             if peer.has_frame and not peer.is_paused and not peer.is_leaving
         }

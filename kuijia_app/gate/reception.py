@@ -54,11 +54,17 @@ class Reception:
         self._named_hosts: set[str] = set()
         self._events = BackOff()
         self._peers: dict[int, Peer] = {}
+        self._named: dict[Peer, None] = {}
 
     @property
     def peers(self) -> Collection[Peer]:
         """All connections."""
         return self._peers.values()
+
+    @property
+    def named(self) -> Collection[Peer]:
+        """Connections whose switch has named its datapath id and been let in."""
+        return self._named.keys()
 
     def peer_at(self, fd: int) -> Peer | None:
         """Return the connection with this descriptor."""
@@ -72,13 +78,19 @@ class Reception:
         """Return True while more events wait for the application than the limit."""
         return self._application.backlog() >= self._limits.backlog
 
+    def admits(self, host: str, now: float) -> bool:
+        """Return True if a new connection from an address is taken in, False if too many come."""
+        return self._admission.admits(host, now)
+
+    def is_preferred(self, peer: Peer) -> bool:
+        """See `Admission.is_preferred`."""
+        return self._admission.is_preferred(peer)
+
     def arrived(self, peer: Peer, now: float) -> None:
         """Add a new connection."""
         self._peers[peer.wire.fd] = peer
         limit = self._limits.handshake if peer.wire.is_open else self._limits.tls_handshake
-        dropped = self._admission.arrived(peer, peer.host, now + limit)
-        if dropped is not None:
-            self.drop(dropped, RefusedError("too many half-open connections"), now)
+        self._make_place(self._admission.arrived(peer, peer.host, now + limit), now)
         self._greet(peer)
 
     def received(self, peer: Peer, data: bytes, now: float) -> None:
@@ -86,6 +98,8 @@ class Reception:
         peer.fed(data, now)
         if not peer.is_greeted and peer.wire.is_open:
             self._admission.prolonged(peer, now + self._limits.handshake)
+            if peer.wire.fingerprint is not None:
+                self._make_place(self._admission.certified(peer), now)
             self._greet(peer)
         if data and peer.rival is not None and self.is_here(peer.rival):
             self._refuse_duplicate(peer.rival, now)
@@ -119,6 +133,7 @@ class Reception:
         if isinstance(why, EndedError) and peer.claim is not None:
             self._count_duplicate(peer, now)
         del self._peers[peer.wire.fd]
+        self._named.pop(peer, None)
         self._admission.left(peer)
         peer.wire.close()
         if peer.datapath is not None:
@@ -139,7 +154,7 @@ class Reception:
                 what = "its features did not come" if peer.wire.is_open else "its TLS handshake did not end"
                 self.drop(peer, RefusedError(f"{what} in time"), now)
         is_congested = self.is_congested()
-        for peer in list(self.peers):
+        for peer in list(self._named):
             if self.is_here(peer):
                 self._tend(peer, now, is_congested=is_congested)
 
@@ -147,6 +162,10 @@ class Reception:
         """Drop the oldest half-open connections, as descriptors have run out."""
         for peer in self._admission.oldest(count):
             self.drop(peer, RefusedError("too few descriptors"), now)
+
+    def _make_place(self, dropped: Peer | None, now: float) -> None:
+        if dropped is not None:
+            self.drop(dropped, RefusedError("too many half-open connections"), now)
 
     @contextmanager
     def _concerning(self, peer: Peer, now: float) -> Iterator[None]:
@@ -239,6 +258,7 @@ class Reception:
         self._pause(peer, paused=False)
         datapath = GatedDatapath(peer.wire, peer.answers, peer.address, datapath_id)
         peer.named(datapath, now, is_unknown=is_unknown)
+        self._named[peer] = None
         datapath.pass_on(features)
         if not is_unknown:
             datapath.ask_for_ports()
@@ -276,8 +296,6 @@ class Reception:
             self.drop(peer, peer.wire.failure, now)
         elif peer.wire.is_stalled(now):
             self.drop(peer, RefusedError("it does not read what it is sent"), now)
-        elif peer.datapath is None:
-            return
         elif peer.is_paused or is_congested:
             peer.heard_at = now  # it may have sent something that was not read
             if peer.is_paused and peer.may_speak(now):

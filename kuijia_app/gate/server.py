@@ -28,8 +28,11 @@ from kuijia_base.followed_tls import FollowedTls, Passphrase
 DEFAULT_PORTS: Final = (6653, 6633)
 """The ports of OpenFlow, new and old, on which the frameworks listen by default."""
 
-_SHARE_OF_DESCRIPTORS: Final = 4
-"""Half-open connections may use one in so many of the process's descriptors."""
+_MOST_DESCRIPTORS: Final = 65_536
+"""Descriptors that the process gives itself, if it may."""
+
+_SHARE_OF_DESCRIPTORS: Final = 12
+"""Each of the three groups of half-open connections may use one in so many of the process's descriptors."""
 
 
 def stand_before(
@@ -115,9 +118,13 @@ def _tls() -> FollowedTls | None:
 
 def _within_descriptors(limits: Limits) -> Limits:
     """Return the limits, with fewer half-open connections if the process may have few descriptors."""
-    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if most == resource.RLIM_INFINITY:
         return limits
+    allowed = _MOST_DESCRIPTORS if hard == resource.RLIM_INFINITY else min(hard, _MOST_DESCRIPTORS)
+    if most < allowed:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (allowed, hard))
+        most = allowed
     share = max(most // _SHARE_OF_DESCRIPTORS, 1)
     return dataclasses.replace(
         limits,

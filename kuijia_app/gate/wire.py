@@ -144,6 +144,15 @@ class Wire:
             self._reads = reads
             self._watch()
 
+    def move(self, poller: Poller) -> None:
+        """Have another poller watch the socket from now on."""
+        if poller is not self._poller:
+            with self._lock:
+                if not self._closed:
+                    self._poller.unregister(self.fd)
+                    poller.register(self.fd, self._mask)
+                    self._poller = poller
+
     def fail(self, failure: RefusedError | EndedError) -> None:
         """Request that the loop closes the wire; any thread may call this."""
         with self._lock:

@@ -40,6 +40,45 @@ def test_of_too_many_half_open_connections_the_address_with_most_gives_one_up() 
     assert gate.arrived(4, THERE, 5.0) == 1
 
 
+def test_connections_of_other_addresses_take_no_place_of_a_switch_that_comes_back() -> None:
+    gate = admission(half_open=3, half_open_of_address=3)
+    gate.arrived(0, THERE, 5.0)
+    assert gate.named(0, 1, 0.0) is Verdict.KNOWN
+    gate.left(0)
+    assert gate.arrived(1, THERE, 5.0) is None
+    dropped = [gate.arrived(key, f"198.51.100.{key}", 5.0) for key in range(2, 100)]
+    assert 1 not in dropped
+    assert gate.is_preferred(1)
+    assert not gate.is_preferred(99)
+    assert gate.named(1, 1, 0.0) is Verdict.KNOWN
+
+
+def test_connections_without_a_certificate_take_no_place_of_one_that_has_shown_its_own() -> None:
+    gate = admission(half_open=3, half_open_of_address=3)
+    gate.arrived(1, HERE, 5.0)
+    assert gate.certified(1) is None
+    assert gate.is_preferred(1)
+    assert 1 not in [gate.arrived(key, f"198.51.100.{key}", 5.0) for key in range(2, 100)]
+    assert [gate.certified(key) for key in (97, 98, 99)] == [None, None, 1]
+    assert gate.certified(1000) is None
+
+
+def test_the_addresses_of_a_subnet_of_ipv6_are_one() -> None:
+    gate = admission(half_open=10, half_open_of_address=2)
+    assert [gate.arrived(key, f"2001:db8::{key}", 5.0) for key in (1, 2, 3)] == [None, None, 1]
+
+
+def test_when_descriptors_run_out_connections_of_other_addresses_go_first() -> None:
+    gate = admission()
+    for key, address in enumerate((THERE, HERE, HERE, HERE)):
+        gate.arrived(key, address, 5.0)
+    gate.certified(1)
+    gate.named(0, 1, 0.0)
+    gate.arrived(4, THERE, 5.0)
+    assert gate.oldest(2) == [2, 3]
+    assert gate.oldest(9) == [2, 3, 4, 1]
+
+
 def test_half_open_connections_are_overdue_at_their_deadline_unless_given_longer() -> None:
     gate = admission()
     gate.arrived(1, HERE, 5.0)
@@ -144,8 +183,8 @@ def test_limits_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
                 gate.left(key)
             case _:
                 continue
-        assert gate.half_open == len(half_open) <= limits.half_open
+        assert gate.half_open == len(half_open) <= 2 * limits.half_open  # of addresses with and without a switch
         assert len(unknown) <= limits.unknown
         for address in (HERE, THERE):
-            assert list(half_open.values()).count(address) <= limits.half_open_of_address
+            assert list(half_open.values()).count(address) <= 2 * limits.half_open_of_address
             assert list(unknown.values()).count(address) <= limits.unknown_of_address

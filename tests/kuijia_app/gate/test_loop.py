@@ -275,6 +275,35 @@ def test_those_who_are_told_why_they_are_refused_are_few_as_well(house: House) -
             assert len(house._loop._reception.peers) <= 4
 
 
+def from_address(number: int, port: int) -> socket.socket:
+    """Return a connection from another address for each number."""
+    return socket.create_connection(("127.0.0.1", port), PATIENCE, (f"127.0.{1 + number // 250}.{1 + number % 250}", 0))
+
+
+def test_a_switch_whose_address_is_far_away_is_let_in_while_many_others_connect(house: House) -> None:
+    """Each of these stays silent; the switch answers only after all of them have come."""
+    with ExitStack() as connections:
+        with ImitatedSwitch(house.port, 1) as switch:
+            assert switch.wait_for(lambda: switch.was_sent(openflow.MULTIPART_REQUEST))
+        far = connections.enter_context(socket.create_connection(("127.0.0.1", house.port), PATIENCE))
+        for number in range(LIMITS.half_open + 200):
+            connections.enter_context(from_address(number, house.port))
+        far.sendall(message(openflow.HELLO) + openflow.features(1))
+        wait_until(lambda: house.kinds().count("EventOFPSwitchFeatures") == 2, "it is let in")
+
+
+@pytest.mark.parametrize("house", [{"accepted_rate": 1.0, "accepted_burst": 20.0}], indirect=True)
+def test_connections_that_are_too_many_are_closed_at_once(house: House, caplog: pytest.LogCaptureFixture) -> None:
+    with ExitStack() as connections:
+        many = [connections.enter_context(from_address(0, house.port)) for _ in range(60)]
+        for each in many[-10:]:
+            each.settimeout(PATIENCE)
+            assert each.recv(8) == b""
+        with ImitatedSwitch(house.port, 1) as switch:
+            assert switch.wait_for(lambda: switch.was_sent(openflow.MULTIPART_REQUEST))
+    assert [line for line in caplog.messages if line.startswith("too many connections come")]
+
+
 def test_a_loop_that_fails_ends_the_process_with_a_reason() -> None:
     program = """
 import logging, sys, threading

@@ -190,3 +190,29 @@ def test_bindings_without_tls_are_refused(tmp_path: Path, capsys: pytest.Capture
 def verb_words(folder: Path, verb: str) -> list[str]:
     save_plan(motivation_plan(), folder / "plan.json")
     return [verb, *([str(folder / "plan.json")] if verb == "controller" else []), f"--port={free_port()}"]
+
+
+def test_a_handshake_may_begin_in_pieces_and_costs_no_session_before_its_first_record_is_there(keys: Path) -> None:
+    context = server_context(str(keys / "controller.key"), str(keys / "controller.pem"), str(keys / "ca.pem"))
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    switch = shown(keys, "switch").wrap_bio(incoming, outgoing)
+    with suppress(ssl.SSLWantReadError):
+        switch.do_handshake()
+    hello, channel = outgoing.read(), TlsChannel(context)
+    for at in range(len(hello) - 1):
+        assert channel.received(hello[at : at + 1]) == b""
+    assert channel._session is None
+    assert channel.sent(b"") == b""
+    channel.received(hello[-1:])
+    incoming.write(channel.sent(b""))
+    switch.do_handshake()
+    channel.received(outgoing.read())
+    assert channel.is_open
+    assert channel.fingerprint == fingerprint(keys, "switch")
+
+
+@pytest.mark.parametrize("first", [b"\x00", b"GET / HTTP/1.1", b"\x04\x00\x00\x08", b"\x16\x03\x01\x40\x01"])
+def test_what_begins_no_handshake_is_refused_by_its_first_bytes(keys: Path, first: bytes) -> None:
+    channel = TlsChannel(server_context(str(keys / "controller.key"), str(keys / "controller.pem"), None))
+    with pytest.raises(RefusedError, match="TLS failed"):
+        channel.received(first)
