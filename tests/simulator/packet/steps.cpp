@@ -1,0 +1,461 @@
+// Takes one part of the core step by step, without the simulation around it: `steps PART [NAME=VALUE...]`, the rules of
+// the part in the core's own units. Each line of standard input is a step, and is answered by one line of numbers.
+//
+// The simulation below stands in for the core's own: a host and a network that only note what a part asks them for.
+#include "queues/strict_priority.hpp"
+#include "routing/hermes.hpp"
+#include "scenario.hpp"
+#include "transports/congestion_control.hpp"
+#include "transports/expresspass.hpp"
+#include "transports/flashpass.hpp"
+#include "transports/tcp_sender.hpp"
+
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <sstream>
+#include <string>
+
+namespace kuijia::packet {
+
+class Simulation {
+  public:
+    explicit Simulation(std::uint64_t seed) : random(seed) {}
+
+    Random random;
+    PacketPool pool;
+    std::vector<Packet> sent;
+    std::array<Time, 2> wakes{never, never}; // of each timer
+    bool finished = false;
+    std::vector<LinkRules> links;
+    std::vector<std::vector<std::uint32_t>> routes;
+    std::vector<PathNetwork::Ends> ends; // of each flow
+    std::vector<Choices> choices;        // of each flow
+    std::vector<std::vector<std::uint32_t>> probe_routes;
+    std::vector<PathNetwork::Probe> probes;
+    std::uint32_t hosts = 0; // nodes below this number
+};
+
+Random &Host::random() { return simulation_.random; }
+
+Host::Outgoing Host::make(Way way, Kind kind, std::uint32_t size, std::uint32_t number, bool again) {
+    const auto id = simulation_.pool.take();
+    auto &packet = simulation_.pool[id];
+    packet = {};
+    packet.sent = now_;
+    packet.number = number;
+    packet.size = size & 0xffffff;
+    packet.kind = kind;
+    packet.backward = way == Way::backward;
+    packet.again = again;
+    return {id, packet};
+}
+
+void Host::send(PacketId id) {
+    simulation_.sent.push_back(simulation_.pool[id]);
+    simulation_.pool.give_back(id);
+}
+
+void Host::wake_at(unsigned timer, Time time) { simulation_.wakes[timer] = time; }
+std::int64_t Host::card_rate(Way) const { return simulation_.links.front().bits_per_second; }
+void Host::timed_out() {}
+void Host::complete() {}
+void Host::finish(bool) { simulation_.finished = true; }
+
+const LinkRules &PathNetwork::link(std::uint32_t number) const { return simulation_.links[number]; }
+std::size_t PathNetwork::links() const { return simulation_.links.size(); }
+bool PathNetwork::is_host(std::uint32_t node) const { return node < simulation_.hosts; }
+const std::vector<std::uint32_t> &PathNetwork::route(std::uint32_t number) const { return simulation_.routes[number]; }
+PathNetwork::Ends PathNetwork::ends(std::uint32_t flow) const { return simulation_.ends[flow]; }
+void PathNetwork::wake_at(Time time) { simulation_.wakes[0] = time; }
+bool PathNetwork::can_probe() const { return true; }
+std::uint32_t PathNetwork::add_probe_route(const std::vector<std::uint32_t> &links) {
+    simulation_.probe_routes.push_back(links);
+    return static_cast<std::uint32_t>(simulation_.probe_routes.size() - 1);
+}
+void PathNetwork::probe(const Probe &probe) { simulation_.probes.push_back(probe); }
+
+} // namespace kuijia::packet
+
+namespace {
+
+using namespace kuijia::packet;
+
+using Options = std::map<std::string, std::string>;
+
+// Numbers of a step, and the line of its answer.
+class Step {
+  public:
+    explicit Step(const std::string &line) : words_(line) { words_ >> name_; }
+
+    bool is(const char *name) const { return name_ == name; }
+    const std::string &name() const { return name_; }
+    bool more() { return !(words_ >> std::ws).eof(); }
+    template <typename Value> Value next() {
+        Value value{};
+        if (!(words_ >> value))
+            throw std::invalid_argument("a number is missing in step " + name_);
+        return value;
+    }
+    Time time() { return next<Time>(); }
+    std::uint32_t count() { return next<std::uint32_t>(); }
+    double real() { return next<double>(); }
+    bool flag() { return next<int>() != 0; }
+
+  private:
+    std::istringstream words_;
+    std::string name_;
+};
+
+void answer(std::initializer_list<double> numbers) {
+    for (const auto number : numbers)
+        std::printf("%.17g ", number);
+}
+
+void run(const std::function<void(Step &)> &take) {
+    for (std::string line; std::getline(std::cin, line);) {
+        Step step(line);
+        take(step);
+        std::printf("\n");
+        std::fflush(stdout);
+    }
+}
+
+template <typename Value> void assign(Value &to, const std::string &text) {
+    if constexpr (std::is_enum_v<Value> || std::is_same_v<Value, bool>)
+        to = static_cast<Value>(std::stoi(text));
+    else
+        std::istringstream(text) >> to;
+}
+
+// Sets what `options` name, and forgets it there.
+template <typename Rules> Rules rules_of(Options &options) {
+    Rules rules;
+    for_each_field<Rules>([&](const auto &field) {
+        using Member = std::remove_cvref_t<decltype(rules.*field.member)>;
+        if constexpr (std::is_arithmetic_v<Member> || std::is_enum_v<Member>)
+            if (const auto found = options.find(field.name); found != options.end()) {
+                assign(rules.*field.member, found->second);
+                options.erase(found);
+            }
+    });
+    return rules;
+}
+
+template <typename Value> Value option(Options &options, const char *name, Value usual) {
+    if (const auto found = options.find(name); found != options.end()) {
+        assign(usual, found->second);
+        options.erase(found);
+    }
+    return usual;
+}
+
+void require_empty(const Options &options) {
+    if (!options.empty())
+        throw std::invalid_argument(options.begin()->first + ": no such option");
+}
+
+// The window of a control that goes by losses and marks: its size and threshold.
+void window(Options options) {
+    Window window{option(options, "window", 10.0)};
+    auto control = control_of(rules_of<TcpRules>(options));
+    require_empty(options);
+    run([&](Step &step) {
+        std::visit(
+            [&](auto &of) {
+                if (step.is("set")) {
+                    window.size = step.real();
+                } else if (step.is("grow")) {
+                    const auto acknowledged = step.real();
+                    const auto now = step.time();
+                    of.grow(window, acknowledged, {now, step.time()});
+                } else if (step.is("lost")) {
+                    of.lost(window, step.real(), {0, 0});
+                } else if (step.is("marked")) {
+                    of.marked(window, step.real(), {0, 0});
+                } else if (step.is("timed_out")) {
+                    of.timed_out(window, step.real(), {0, 0});
+                } else if (step.is("observe")) {
+                    const auto missing = step.count();
+                    const auto acknowledged = step.count();
+                    const bool marked = step.flag();
+                    of.observe(missing, acknowledged, marked, step.count());
+                }
+            },
+            control);
+        answer({window.size, window.threshold});
+    });
+}
+
+// A sender of TCP: what it sends, if it does, and its window, deadline and round-trip time.
+void tcp(Options options) {
+    const auto segments = option(options, "segments", 1'000'000u);
+    const auto rules = rules_of<TcpRules>(options);
+    require_empty(options);
+    Random random(0);
+    TcpSender sender(rules, segments);
+    run([&](Step &step) {
+        const auto now = step.time();
+        double number = -1;
+        bool again = false;
+        if (step.is("send")) {
+            const auto next = sender.next(now);
+            number = next.what == TcpSender::Sends::segment ? next.number : -1.0;
+            again = next.again;
+        } else if (step.is("acknowledged")) {
+            Packet packet{};
+            packet.number = step.count();
+            packet.sent = step.time();
+            packet.echo = step.flag();
+            for (; step.more(); packet.blocks = (packet.blocks + 1) & 3) {
+                packet.sacked[packet.blocks].begin = step.count();
+                packet.sacked[packet.blocks].end = step.count();
+            }
+            sender.acknowledged(packet, now, random);
+        } else if (step.is("timed_out")) {
+            sender.timed_out(now);
+        }
+        answer({number, again * 1.0, sender.window(), sender.outstanding() * 1.0,
+                sender.deadline() == never ? -1.0 : static_cast<double>(sender.deadline()),
+                static_cast<double>(sender.round_trip())});
+    });
+}
+
+// The rate of a receiver's credits.
+void credit_rate(Options options) {
+    const auto rules = rules_of<ExpressPassRules>(options);
+    require_empty(options);
+    CreditRate rate(rules);
+    run([&](Step &step) {
+        if (step.is("begin")) {
+            const auto first = step.real();
+            rate.begin(first, step.time());
+        } else if (step.is("noted")) {
+            rate.noted(step.count());
+        } else if (step.is("adapt")) {
+            const auto now = step.time();
+            const auto round_trip = step.time();
+            rate.adapt(now, round_trip, step.real());
+        }
+        answer({rate.rate()});
+    });
+}
+
+// A queue with random early detection: 0 takes, 1 marks, 2 drops.
+void red(Options options) {
+    Random random(option(options, "seed", std::uint64_t{0}));
+    const auto rules = rules_of<RedRules>(options);
+    require_empty(options);
+    Red red;
+    run([&](Step &step) {
+        const bool capable = step.flag();
+        const auto waiting = step.time();
+        answer({static_cast<double>(red.judge(rules, capable, waiting, step.time(), random))});
+    });
+}
+
+// A transport by credits: its rate and when it wants to wake as a sender and as a receiver, then what it sent: the kind
+// of each packet, its number and if queues drop it first.
+void credited(Transport &transport, Simulation &simulation) {
+    run([&](Step &step) {
+        Host host(simulation, 0, step.time());
+        if (step.is("start")) {
+            transport.start(host);
+        } else if (step.is("wake")) {
+            transport.wake(host, 0);
+        } else if (step.is("credits")) {
+            Packet packet{};
+            packet.backward = true;
+            packet.kind = Kind::credit;
+            packet.number = step.count();
+            for (; step.more(); packet.blocks = (packet.blocks + 1) & 3) {
+                packet.sacked[packet.blocks].begin = step.count();
+                packet.sacked[packet.blocks].end = step.count();
+            }
+            transport.receive(host, packet);
+        }
+        const auto counters = transport.counters();
+        answer({counters.window, static_cast<double>(simulation.wakes[0])});
+        for (const auto &packet : simulation.sent)
+            answer({static_cast<double>(packet.kind), packet.number * 1.0, !packet.ecn_capable * 1.0});
+        simulation.sent.clear();
+    });
+}
+
+void flashpass(Options options) {
+    Simulation simulation(1);
+    simulation.links.push_back({option(options, "card", std::int64_t{10'000'000'000}), 0, 0, 0, 0, 0, 0});
+    const FlowRules flow{0, 0, 0, 0, 0, option(options, "bytes", std::uint64_t{0})};
+    const auto rules = rules_of<FlashPassRules>(options);
+    require_empty(options);
+    const auto transport = rules.transport(flow);
+    credited(*transport, simulation);
+}
+
+// Two racks of two hosts each with a spine for each path: hosts 0 to 3, switches 4 and 5, then the spines. A flow for
+// each pair of hosts in different racks that begins at the first: 0 to 2, 0 to 3, 1 to 2, 1 to 3.
+void connect(Simulation &simulation, std::uint32_t paths, std::int64_t rate, Time delay) {
+    constexpr std::uint32_t hosts = 4;
+    simulation.hosts = hosts;
+    const auto connect = [&](std::uint32_t from, std::uint32_t to) {
+        simulation.links.push_back({rate, delay, 0, 0, from, to, 0});
+        return static_cast<std::uint32_t>(simulation.links.size() - 1);
+    };
+    std::array<std::uint32_t, hosts> up;
+    std::array<std::uint32_t, hosts> down;
+    for (std::uint32_t host = 0; host < hosts; ++host) {
+        up[host] = connect(host, 4 + host / 2);
+        down[host] = connect(4 + host / 2, host);
+    }
+    std::vector<std::array<std::uint32_t, 4>> of_spines; // to it from each rack, and from it
+    for (std::uint32_t spine = 6; spine < 6 + paths; ++spine)
+        of_spines.push_back({connect(4, spine), connect(5, spine), connect(spine, 4), connect(spine, 5)});
+    const auto add = [&](std::uint32_t from, std::uint32_t to) {
+        for (const auto &links : of_spines)
+            simulation.routes.push_back({up[from], links[from / 2], links[2 + to / 2], down[to]});
+    };
+    for (const auto source : {0u, 1u})
+        for (const auto target : {2u, 3u}) {
+            simulation.ends.push_back({source, target});
+            add(source, target);
+        }
+    for (const auto &ends : simulation.ends)
+        add(ends.target, ends.source);
+}
+
+// Hermes: the place that a packet takes, how many moves and failures were counted, when it wants to wake, -1 if it has
+// not asked, and the pair and path of each probe.
+void hermes(Options options) {
+    Simulation simulation(1);
+    const auto paths = option(options, "paths", 2u);
+    connect(simulation, paths, option(options, "card", std::int64_t{10'000'000'000}),
+            option(options, "delay", Time{0}));
+    const auto seed = option(options, "seed", std::uint64_t{0});
+    const auto rules = rules_of<HermesRules>(options);
+    require_empty(options);
+    PathNetwork network(simulation);
+    const auto choice = rules.choice(network, seed);
+    simulation.wakes[0] = -1;
+    std::vector<std::vector<std::uint32_t>> sets(2 * simulation.ends.size());
+    for (std::uint32_t set = 0; set < sets.size(); ++set)
+        for (std::uint32_t path = 0; path < paths; ++path)
+            sets[set].push_back(set * paths + path);
+    run([&](Step &step) {
+        double place = -1;
+        if (step.is("send") || step.is("answer")) {
+            Packet packet{};
+            packet.flow = step.count();
+            packet.sent = step.time();
+            packet.backward = step.is("answer");
+            packet.kind = packet.backward ? Kind::acknowledgement : Kind::data;
+            packet.size = step.count() & 0xffffff;
+            packet.number = step.count();
+            packet.again = step.flag();
+            const auto set = packet.flow + (packet.backward ? static_cast<std::uint32_t>(simulation.ends.size()) : 0);
+            place = choice->choose(packet, {sets[set], set, 0});
+        } else if (step.is("acknowledged")) {
+            Packet packet{};
+            packet.flow = step.count();
+            const auto now = step.time();
+            packet.path = step.next<std::uint16_t>();
+            packet.sent = step.time();
+            packet.echo = step.flag();
+            set_delay(packet, now - packet.sent);
+            choice->acknowledged(packet, now);
+        } else if (step.is("timed_out")) {
+            const auto flow = step.count();
+            choice->timed_out(flow, step.time());
+        } else if (step.is("ended")) {
+            const auto flow = step.count();
+            choice->ended(flow, step.time());
+        } else if (step.is("wake")) {
+            choice->wake(step.time());
+        } else if (step.is("probed")) {
+            Packet packet{};
+            packet.backward = true;
+            packet.number = step.count();
+            const auto now = step.time();
+            packet.path = step.next<std::uint16_t>();
+            packet.sent = step.time();
+            packet.echo = step.flag();
+            set_delay(packet, now - packet.sent);
+            choice->probed(packet, now);
+        }
+        const auto counters = choice->counters();
+        answer({place, counters.moves * 1.0, counters.failed * 1.0, static_cast<double>(simulation.wakes[0])});
+        simulation.wakes[0] = -1;
+        for (const auto &probe : simulation.probes)
+            answer({probe.number * 1.0, probe.path * 1.0});
+        simulation.probes.clear();
+    });
+}
+
+// Queues of strict priority: the number of the packet that leaves, -1 for none, when to ask again, -1 for never, and
+// how many packets were dropped. The first steps make the queues and their shared buckets.
+void strict_priority(Options options) {
+    Random random(option(options, "seed", std::uint64_t{0}));
+    require_empty(options);
+    StrictPriorityRules rules;
+    std::unique_ptr<Discipline> queues;
+    std::shared_ptr<SharedByPorts> shared;
+    PacketPool pool;
+    Port port(Rate(1'000'000'000), 0, nullptr);
+    run([&](Step &step) {
+        double number = -1;
+        double retry = -1;
+        if (step.is("queue")) {
+            auto &queue = rules.queues.emplace_back();
+            queue.limit = step.time();
+            if (const auto rate = step.time(); rate > 0)
+                queue.shaping = TokenBucketRules{rate, step.time()};
+        } else if (step.is("bucket")) {
+            auto &one = rules.shared.emplace_back();
+            one.bucket.rate = step.time();
+            one.bucket.burst = step.time();
+            while (step.more())
+                one.queues.push_back(step.count());
+        } else {
+            if (!queues)
+                queues = rules.discipline({1, 0, shared});
+            const auto now = step.time();
+            if (step.is("offer")) {
+                const auto id = pool.take();
+                pool[id] = {};
+                pool[id].number = step.count();
+                pool[id].level = step.next<unsigned>() & 0xff;
+                pool[id].size = step.count() & 0xffffff;
+                Arrival arrival{pool, port, random, now, 0};
+                queues->offer(id, arrival);
+            } else if (step.is("choose")) {
+                const auto chosen = queues->choose(pool, now);
+                if (chosen.packet != no_packet)
+                    number = pool[chosen.packet].number;
+                else if (chosen.retry != never)
+                    retry = static_cast<double>(chosen.retry);
+            }
+        }
+        answer({number, retry, static_cast<double>(port.counters.dropped_packets)});
+    });
+}
+
+} // namespace
+
+int main(int count, char **arguments) {
+    const std::map<std::string, void (*)(Options)> parts{
+        {"window", window},       {"tcp", tcp},       {"credit_rate", credit_rate},        {"red", red},
+        {"flashpass", flashpass}, {"hermes", hermes}, {"strict_priority", strict_priority}};
+    try {
+        Options options;
+        for (int place = 2; place < count; ++place) {
+            const std::string word = arguments[place];
+            const auto end = word.find('=');
+            options[word.substr(0, end)] = word.substr(end + 1);
+        }
+        parts.at(count > 1 ? arguments[1] : "")(std::move(options));
+    } catch (const std::exception &fault) {
+        std::fprintf(stderr, "%s\n", fault.what());
+        return 1;
+    }
+    return 0;
+}

@@ -1,0 +1,391 @@
+"""Parts of the core against references that follow their papers and RFCs step by step."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import heapq
+import itertools
+import random
+import shutil
+from fractions import Fraction
+
+import pytest
+
+from simulator.packet import _core
+from tests.sanitized import COMPILER
+from tests.simulator.packet.hermes_reference import FASTEST, PATHS, Hermes, HermesRules, Story
+from tests.simulator.packet.step_references import (
+    SECOND,
+    CreditRate,
+    Cubic,
+    Dctcp,
+    FlashPass,
+    Priorities,
+    Red,
+    Reno,
+    Tokens,
+)
+from tests.simulator.packet.steps import Parts, Step, build_parts
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which(COMPILER) is None, reason=f"{COMPILER} is not installed"),
+]
+
+MILLISECOND = SECOND // 1000
+MICROSECOND = SECOND // 1_000_000
+NEW_RENO, CUBIC, DCTCP = 0, 1, 2
+TAKE, MARK, DROP = 0, 1, 2
+DATA, EMULATION = 0, 4
+CARD = 10_000_000
+"""bit/s of a card so slow that a round trip has few emulation packets."""
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory: pytest.TempPathFactory) -> Parts:
+    return build_parts(tmp_path_factory.mktemp("steps"))
+
+
+def window_steps(seed: int) -> list[Step]:
+    """Draw growth through some losses, marks and timeouts, some at once, some after long."""
+    draw = random.Random(seed)
+    steps: list[Step] = []
+    now = first_missing = 0
+    for _ in range(400):
+        now += draw.choice((MILLISECOND, 30 * MILLISECOND, draw.randrange(SECOND)))
+        round_trip = draw.choice((0, 10 * MILLISECOND, draw.randrange(2 * SECOND)))
+        acknowledged = draw.randint(1, 4)
+        first_missing += acknowledged
+        steps.append(
+            ("observe", first_missing, acknowledged, int(draw.random() < 0.3), first_missing + draw.randint(1, 9))
+        )
+        match draw.randrange(60):
+            case 0:
+                steps.append(("lost", draw.uniform(1, 60)))
+            case 1 | 2:
+                steps.append(("marked", draw.uniform(1, 60)))
+            case 3:
+                steps += [("timed_out", draw.uniform(1, 60)), ("set", 1.0)]
+            case _:
+                steps.append(("grow", float(acknowledged), now, round_trip))
+    return steps
+
+
+def window_answers(control: Reno, steps: list[Step]) -> list[float]:
+    found = []
+    for name, *numbers in steps:
+        if name == "set":
+            control.size = float(numbers[0])
+        else:
+            getattr(control, str(name))(*numbers)
+        found += [control.size, control.threshold]
+    return found
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(
+    ("congestion", "control", "rules"),
+    [
+        (NEW_RENO, Reno(10.0, 2.0), {}),
+        (CUBIC, Cubic(10.0, 2.0), {}),
+        (CUBIC, Cubic(40.0, 8.0, beta=0.5), {"window": 40.0, "counting_limit": 8.0, "cubic_keeps": 0.5}),
+        (CUBIC, Cubic(10.0, 2.0, fast_convergence=False), {"cubic_fast_convergence": 0}),
+        (DCTCP, Dctcp(10.0, 2.0), {}),
+        (DCTCP, Dctcp(10.0, 2.0, gain=0.3, least=0.5), {"dctcp_gain": 0.3, "dctcp_least_window": 0.5}),
+    ],
+    ids=["reno", "cubic", "half cubic", "cubic without fast convergence", "dctcp", "quick dctcp"],
+)
+def test_windows_are_those_of_the_rfcs(
+    parts: Parts, congestion: int, control: Reno, rules: dict[str, float], seed: int
+) -> None:
+    steps = window_steps(seed)
+    answers = parts.answers("window", steps, congestion=congestion, **rules)
+    expected = window_answers(copy.deepcopy(control), steps)
+    assert [number for answer in answers for number in answer] == pytest.approx(expected, rel=1e-9)
+
+
+def test_cubic_converges_fast_only_below_its_old_maximum(parts: Parts) -> None:
+    """By hand: at 80 after a maximum of 100 the new one is 80 * 1.7 / 2 = 68, so that K = ((68 - 56) / 0.4)^(1/3)."""
+    steps: list[Step] = [("set", 100.0), ("lost", 100.0), ("set", 80.0), ("lost", 80.0)]
+    steps += [("grow", 1.0, 0, 0), ("set", 56.0), ("grow", 1.0, SECOND, SECOND // 10)]
+    sizes = [size for size, _ in parts.answers("window", steps, congestion=CUBIC)]
+    ahead = 0.4 * (1.1 - (12 / 0.4) ** (1 / 3)) ** 3 + 68
+    assert sizes[1:4:2] == pytest.approx([70.0, 56.0])
+    assert sizes[-1] == pytest.approx(56 + (ahead - 56) / 56)
+
+
+def test_cubic_is_in_the_friendly_region_while_its_curve_is_below_reno(parts: Parts) -> None:
+    """By hand: alpha = 3 * 0.3 / 1.7 for each window of segments, until the old window is regained, then 1."""
+    steps: list[Step] = [("set", 10.0), ("lost", 10.0), *[("grow", 7.0, 0, 0)] * 8]
+    sizes = [size for size, _ in parts.answers("window", steps, congestion=CUBIC)][1:]
+    reno = 7.0
+    for size, after in itertools.pairwise(sizes):
+        reno += (1.0 if reno >= 10 else 0.9 / 1.7) * 7 / size
+        curve = -0.4 * (3 / 0.4) + 10  # at time 0: what was left after the loss
+        assert after == pytest.approx(max(size, reno) if curve < reno else size)
+    assert sizes[-1] > 10
+
+
+@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("as_code", [False, True], ids=["printed", "coded"])
+@pytest.mark.parametrize("floor", [False, True], ids=["no floor", "floor"])
+def test_credit_rates_are_those_of_algorithm_1_and_of_the_public_code(
+    parts: Parts, seed: int, *, as_code: bool, floor: bool
+) -> None:
+    draw = random.Random(seed)
+    weights = (0.01, 0.5) if seed % 2 else (0.05, 0.3)
+    reference = CreditRate(0.0625, *weights, 0.1, as_code, floor)
+    steps: list[Step] = [("begin", 0.0625, 1000)]
+    reference.begin(0.0625, 1000)
+    now, expected, share = 1000, [0.0625], 0.0
+    for _ in range(400):
+        now += draw.randrange(1, 400_000)
+        if draw.random() < 0.03:
+            share = draw.choice((0.0, 0.02, 0.08, 0.1, 0.12, 0.3, 0.8))
+        lost = 0
+        while draw.random() < share:
+            lost += 1
+        round_trip = draw.choice((0, 1_000_000, 2_000_000))
+        full = draw.uniform(1e3, 1.5e5)
+        steps += [("noted", lost), ("adapt", now, round_trip, full)]
+        reference.noted(lost)
+        expected.append(reference.rate)
+        reference.adapt(now, round_trip, full)
+        expected.append(reference.rate)
+    rules = {"initial_weight": 0.0625, "least_weight": weights[0], "most_weight": weights[1], "target_loss": 0.1}
+    answers = parts.answers("credit_rate", steps, as_code=int(as_code), floor=int(floor), **rules)
+    assert [rate for (rate,) in answers] == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_rate_of_credits_falls_to_what_came_through_and_the_target_more(parts: Parts) -> None:
+    """By hand: of 10 credits 3 are lost: 0.5 * 0.7 * 1.1. Then none, twice: w = 1/4, (w + 1/2) / 2."""
+    steps: list[Step] = [("begin", 0.5, 0), ("noted", 3), *[("noted", 0)] * 6, ("adapt", 10, 10, 1.0)]
+    for time in (20, 30):
+        steps += [("noted", 0), ("adapt", time, 10, 1.0)]
+    rates = [rate for (rate,) in parts.answers("credit_rate", steps, initial_weight=0.5)]
+    assert rates[8] == pytest.approx(0.385)
+    assert rates[10] == pytest.approx(0.75 * 0.385 + 0.25 * 1.1)
+    assert rates[12] == pytest.approx(0.625 * rates[10] + 0.375 * 1.1)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_red_judges_as_floyd_and_jacobson_say(parts: Parts, seed: int) -> None:
+    draw = random.Random(seed)
+    rules = {
+        "low": 3000,
+        "high": 9000 + 3000 * seed,
+        "probability": (0.1, 1.0)[seed % 2],
+        "weight": (0.25, 1.0)[seed // 2],
+    }
+    reference = Red(random=_core.Random(seed), **rules)  # type: ignore[arg-type]  # the whole numbers are ints
+    steps: list[Step] = []
+    expected: list[float] = []
+    waiting = 0
+    for _ in range(4000):
+        waiting = max(0, waiting + draw.randint(-3000, 3000)) if draw.random() < 0.99 else draw.randrange(30_000)
+        missed = draw.randrange(6) if waiting == 0 else 0
+        capable = draw.randrange(2)
+        steps.append(("judge", capable, waiting, missed))
+        expected.append(reference.judge(capable, waiting, missed))
+    assert [verdict for (verdict,) in parts.answers("red", steps, seed=seed, **rules)] == expected
+    assert {TAKE, MARK, DROP} == set(expected)
+
+
+def timer(parts: Parts, steps: list[Step], **rules: float) -> list[float]:
+    """Return the seconds from each step, whose first number is its time, to the deadline after it; -1 for none."""
+    answers = parts.answers("tcp", steps, congestion=NEW_RENO, **rules)
+    return [
+        -1.0 if deadline < 0 else (deadline - float(step[1])) / SECOND
+        for step, (_, _, _, _, deadline, _) in zip(steps, answers, strict=True)
+    ]
+
+
+def test_a_timer_expires_after_the_mean_round_trip_and_four_deviations(parts: Parts) -> None:
+    """RFC 6298, section 2, against a mean and a deviation of their own."""
+    draw = random.Random(1)
+    steps: list[Step] = []
+    expected, now, mean, deviation = [], 0, None, 0.0
+    timeout = 1.0
+    for segment in range(200):
+        sample = draw.choice((0.1, 0.3, draw.uniform(0.05, 2.0)))
+        steps += [("send", now), ("acknowledged", now + round(sample * SECOND), segment + 1, now, 0)]
+        expected += [timeout, -1.0]
+        if mean is None:
+            mean, deviation = sample, sample / 2
+        else:
+            deviation = 0.75 * deviation + 0.25 * abs(mean - sample)
+            mean = 0.875 * mean + 0.125 * sample
+        timeout = min(max(mean + 4 * deviation, 0.2), 60.0)
+        now += 3 * SECOND
+    assert timer(parts, steps) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_timer_doubles_with_each_expiry_up_to_the_most_and_no_longer_after_news(parts: Parts) -> None:
+    steps: list[Step] = [("send", 0)]
+    for expiry in range(4):
+        steps += [("timed_out", (expiry + 1) * 100 * SECOND), ("send", (expiry + 1) * 100 * SECOND)]
+    steps += [("acknowledged", 500 * SECOND, 1, 499 * SECOND, 0), ("send", 500 * SECOND)]
+    seconds = timer(parts, steps, max_timeout=9 * SECOND)
+    assert seconds[0::2][:5] == [1.0, 2.0, 4.0, 8.0, 9.0]
+    assert seconds[1:8:2] == [-1.0] * 4
+    assert seconds[-1] == 3.0  # a mean of 1 s, and four times a deviation of a half
+
+
+@pytest.mark.parametrize("expiries", [1, 3])
+def test_a_threshold_falls_once_however_often_its_segment_times_out(parts: Parts, expiries: int) -> None:
+    """RFC 5681, section 3.1: half of 16 in flight. Slow start from 1 then goes to 8, and on by a segment a window."""
+    steps: list[Step] = [("send", 0)] * 16
+    for _ in range(expiries):
+        steps += [("timed_out", SECOND), ("send", SECOND)]
+    steps += [("acknowledged", 2 * SECOND, segment, SECOND, 0) for segment in range(1, 10)]
+    windows = [answer[2] for answer in parts.answers("tcp", steps, congestion=NEW_RENO, initial_window=16.0)]
+    grown = windows[-9:]
+    assert grown[:7] == [2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0]
+    assert grown[7:] == pytest.approx([8.125, 8.125 + 1 / 8.125])
+
+
+def test_three_segments_that_arrived_beyond_one_make_it_lost(parts: Parts) -> None:
+    """RFC 6675: the third block repairs segment 0, halves the window, and lets no more go until the pipe has room."""
+    steps: list[Step] = [("send", 0)] * 10
+    steps += [("acknowledged", SECOND, 0, 0, 0, 1, last) for last in (2, 3, 4, 5, 6, 7)]
+    for at in (12, 14, 17):
+        steps.insert(at, ("send", SECOND))
+    answers = parts.answers("tcp", steps, congestion=NEW_RENO)
+    sent = [(number, again) for step, (number, again, *_) in zip(steps, answers, strict=True) if step[0] == "send"]
+    assert sent[:10] == [(segment, 0) for segment in range(10)]
+    assert sent[10:] == [(10, 0), (0, 1), (-1, 0)]
+    assert [window for _, _, window, *_ in answers][12:14] == [10.0, 5.0]
+
+
+def follow_flashpass(parts: Parts, reference: FlashPass, seed: int, until: int, **rules: float) -> list[float]:
+    """Let emulation packets be lost by chance on a path of 40 ms; return the rates, one by one, while both agree."""
+    draw = random.Random(seed)
+    round_trip = 40 * MILLISECOND
+    on_the_way: list[tuple[int, int]] = []
+    rates = [1.0]
+    now, share = 0, 0.0
+    common = {"card": CARD, "wait": reference.wait, "jitter": 0, "timeout": 1000 * SECOND}
+    with parts.begin("flashpass", **common, **rules) as sender:
+        answer = sender.step("start", 0)
+        while now < until:
+            sent, emulated = reference.act(now)
+            packets = list(zip(*[iter(answer[2:])] * 3, strict=True))
+            assert sum(kind == DATA for kind, *_ in packets) == sent
+            assert [(number, not drops) for kind, number, drops in packets if kind == EMULATION] == list(
+                enumerate(emulated, len(reference.emulated) - len(emulated))
+            )
+            assert answer[0] == pytest.approx(reference.rate, rel=1e-9)
+            if answer[0] != rates[-1]:
+                rates.append(answer[0])
+            for _ in emulated:
+                if draw.random() < 0.02:
+                    share = draw.choice((0.0, 0.0, 0.03, 0.2, 0.6, 1.0))
+                if draw.random() >= share:
+                    heapq.heappush(on_the_way, (now + round_trip, len(reference.emulated) - 1))
+            deadline = reference.deadline()
+            assert deadline is None or answer[1] == deadline
+            if on_the_way and (deadline is None or on_the_way[0][0] <= deadline):
+                now, number = heapq.heappop(on_the_way)
+                reference.credit(number)
+                answer = sender.step("credits", now, 0, number, number + 1)
+            elif deadline is not None:
+                now = deadline
+                answer = sender.step("wake", now)
+            else:
+                break
+    return rates
+
+
+def flashpass_gap(pace: float) -> float:
+    return 84 * 8 * SECOND / (84 / (84 + 1538) * pace * CARD)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_flashpass_follows_algorithm_1(parts: Parts, seed: int) -> None:
+    losses = ((0.01, 0.1), (0.05, 0.25))[seed % 2]
+    reference = FlashPass(50 * MILLISECOND, flashpass_gap(0.95), *losses)
+    rates = follow_flashpass(parts, reference, seed, 3 * SECOND, least_loss=losses[0], most_loss=losses[1])
+    assert len(rates) > 10
+    assert min(rates) < 0.5
+
+
+@pytest.mark.parametrize("finishing", [0, 1, 2], ids=["selective", "aggressive", "passive"])
+@pytest.mark.parametrize("send_buffer", [0, 12])
+def test_emulation_ends_when_credits_in_hand_or_expected_are_enough(
+    parts: Parts, finishing: int, send_buffer: int
+) -> None:
+    reference = FlashPass(
+        50 * MILLISECOND, flashpass_gap(1.0), segments=60, finishing=finishing, send_buffer=send_buffer
+    )
+    rules = {"finishing": finishing, "send_buffer": send_buffer, "pace": 1.0, "bytes": 60 * 1460}
+    follow_flashpass(parts, reference, 5, 400 * MILLISECOND, **rules)
+    assert reference.data > 30
+
+
+def priorities(seed: int) -> tuple[Priorities, list[Step]]:
+    """Draw four queues, some with tokens of their own, and two buckets for two of them each."""
+    draw = random.Random(seed)
+    rates = (8_000_000, 16_000_000, 32_000_000)
+    steps: list[Step] = []
+    limits: list[int] = []
+    own: list[Tokens | None] = []
+    for _ in range(4):
+        limits.append(draw.choice((3_000, 10_000)))
+        rate = draw.choice((0, 0, *rates))
+        own.append(Tokens.of(rate, 2_000) if rate else None)
+        steps.append(("queue", limits[-1], rate, 2_000))
+    shared = []
+    for places in ([0, 2], [1, 3]) if seed % 2 else ([0, 1, 3],):
+        rate = draw.choice(rates)
+        shared.append((Tokens.of(rate, 3_000), places))
+        steps.append(("bucket", rate, 3_000, *places))
+    return Priorities(limits, own, shared), steps
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_queues_that_share_tokens_are_served_in_their_order(parts: Parts, seed: int) -> None:
+    reference, steps = priorities(seed)
+    draw = random.Random(seed)
+    expected: list[tuple[float, float, float]] = [(-1, -1, 0)] * len(steps)
+    now, retry = 0, None
+    for number in range(1500):
+        now = int(retry) if retry is not None and draw.random() < 0.5 else now + draw.randrange(500 * MICROSECOND)
+        if draw.random() < 0.4:
+            level, size = draw.randrange(5), draw.choice((64, 700, 1500))
+            reference.offer(number, level, size)
+            steps.append(("offer", now, number, level, size))
+            expected.append((-1, -1, reference.dropped))
+            continue
+        left, due = reference.choose(now)
+        retry = due
+        steps.append(("choose", now))
+        expected.append((left, -1 if due is None else float(Fraction(due)), reference.dropped))
+    answers = parts.answers("strict_priority", steps)
+    assert answers == [pytest.approx(answer) for answer in expected]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    "rules",
+    [
+        HermesRules(),
+        HermesRules(uses_ecn=False, failure_timeouts=1, shares_data=True),
+        HermesRules(reroute_share=0.5, reroute_pause=100 * MICROSECOND, failure_sample=5, failure_share=0.1),
+        HermesRules(sent=0, rate=0.01, better_marked=0.2, better_round_trip=30 * MICROSECOND, one_way=False),
+        HermesRules(detects_failures=False, base=50 * MICROSECOND, probe_paths=3, marked_sample=3),
+        HermesRules(rerouting=False, probing=False),
+    ],
+    ids=["usual", "by delay alone, shared", "some of the time", "soon", "without failures", "without moves"],
+)
+def test_hermes_follows_algorithms_1_and_2(parts: Parts, rules: HermesRules, seed: int) -> None:
+    back = 0 if rules.one_way else 4 * (10 * MICROSECOND + 40 * 800)
+    per_period = 10e9 / 8 * rules.rate_period / SECOND / rules.rate_gain
+    story = Story(Hermes(rules, PATHS, FASTEST + back, per_period, seed), seed)
+    for _ in range(2500):
+        story.go_on()
+    options = {
+        name: int(value) if isinstance(value, bool) else value for name, value in dataclasses.asdict(rules).items()
+    }
+    answers = parts.answers("hermes", story.steps, paths=PATHS, delay=10 * MICROSECOND, seed=seed, **options)
+    assert answers == story.expected
