@@ -24,6 +24,11 @@ from simulator.packet.topologies import Bottleneck, dumbbell
 
 RATES = (10_000.0, 100_000.0)
 STARTS = {"1/2": 1 / 2, "1/16": 1 / 16}
+"""First rates, as parts of the highest."""
+
+WEIGHT = 1 / 2
+"""First weight, as in Figure 8 (a) of the paper, whose 3 and 6 round trips are those of Figure 16."""
+
 ROUND_TRIP = 1e-4
 
 NEAR = 0.75
@@ -44,12 +49,15 @@ _WATCHED, _LATE = 100, 60
 _RUNS = 10
 """Seeds whose shares are averaged: at 10 Gbit/s a round trip has 77 packets."""
 
-UNIFORM = replace(EXPRESSPASS_PORTS, uniform=True)
+UNIFORM = PRINTED.ports
 """Ports that drop any of the waiting credits instead of the one that comes."""
 
+AS_PRINTED = "as printed"
+"""The kind that published numbers are about."""
+
 KINDS = {
-    "as printed": (PRINTED, EXPRESSPASS_PORTS),
-    "as printed, uniform drops": (PRINTED, UNIFORM),
+    AS_PRINTED: (PRINTED, UNIFORM),
+    "as printed, tail drops": (PRINTED, EXPRESSPASS_PORTS),
     "public code": (EXPRESSPASS, EXPRESSPASS_PORTS),
     "public code, uniform drops": (EXPRESSPASS, UNIFORM),
 }
@@ -81,7 +89,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
     found = {
         (kind, rate, start): np.mean(
             [
-                shares(replace(transport, initial_rate=part, initial_weight=part), ports, rate, seed)
+                shares(replace(transport, initial_rate=part, initial_weight=WEIGHT), ports, rate, seed)
                 for seed in range(settings.seed, settings.seed + _RUNS)
             ],
             axis=0,
@@ -100,7 +108,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             after = converged_after(share)
             points.append(Point.of(x, [after if np.isfinite(after) else None], theirs[start]))
             late.append(Point.of(x, [float(share[_LATE:].mean())]))
-            if "printed" in kind:
+            if kind == AS_PRINTED:
                 checks.append(size(f"{kind}, {x}", min(after, float(_WATCHED)), theirs[start], MOST_OFF))
         lines.append(Line(kind, tuple(points)))
         lasting.append(Line(kind, tuple(late)))
@@ -114,7 +122,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             title="round trips until a second flow has its share",
             reproduces="ExpressPass, convergence",
             backend="packet",
-            axis="rate of links, first rate and weight",
+            axis="rate of links, first rate",
             quantity="round trips from the second flow's start",
             lines=tuple(lines),
             published=published()["source"],
@@ -130,7 +138,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             title="lasting share of a second flow",
             reproduces="ExpressPass, convergence",
             backend="packet",
-            axis="rate of links, first rate and weight",
+            axis="rate of links, first rate",
             quantity=f"share of the link, {_LATE} to {_WATCHED} round trips after its start",
             lines=tuple(lasting),
             checks=tuple(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.sweep.workers import workers_from
@@ -193,6 +194,26 @@ def expresspass_parking_lot(
     del progress
     seeds = 1 if settings.quick else _SEEDS
     return run_parking_lot(args.repetitions or seeds, settings, output)
+
+
+@experiment(
+    "expresspass-flows",
+    title="a link that 4 to 1,024 flows of ExpressPass share",
+    reproduces="ExpressPass, Figure 15, flow scalability",
+    backends=("packet",),
+    configure=no_options,
+    sweeps=True,
+    unused=("capacity", "full"),
+    own_help={"repetitions": "N seeds (default: 5, with --quick 1)"},
+    order=672,
+)
+def expresspass_flows(
+    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
+) -> Outcome:
+    from experiments.flashpass.scalability import run_scalability  # noqa: PLC0415  # slow to import: matplotlib
+
+    settings = replace(settings, repetitions=args.repetitions or (1 if settings.quick else _SEEDS))
+    return run_scalability(settings, workers_from(args), output, progress)
 
 
 @experiment(

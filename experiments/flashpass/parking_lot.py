@@ -43,7 +43,7 @@ NAIVE = ExpressPass(
 KINDS = {
     "naive": (NAIVE, EXPRESSPASS_PORTS, "naive"),
     "naive, uniform drops": (NAIVE, UNIFORM, "naive"),
-    "as printed": (PRINTED, EXPRESSPASS_PORTS, "feedback"),
+    "as printed": (PRINTED, UNIFORM, "feedback"),
     "public code": (EXPRESSPASS, EXPRESSPASS_PORTS, "feedback"),
 }
 """Transports, their ports, and the published line."""

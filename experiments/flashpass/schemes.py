@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simulator.packet.credited import CONTROL, DATA, EXPRESSPASS_PORTS, ExpressPass, FlashPass, Ports
+from simulator.packet.credited import CONTROL, DATA, ExpressPass, FlashPass
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp, Transport
@@ -58,8 +58,11 @@ def with_printed_credits(transport: ExpressPass) -> ExpressPass:
     return replace(transport, smallest_credit=CONTROL, largest_credit=92)
 
 
-PRINTED = with_printed_credits(ExpressPass())
-"""ExpressPass by its paper's Algorithm 1, with its credits."""
+PRINTED = ExpressPass()
+"""ExpressPass by its paper's Algorithm 1.
+
+Credits are 84 bytes in the mean, for which the paper's 94.82 % of data holds; with 84 to 92 bytes it would be 90.5 %.
+"""
 
 _CUBIC = Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2, cubic_keeps=CUBIC_KEEPS)
 
@@ -95,7 +98,7 @@ class Scheme:
         """Return the network with this scheme's queues; TCP has one queue at each output of a switch."""
         if not isinstance(self.transport, FlashPass | ExpressPass):
             return self._with_tail_drop(network)
-        ports = Ports() if isinstance(self.transport, FlashPass) else EXPRESSPASS_PORTS
+        ports = self.transport.ports
         if self.buffer is None:
             return ports.on(network, Fifo().limit)
         return replace(ports, buffer=self.buffer).on(network)

@@ -20,7 +20,7 @@ from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, SHARE
+from simulator.packet.credited import DATA, SHARE, ExpressPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Threshold
@@ -51,7 +51,7 @@ _STARTS = 105
 BY_CODE, DCTCP = "ExpressPass by its public code", "DCTCP"
 TRANSPORTS: dict[str, tuple[Transport, str]] = {
     BY_CODE: (replace(EXPRESSPASS, scaled_start=0), "expresspass"),
-    "ExpressPass as printed, with a lowest rate": (replace(PRINTED, floor=True), "expresspass"),
+    "ExpressPass as printed": (PRINTED, "expresspass"),
     DCTCP: (
         Tcp(
             Congestion.DCTCP,
@@ -63,8 +63,7 @@ TRANSPORTS: dict[str, tuple[Transport, str]] = {
         "dctcp",
     ),
 }
-"""Transports, and the published line of each. Without a lowest rate, on which the paper is silent, rates of some of so
-many flows fall to nothing."""
+"""Transports, and the published line of each."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,8 @@ def network_for(transport: Transport, hosts: int) -> Network:
     delay = LINK_DELAY + HOST_DELAY
     if isinstance(transport, Tcp):
         return single_switch(hosts, RATE, delay, Fifo(round(BUFFER * RATE), Threshold(_MARKED)))
-    return replace(EXPRESSPASS_PORTS, buffer=BUFFER).on(single_switch(hosts, RATE, delay, Fifo()))
+    assert isinstance(transport, ExpressPass)
+    return replace(transport.ports, buffer=BUFFER).on(single_switch(hosts, RATE, delay, Fifo()))
 
 
 def outcome(ready: None, case: Case) -> dict[str, Any]:

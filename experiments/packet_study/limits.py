@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil, floor
 
-from experiments.packet_study.transports import ports_of
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from simulator.packet.credited import Credited, FlashPass
 from simulator.packet.network import Link, Network
@@ -69,7 +68,7 @@ def _fault_with(link: Link, name: str, transport: Transport | Credited, until: f
     """Return the problem with a link and what is expected of it, if the transport has one."""
     if not isinstance(transport, Credited):
         return None
-    part = ports_of(transport).smallest_part
+    part = transport.ports.smallest_part
     if _is_slow(link.rate * part):
         return f"has a rate of {link.rate:g} Mbit/s", f"at least {_rounded_up(SLOWEST / part)} Mbit/s with {name}"
     wait = 2 * link.delay

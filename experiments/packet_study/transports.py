@@ -9,7 +9,7 @@ from typing import cast
 from kuijia_base.additions import TRANSPORTS as TRANSPORTS_GROUP
 from kuijia_base.additions import Addition, additions
 from kuijia_base.errors import InputError
-from simulator.packet.credited import EXPRESSPASS_PORTS, Credited, ExpressPass, FlashPass, Ports
+from simulator.packet.credited import Credited, ExpressPass, FlashPass
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.network import Network
 from simulator.packet.transports import Congestion, Tcp, Transport
@@ -17,8 +17,8 @@ from simulator.packet.transports import Congestion, Tcp, Transport
 CREDITED: Mapping[str, Credited] = {
     "flashpass": FlashPass(),
     "flashpass*": FlashPass(early=True),
-    "expresspass": ExpressPass(floor=True),
-    "expresspass*": ExpressPass(early=True, floor=True),
+    "expresspass": ExpressPass(),
+    "expresspass*": ExpressPass(early=True),
 }
 """Those with a star send data without credits at first (Aeolus)."""
 
@@ -135,10 +135,4 @@ def transport_of(name: str, tcp: Tcp, settings: Credits) -> Transport:
 
 def with_ports(network: Network, transport: Credited, buffer: int) -> Network:
     """Return the network with the transport's queues at all ports, and so many bytes for data at each."""
-    return ports_of(transport).on(network, buffer)
-
-
-def ports_of(transport: Credited) -> Ports:
-    """Return the queues that a transport needs at a port."""
-    ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
-    return replace(ports, share=transport.share)
+    return transport.ports.on(network, buffer)

@@ -117,6 +117,9 @@ SIZE_BARS: Mapping[str, SizeBar | None] = {
     # Half, or a point: targets are 5 to 20 %.
     "flashpass-fig14-loss": SizeBar(0.5, 1.0, _STARTS),
     "flashpass-fig5": SizeBar(0.25),
+    # A fiftieth: credits allow .948, and small ones among them pass more often.
+    "expresspass-flows-utilisation": SizeBar(0.02),
+    "expresspass-flows-queue": SizeBar(0.2, 0.0, "less than a packet is published; here a second one waits"),
     # Half: the paper names neither the workloads of its rows nor the links that it counts.
     "expresspass-queues-*": SizeBar(0.5, 0.0, "the sizes of credits decide how fast queues drain (docs/flashpass.md)"),
     # A quarter, or 2 points where little is wasted.

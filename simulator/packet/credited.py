@@ -64,6 +64,11 @@ class Credited:
     """True if packets there and back must cross the same switches."""
 
     @property
+    def ports(self) -> Ports:
+        """Queues that the transport needs at every port."""
+        return Ports(share=self.share)
+
+    @property
     def largest_packet(self) -> int:
         return self.payload + self.header
 
@@ -117,7 +122,7 @@ class ExpressPass(Credited):
         jitter: largest deviation of the distance between credits, as a part of it.
         as_code: rates as in the authors' code for ns-2 (github.com/kaist-ina/ns2-xpass) instead of Algorithm 1.
         floor: the rate never falls below a credit per round trip, on which the paper is silent; the code has it anyway.
-            Without it a flow whose credits meet a much slower link than its receiver's may stand still for hours.
+            Without it many flows share a link unfairly, which contradicts the paper's Figure 15.
         scaled_start: segments below which a flow begins with less, in proportion; 0 for none.
         early_stop: the sender ends credits when as many as in the last round trip suffice.
         counted: the receiver sends no more credits than the sender has asked for.
@@ -132,12 +137,21 @@ class ExpressPass(Credited):
     target_loss: float = 0.1
     jitter: float = 0.05
     as_code: bool = False
-    floor: bool = False
+    floor: bool = True
     scaled_start: int = 0
     early_stop: bool = False
     counted: bool = False
 
     symmetric: ClassVar[bool] = True
+
+    @property
+    def ports(self) -> Ports:
+        """Queues of which only those of credits are shaped.
+
+        Those of the paper drop any credit: its fairness "relies on the uniform random dropping of credit packets"
+        (section 3.1). Those of the public code drop the credit that comes.
+        """
+        return replace(EXPRESSPASS_PORTS, share=self.share, uniform=not self.as_code)
 
     @classmethod
     def of_public_code(cls) -> ExpressPass:
@@ -211,4 +225,4 @@ class Ports:
 
 
 EXPRESSPASS_PORTS = Ports(shapes_data=False)
-"""Ports for ExpressPass: only credits are shaped."""
+"""Ports for ExpressPass by its public code: only credits are shaped, and a full queue drops the one that comes."""

@@ -19,7 +19,6 @@ from simulator.packet.credited import (
     CONTROL,
     DATA,
     DATA_LEVEL,
-    EXPRESSPASS_PORTS,
     Credited,
     FlashPass,
     Ports,
@@ -105,7 +104,7 @@ class CreditPorts:
         Raises:
             UnsoundError: they need different ones.
         """
-        wanted = {_ports_of(transport) for transport in transports if isinstance(transport, Credited)}
+        wanted = {transport.ports for transport in transports if isinstance(transport, Credited)}
         if len(wanted) > 1:
             raise UnsoundError(("traffic",), "transports by credits that need different queues", "one of them")
         (ports,) = wanted
@@ -132,11 +131,6 @@ class CreditPorts:
         queues = 1 if self.victims is VictimCredits.SAME else 2
         waiting = queues * self.ports.credits * CONTROL / (rate * self.ports.share)
         return 8e-6 * (waiting + (DATA + CONTROL) / rate)
-
-
-def _ports_of(transport: Credited) -> Ports:
-    ports = Ports() if isinstance(transport, FlashPass) else EXPRESSPASS_PORTS
-    return replace(ports, share=transport.share)
 
 
 def waiting(transport: Transport, plans: Sequence[Plan], ports: CreditPorts, host: tuple[float, float]) -> Transport:

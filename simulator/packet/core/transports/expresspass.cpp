@@ -16,39 +16,41 @@ void CreditRate::adapt(Time now, Time round_trip, double full) {
     if (round_trip == 0 || now - changed_ < round_trip || total_ == 0)
         return;
     const auto loss = static_cast<double>(lost_) / total_;
+    const auto through = (total_ - lost_) * full / static_cast<double>(now - changed_);
     if (rules_->as_code)
-        as_coded(loss, now - changed_, full);
+        as_coded(loss, through);
     else
-        as_printed(loss);
+        as_printed(loss, through);
     if (rules_->as_code || rules_->floor)
         rate_ = std::max(rate_, std::min(1.0, full / static_cast<double>(round_trip)));
     total_ = lost_ = 0;
     changed_ = now;
 }
 
-// Algorithm 1 of the paper.
-void CreditRate::as_printed(double loss) {
-    const auto target = rules_->target_loss;
-    if (loss <= target) {
+// Algorithm 1 of the paper. Its decrease, cur_rate (1 - credit_loss), is the rate at which credits came through in the
+// last round trip (section 3.2). The rate of now does not stand for cur_rate there: the losses are those of credits sent
+// a round trip before, often at a higher rate.
+void CreditRate::as_printed(double loss, double through) {
+    const auto most = 1 + rules_->target_loss;
+    if (loss <= rules_->target_loss) {
         if (has_increased_)
             weight_ = (weight_ + rules_->most_weight) / 2;
-        rate_ = (1 - weight_) * rate_ + weight_ * (1 + target);
+        rate_ = (1 - weight_) * rate_ + weight_ * most;
         has_increased_ = true;
     } else {
-        rate_ *= (1 - loss) * (1 + target);
+        rate_ = std::min(through, 1.0) * most;
         weight_ = std::max(weight_ / 2, rules_->least_weight);
         has_increased_ = false;
     }
 }
 
-// The rules of the public code: the target rises as the rate falls, the weight rises by steps, and a loss sets the rate
-// to that of the credits that came through.
-void CreditRate::as_coded(double loss, Time since, double full) {
+// The rules of the public code: the target rises as the rate falls, the weight rises by steps, and a loss never raises
+// the rate.
+void CreditRate::as_coded(double loss, double through) {
     constexpr double step = 0.05;
     const auto target = (1 - rate_) * rules_->target_loss;
     if (loss > target) {
-        const auto through = (total_ - lost_) * full / static_cast<double>(since) * (1 + target);
-        rate_ = std::min(through, rate_);
+        rate_ = std::min(through * (1 + target), rate_);
         weight_ = std::max(weight_ / 2, rules_->least_weight);
         has_increased_ = false;
     } else {

@@ -2,9 +2,8 @@
 // the way back, and each that arrives lets one data packet go. Paths there and back must have the same switches.
 //
 // With `as_code` the receiver's rate follows the authors' public code for ns-2 instead of Algorithm 1; what else
-// differs there are parameters. Where the paper is silent: a sender with lost segments asks for credits again.
-// Algorithm 1 is taken by its letter: the loss that a round trip reports is that of credits sent in the one before, and
-// lowers the rate of now.
+// differs there are parameters. Where the paper is silent: a sender with lost segments asks for credits again, and the
+// rate stays at a credit per round trip at least.
 #pragma once
 
 #include "transports/credited.hpp"
@@ -26,7 +25,7 @@ struct ExpressPassRules : CreditedRules {
     double target_loss = 0.1; // with `as_code` the scaling of the target
     double jitter = 0.05;     // of the distance between credits, either way
     bool as_code = false;
-    bool floor = false;             // the rate stays at a credit per round trip at least; with `as_code` in any case
+    bool floor = true;              // the rate stays at a credit per round trip at least; with `as_code` in any case
     std::uint32_t scaled_start = 0; // segments below which a flow begins with a lower rate in proportion, 0 for none
     bool early_stop = false;        // when the credits of the last round trip suffice
     bool counted = false;           // the receiver sends no more credits than the request names segments
@@ -81,8 +80,8 @@ class CreditRate {
     double rate() const { return rate_; }
 
   private:
-    void as_printed(double loss);
-    void as_coded(double loss, Time since, double full);
+    void as_printed(double loss, double through);
+    void as_coded(double loss, double through);
 
     const ExpressPassRules *rules_;
     double rate_ = 1;
