@@ -116,7 +116,7 @@ def exhibits(found: Mapping[tuple[str, int], Sequence[Mapping[str, float]]], see
                 limit(f"{line.label}, {point.x} flows", point.value or 0.0, FAIR)
                 for line in lines
                 for point in line.points
-                if what == "fairness"
+                if what == "fairness" and line.label == AS_PRINTED
             ),
             remarks=(
                 f"{RATE / 1000:g} Gbit/s, round trip {1e3 * ROUND_TRIP:g} ms, a sender and a receiver for each flow.",
