@@ -16,11 +16,12 @@ from typing import Any
 
 from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.probe_frames import KEY_BYTES
-from kuijia_app.discovery.findings import DiscoveredNetwork
+from kuijia_app.discovery.findings import MOST_SWITCHES, DiscoveredNetwork
 from kuijia_app.discovery.lldp import origin, probe
 from kuijia_app.discovery.messages import COOKIE, DiscoveryMessages
 from kuijia_app.framework.guarded_app import GuardedApp, background
 from kuijia_app.framework.seam import Event, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
+from kuijia_app.framework.switch_limits import BackOff, repeated
 from kuijia_app.gate.application import PacketArrived, Report
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.stated_wiring import datapath_text
@@ -40,6 +41,9 @@ cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 TICK = 0.25
 PROBE_INTERVAL = 0.5
 """Seconds between two probes out of the same port: one is lost if the far end is not ready yet."""
+
+_NAMED_OTHERS = 16
+"""Switches that are left alone and logged one by one."""
 
 _RELEASE_TIMEOUT = 2.0
 _ENTRY_MARGIN = 10
@@ -67,7 +71,8 @@ class Discovery(GuardedApp):
         self._probed_at = 0.0
         self._unreleased: set[int] = set()
         self._is_ending = False
-        stand_before(self, self._is_ours, options.tls_bind, packets_of=COOKIE)
+        self._lines = BackOff()
+        stand_before(self, self._is_taken_in, options.tls_bind, packets_of=COOKIE)
 
     @background
     def _watch_clock(self) -> None:
@@ -78,15 +83,13 @@ class Discovery(GuardedApp):
 
     @on_own(Report)
     def gate_reported(self, event: Report) -> None:
-        self.logger.warning("switch %s: %s", datapath_text(event.datapath_id), event.name)
+        self._warn(event.datapath_id, event.name)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
     def switch_connected(self, event: Any) -> None:
         datapath_id = event.msg.datapath_id
-        if not self._is_ours(datapath_id):
-            if datapath_id not in self._findings.others:
-                self._findings.others.add(datapath_id)
-                self.logger.info("switch %s is not ours: left alone", datapath_text(datapath_id))
+        if not self._is_taken_in(datapath_id):
+            self._leave_alone(datapath_id)
             return
         datapath = self._datapaths[datapath_id] = event.msg.datapath
         self._findings.described(datapath_id, {})
@@ -110,12 +113,12 @@ class Discovery(GuardedApp):
         datapath_id, in_port = event.datapath.id, event.packet.in_port
         sent_by = origin(self._key, event.packet.data)
         if sent_by is not None and datapath_id in self._datapaths and in_port is not None:
-            self._findings.heard.add((sent_by, (datapath_id, in_port)))
+            self._findings.arrived(sent_by, (datapath_id, in_port))
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def switch_answered_with_an_error(self, event: Any) -> None:
-        words = "switch %s refused a message (error type %d, code %d)"
-        self.logger.warning(words, datapath_text(event.msg.datapath.id or 0), event.msg.type, event.msg.code)
+        error = f"error type {event.msg.type}, code {event.msg.code}"
+        self._warn(event.msg.datapath.id or 0, "it refused a message", error)
 
     @on(ofp_event.EventOFPBarrierReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def barrier_replied(self, event: Any) -> None:
@@ -143,19 +146,37 @@ class Discovery(GuardedApp):
     def _is_ours(self, datapath_id: int) -> bool:
         return not any(mask.covers(datapath_id) for mask in self._masks)
 
+    def _is_taken_in(self, datapath_id: int) -> bool:
+        return self._is_ours(datapath_id) and self._findings.has_room(datapath_id)
+
+    def _leave_alone(self, datapath_id: int) -> None:
+        others = self._findings.others
+        if self._is_ours(datapath_id):
+            if self._lines.occurred("too many", time.monotonic()) is not None:
+                self.logger.warning("more than %d switches connect: the others are left alone", MOST_SWITCHES)
+        elif datapath_id not in others:
+            others.add(datapath_id)
+            if len(others) <= _NAMED_OTHERS:
+                self.logger.info("switch %s is not ours: left alone", datapath_text(datapath_id))
+            elif len(others) == _NAMED_OTHERS + 1:
+                self.logger.info("more switches are not ours: left alone")
+
+    def _warn(self, datapath_id: int, what: str, detail: str = "") -> None:
+        """Log what a switch has done, ever less often if it goes on."""
+        times = self._lines.occurred((datapath_id, what), time.monotonic())
+        if times is not None:
+            said = f"{what} ({detail})" if detail else what
+            self.logger.warning("switch %s: %s%s", datapath_text(datapath_id), said, repeated(times))
+
     def _is_complete(self) -> bool:
         expected = self._options.switches
         return expected > 0 and self._findings.is_complete(expected, self._options.links)
 
     def _probe(self) -> None:
         """Send a probe out of each port that none has come to yet; sent before the entry there, they would be lost."""
-        reached = {ends[1] for ends in self._findings.heard}
-        answered = {ends[0] for ends in self._findings.heard}
-        for datapath_id, datapath in self._datapaths.items():
-            messages = DiscoveryMessages(datapath)
-            for port in self._findings.ports[datapath_id]:
-                if (datapath_id, port) not in reached & answered:
-                    datapath.send_msg(messages.send_frame(port, probe(self._key, datapath_id, port)))
+        messages = {switch: DiscoveryMessages(datapath) for switch, datapath in self._datapaths.items()}
+        for switch, port in self._findings.to_probe(messages):
+            self._datapaths[switch].send_msg(messages[switch].send_frame(port, probe(self._key, switch, port)))
 
     def _release(self, now: float) -> None:
         """Remove our entries from the switches; end when they have confirmed that, or soon."""
@@ -171,5 +192,5 @@ class Discovery(GuardedApp):
         os._exit(0)  # the framework cannot end its threads
 
     def _drop(self, datapath: Any, reason: str) -> None:
-        self.logger.warning("connection of switch %s is dropped: %s", datapath_text(datapath.id or 0), reason)
+        self._warn(datapath.id or 0, f"its connection is dropped: {reason}")
         self._close(datapath)

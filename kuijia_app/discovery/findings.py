@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 from kuijia_app.discovery.names import Cable, PortOfSwitch, match_names
@@ -16,6 +17,19 @@ _ANY_CAPACITY = 1.0
 
 _MOST_PORT = 0xFFFF_FF00
 """Last number of a physical port (OpenFlow 1.3.5, 7.2.1)."""
+
+MOST_SWITCHES = 4096
+"""Switches that are taken in: whoever reaches the port may claim any number of datapath ids."""
+
+_HEARD_OF_A_PORT = 16
+"""Ports from which probes may come to one port: more than one where a hub, or a switch that does not take part, is in
+between."""
+
+_PROBED_AT_ONCE = 512
+"""Ports of a switch out of which probes are sent at a time: making one takes a few hundredths of a millisecond."""
+
+MOST_REMARKS = 50
+_NAMED_PORTS = 12
 
 
 @dataclass
@@ -31,11 +45,36 @@ class DiscoveredNetwork:
     ports: dict[int, dict[int, bool]] = field(default_factory=dict)
     heard: set[tuple[PortOfSwitch, PortOfSwitch]] = field(default_factory=set)
     others: set[int] = field(default_factory=set)
+    _origins: dict[PortOfSwitch, int] = field(default_factory=dict)
+    _probed: dict[int, int] = field(default_factory=dict)
+
+    def has_room(self, datapath_id: int) -> bool:
+        """Return True if a switch is there already or may still be added."""
+        return datapath_id in self.ports or len(self.ports) < MOST_SWITCHES
 
     def described(self, datapath_id: int, ports: Mapping[int, bool]) -> None:
         """Add some of the ports of a switch; those that only the switch itself uses are left out."""
         of_switch = self.ports.setdefault(datapath_id, {})
         of_switch.update((number, live) for number, live in ports.items() if 1 <= number <= _MOST_PORT)
+
+    def arrived(self, sent_by: PortOfSwitch, at: PortOfSwitch) -> None:
+        """Add that a probe of one port has come to another, if both have been described and few have come there."""
+        has_ports = all(port in self.ports.get(switch, ()) for switch, port in (sent_by, at))
+        if has_ports and (sent_by, at) not in self.heard and self._origins.get(at, 0) < _HEARD_OF_A_PORT:
+            self._origins[at] = self._origins.get(at, 0) + 1
+            self.heard.add((sent_by, at))
+
+    def to_probe(self, switches: Iterable[int]) -> Iterator[PortOfSwitch]:
+        """Yield the ports to send a probe out of now: those without a cable yet, those of a large switch in turn."""
+        reached = {ends[1] for ends in self.heard}
+        answered = {ends[0] for ends in self.heard}
+        for switch in switches:
+            ports = list(self.ports[switch])
+            first = self._probed.get(switch, 0)
+            self._probed[switch] = (first + _PROBED_AT_ONCE) % len(ports) if len(ports) > _PROBED_AT_ONCE else 0
+            for port in islice((*ports[first:], *ports[:first]), _PROBED_AT_ONCE):
+                if (switch, port) not in reached & answered:
+                    yield switch, port
 
     @property
     def cables(self) -> frozenset[Cable]:
@@ -99,6 +138,8 @@ def wiring_found(
         host = None if port is None else HostEnd(port, defaults.host_address(node), defaults.prefixes(node))
         order = {other: links[node][other] for other in topology.neighbours[node]}
         switches[node] = SwitchEnds(number, order, host)
+    if len(remarks) > MOST_REMARKS:
+        remarks[MOST_REMARKS:] = [f"{len(remarks) - MOST_REMARKS} more of such notes"]
     return StatedWiring("wiring", switches, tuple(not_ours)), remarks
 
 
@@ -145,8 +186,9 @@ def _host_port(node: str, left: Mapping[int, bool], remarks: list[str]) -> int |
     if len(candidates) == 1:
         return candidates[0]
     if candidates:
-        listed = ", ".join(map(str, sorted(candidates)))
-        remarks.append(f"{node} has no host: each of the ports {listed} could lead to it")
+        listed = ", ".join(map(str, sorted(candidates)[:_NAMED_PORTS]))
+        more = f" and {len(candidates) - _NAMED_PORTS} more" if len(candidates) > _NAMED_PORTS else ""
+        remarks.append(f"{node} has no host: each of the ports {listed}{more} could lead to it")
     else:
         remarks.append(f"{node} has no host: all its ports lead to switches")
     return None

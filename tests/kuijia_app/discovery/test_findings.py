@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kuijia_app.discovery.findings import DiscoveredNetwork, wiring_found
+from kuijia_app.discovery.findings import MOST_REMARKS, MOST_SWITCHES, DiscoveredNetwork, wiring_found
 from kuijia_app.tables.stated_wiring import StatedWiring
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Topology
@@ -88,3 +88,59 @@ def test_a_choice_of_host_ports_is_left_to_the_user() -> None:
     found, (remark,) = wiring_found(findings, LOPSIDED, given, ())
     assert found.switches["a"].host is None
     assert remark == f"a has no host: each of the ports {ends.host.port}, 4000 could lead to it"
+
+
+def network_of(ports: int) -> DiscoveredNetwork:
+    """Return two switches with so many ports, live and without a cable."""
+    findings = DiscoveredNetwork()
+    for switch in (1, 2):
+        findings.described(switch, dict.fromkeys(range(1, ports + 1), True))
+    return findings
+
+
+def test_ports_that_were_never_described_and_too_many_at_one_port_are_not_believed() -> None:
+    findings = network_of(100)
+    for number in range(1, 5000):
+        findings.arrived((1, number), (2, 1))
+        findings.arrived((1, 1), (2, 100 + number))
+        findings.arrived((3, 1), (2, 2))
+    assert {at for _, at in findings.heard} == {(2, 1)}
+    assert len(findings.heard) == 16
+    findings.arrived((1, 1), (2, 2))
+    assert ((1, 1), (2, 2)) in findings.heard
+
+
+def test_all_ports_of_a_large_switch_are_probed_in_turn_and_a_few_at_a_time() -> None:
+    findings = network_of(2000)
+    turns = [list(findings.to_probe([1, 2])) for _ in range(4)]
+    assert {len(turn) for turn in turns} == {1024}
+    assert len({port for turn in turns for port in turn}) == 4000
+    small = network_of(2)
+    small.arrived((1, 1), (2, 1))
+    small.arrived((2, 1), (1, 1))
+    assert list(small.to_probe([1, 2])) == list(small.to_probe([1, 2])) == [(1, 2), (2, 2)]
+
+
+def test_no_more_switches_are_taken_in_than_the_limit() -> None:
+    findings = DiscoveredNetwork()
+    for switch in range(MOST_SWITCHES):
+        assert findings.has_room(switch)
+        findings.described(switch, {})
+    assert findings.has_room(7)
+    assert not findings.has_room(MOST_SWITCHES)
+
+
+def test_remarks_stay_short_and_few_whatever_a_switch_says() -> None:
+    findings = network_of(60_000)
+    for number in range(1, 500):
+        findings.arrived((1, number), (2, number))
+        findings.arrived((2, number), (1, number))
+    _, remarks = wiring_found(findings, None, {}, ())
+    assert len(remarks) == MOST_REMARKS + 1
+    assert max(map(len, remarks)) < 200
+    assert remarks[-1] == "450 more of such notes"
+    findings = network_of(60_000)
+    findings.arrived((1, 1), (2, 1))
+    findings.arrived((2, 1), (1, 1))
+    _, remarks = wiring_found(findings, None, {}, ())
+    assert "each of the ports 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13 and 59987 more could lead to it" in remarks[0]
