@@ -112,7 +112,9 @@ def test_help_names_every_word_and_sets_nothing_up(clone: Clone, word: str) -> N
     outcome = clone.run(word)
     assert outcome.returncode == 0
     assert outcome.stderr == ""
-    assert all(f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "fuzz", "docs", "kuijia"))
+    assert all(
+        f"\n  {known} " in outcome.stdout for known in ("demo", "test", "bench", "fuzz", "mutants", "docs", "kuijia")
+    )
     assert not (clone.path / ".venv").exists()
 
 
@@ -121,7 +123,9 @@ def test_an_unknown_word_is_refused_with_the_usage(clone: Clone) -> None:
     assert outcome.returncode == 2
     assert outcome.stdout == ""
     assert outcome.stderr.startswith("usage: ./run")
-    assert outcome.stderr.endswith("error: tset: no such word, expected demo, test, bench, fuzz, docs or kuijia\n")
+    assert outcome.stderr.endswith(
+        "error: tset: no such word, expected demo, test, bench, fuzz, mutants, docs or kuijia\n"
+    )
     assert not (clone.path / ".venv").exists()
 
 

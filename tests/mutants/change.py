@@ -1,0 +1,59 @@
+"""A change of a source file, and the list of changes that alter nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+EQUIVALENT = Path(__file__).with_name("equivalent.txt")
+
+
+@dataclass(frozen=True)
+class Change:
+    """Replaces the bytes from `begin` to `end` of a file by `new`.
+
+    Attributes:
+        file: path from the root of the project.
+        old, changed: the lines in question before and after, in one line each.
+        line: number of the first of them.
+    """
+
+    file: str
+    begin: int
+    end: int
+    new: bytes
+    line: int
+    old: str
+    changed: str
+
+    def of(self, source: bytes) -> bytes:
+        """Return the changed file."""
+        return source[: self.begin] + self.new + source[self.end :]
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}\n  - {self.old}\n  + {self.changed}"
+
+
+def make_change(file: str, source: bytes, span: tuple[int, int], new: bytes) -> Change:
+    """Return the change of `span`, in bytes, with the lines that it is shown by."""
+    begin, end = span
+    first = source.rfind(b"\n", 0, begin) + 1
+    last = source.find(b"\n", end)
+    last = len(source) if last < 0 else last
+    old, changed = (
+        " ".join(text.decode().split()) for text in (source[first:last], source[first:begin] + new + source[end:last])
+    )
+    return Change(file, begin, end, new, source.count(b"\n", 0, begin) + 1, old, changed)
+
+
+def read_equivalents(text: str) -> set[tuple[str, str, str]]:
+    """Return file, old line and changed line of each block: these three lines, a reason, and an empty line."""
+    return {_block(block.splitlines()) for block in text.split("\n\n") if not block.lstrip().startswith("#")}
+
+
+def _block(lines: Sequence[str]) -> tuple[str, str, str]:
+    file, old, new, *reason = lines
+    if not (old.startswith("- ") and new.startswith("+ ") and reason):
+        raise ValueError(f"{file}: expected a line with -, one with + and a reason")
+    return file, old[2:], new[2:]

@@ -1,0 +1,201 @@
+"""A room of Python modules: each change meets the test files that are nearest to it, in a process of its own.
+
+The process is forked from one that has imported all libraries, so it begins within a second. What it may take is
+counted in seconds of a processor: a busy machine kills no more changes than an idle one.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import os
+import pickle
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from kuijia_base.errors import KuijiaError
+from tests.mutants.change import Change
+from tests.mutants.python_changes import changes_of
+from tests.mutants.room import ROOT, Trials, Verdict, changed, files_of
+
+_OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not ovs and not emulation and not kernel")
+_START_SECONDS = 10.0
+"""Seconds of a processor that imports and the collection of tests may take."""
+
+_WAITING = 6
+"""Wall time that a trial may take, as a multiple of its seconds of a processor: tests wait, and machines are busy."""
+
+_KILLED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class PythonRoom:
+    """Patterns of Python files and of test files, both from the root."""
+
+    name: str
+    files: Sequence[str]
+    tests: Sequence[str]
+
+    def changes(self) -> list[Change]:
+        return [change for file in files_of(self.files) for change in changes_of(file, (ROOT / file).read_bytes())]
+
+    def prepare(self, copy: Path, limit: float) -> Trials:
+        uses = {test: _imported(ROOT / test) for test in files_of(self.tests)}
+        notes = copy.parent / "libraries"
+        child = _fork(copy, lambda: _collect(copy, list(uses), notes))
+        if _wait(child, None) != pytest.ExitCode.OK:
+            raise KuijiaError(f"{self.name}: its tests cannot be collected")
+        for library in pickle.loads(notes.read_bytes()):  # noqa: S301  # our own
+            importlib.import_module(library)
+        return _PythonTrials(copy, limit, uses)
+
+
+@dataclass
+class _PythonTrials:
+    """Asks test files as long as that takes no more than `limit` seconds of a processor, the nearest first.
+
+    Attributes:
+        uses: the modules that each test file imports.
+    """
+
+    copy: Path
+    limit: float
+    uses: dict[str, set[str]]
+    _users: dict[str, list[str]] = field(default_factory=dict)
+
+    def verdict(self, change: Change) -> Verdict:
+        tests = self._nearest(change.file)
+        cpu_limit = self.limit + _START_SECONDS
+        with changed(self.copy, change):
+            child = _fork(self.copy, lambda: _ask(self.copy, tests, self.limit, cpu_limit))
+            status = _wait(child, cpu_limit * _WAITING)
+        if status is None or status in _KILLED_BY_LIMIT:
+            return Verdict.TIMED_OUT
+        return Verdict.SURVIVED if status == pytest.ExitCode.OK else Verdict.KILLED
+
+    def _nearest(self, file: str) -> list[str]:
+        """Return all test files: those of the module's name first, then those that import it, then its folder's."""
+        if file not in self._users:
+            module = Path(file).with_suffix("").as_posix().replace("/", ".")
+            stem, folder = Path(file).stem, Path(file).parent.name
+            self._users[file] = sorted(
+                self.uses,
+                key=lambda test: (
+                    Path(test).stem != f"test_{stem}",
+                    module not in self.uses[test],
+                    Path(test).parent.name != folder,
+                    test,
+                ),
+            )
+        return self._users[file]
+
+
+class _Limit:
+    """Ends the tests without a failure when they have taken their seconds of a processor."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.process_time() + seconds
+
+    def pytest_runtest_logfinish(self) -> None:
+        if time.process_time() > self._end:
+            os._exit(pytest.ExitCode.OK)
+
+
+class _Failure:
+    """Ends the process at once when a test fails: nothing that comes after it matters."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os._exit(pytest.ExitCode.TESTS_FAILED)
+
+
+def _imported(test: Path) -> set[str]:
+    """Return the names that a test imports modules by, and those that it imports from them."""
+    found = set()
+    for node in ast.walk(ast.parse(test.read_bytes())):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+    return found
+
+
+def _collect(copy: Path, tests: Sequence[str], notes: Path) -> int:
+    """Collect tests, and note the libraries that were imported for that."""
+    before = set(sys.modules)
+    status = _run(copy, [*_OPTIONS, "--collect-only", *tests], [])
+    own = {entry.name for entry in copy.iterdir()}
+    libraries = [name for name in sys.modules if name not in before and name.partition(".")[0] not in own]
+    notes.write_bytes(pickle.dumps([name for name in libraries if "/site-packages/" in _file_of(name)]))
+    return status
+
+
+def _file_of(module: str) -> str:
+    return getattr(sys.modules[module], "__file__", None) or ""
+
+
+def _ask(copy: Path, tests: Sequence[str], seconds: float, cpu_limit: float) -> int:
+    used = int(time.process_time() + cpu_limit) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (used, used + 5))
+    return _run(copy, [*_OPTIONS, *tests], [_Limit(seconds), _Failure()])
+
+
+def _run(copy: Path, arguments: Sequence[str], plugins: Sequence[object]) -> int:
+    os.chdir(copy)
+    sys.path.insert(0, str(copy))
+    return int(pytest.main(list(arguments), plugins=list(plugins)))
+
+
+def _fork(copy: Path, work: Callable[[], int]) -> int:
+    """Run `work` in a process group of its own, in silence and without the clone's own modules; return its number."""
+    child = os.fork()
+    if child == 0:
+        _be_child(copy, work)
+    return child
+
+
+def _be_child(copy: Path, work: Callable[[], int]) -> NoReturn:
+    status = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        os.setsid()
+        with Path(os.devnull).open("r+b") as nowhere:
+            for stream in range(3):
+                os.dup2(nowhere.fileno(), stream)
+        temporary = copy.parent / "temporary"
+        temporary.mkdir(exist_ok=True)
+        os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1", TMPDIR=str(temporary))
+        tempfile.tempdir = None
+        sys.dont_write_bytecode = True
+        own = {entry.name for entry in ROOT.iterdir()}
+        for name in [name for name in sys.modules if name.partition(".")[0] in own]:
+            del sys.modules[name]
+        status = work()
+    finally:
+        os._exit(status)
+
+
+def _wait(child: int, limit: float | None) -> int | None:
+    """Return the exit status of a child, None after so many seconds; nothing of its group is left."""
+    deadline = None if limit is None else time.monotonic() + limit
+    status = None
+    try:
+        while status is None and (deadline is None or time.monotonic() < deadline):
+            done, code = os.waitpid(child, os.WNOHANG)
+            if done:
+                status = os.waitstatus_to_exitcode(code)
+            else:
+                time.sleep(0.02)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        if status is None:
+            os.waitpid(child, 0)
+    return status
