@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import permutations
 
 import numpy as np
@@ -7,10 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from te_solver import partition
+from te_solver.column_generation import NearOptimum
 from te_solver.demand_generators import gravity, scaled_to_utilisation
 from te_solver.demands import Demand
+from te_solver.highs import Indices, Vector
 from te_solver.networks import shipped_network
-from te_solver.partition import Partitioning, partitioned_throughput
+from te_solver.partition import PartitionedOptimum, Partitioning, partitioned_throughput
 from te_solver.resolve import ThroughputResolver
 from te_solver.topology_file import load_topology
 from te_solver.tunnel_links import TunnelLinks
@@ -146,3 +150,88 @@ def test_a_few_demands_among_very_many_pairs_are_bounded_closely(demands: tuple[
     answer = partitioned_throughput(tunnels, np.array([10.0]), demand, Partitioning(4, processes=1))
     assert answer.rates.sum() == pytest.approx(carried, rel=1e-3)
     assert answer.bound == pytest.approx(min(sum(demands), 10.0))
+
+
+def test_a_part_keeps_its_rates_where_the_solver_finds_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = gscale()
+    tunnels = TunnelLinks.of(case.incidence)
+    first = partitioned_throughput(tunnels, case.capacity, case.demand, Partitioning(3, rounds=1, processes=1))
+    solve, solved = partition._solved, []
+
+    def worse_later(gap: float, part: partition._Part) -> NearOptimum:
+        found = solve(gap, part)
+        solved.append(part)
+        return found if len(solved) <= 3 else replace(found, rates=found.rates * 0.5)
+
+    monkeypatch.setattr(partition, "_solved", worse_later)
+    second = partitioned_throughput(tunnels, case.capacity, case.demand, Partitioning(3, rounds=2, processes=1))
+    assert len(solved) == 6
+    assert second.rates.tolist() == pytest.approx(first.rates.tolist())
+
+
+def test_the_bound_is_the_least_of_those_of_zero_of_full_links_and_of_the_prices() -> None:
+    """Two pairs ask for 8 Mbit/s each of a link of 10: bounds are 16 at price zero, and 10 at price one."""
+    tunnels = TunnelLinks(np.zeros(2, np.int32), np.arange(3), np.arange(3))
+    capacity, demand = np.array([10.0]), np.array([8.0, 8.0])
+    high = np.array([3.0])
+
+    def bound(carried: float, *prices: Vector) -> float:
+        return partition._bound(tunnels, capacity, demand, np.array([carried, 0.0]), prices)
+
+    assert bound(10 * (1 - 0.9e-6), high, high, high) == 10
+    assert bound(10 * (1 - 1.1e-6), high, high, high) == 16
+    assert bound(5, high, np.array([1.0]), high) == 10
+    assert bound(5, *(np.array([price]) for price in (0, 0.5, 1.5, 6))) == 10  # by the median alone
+    assert bound(5, *(np.array([price]) for price in (0, 0, 0, 4))) == 10  # by the mean alone
+    assert bound(5) == 0
+
+
+def test_a_sample_of_the_pairs_by_size_selects_the_prices(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[list[int]] = []
+    of_pairs = TunnelLinks.of_pairs
+
+    def noted(self: TunnelLinks, pairs: Indices) -> tuple[TunnelLinks, Indices]:
+        asked.append(pairs.tolist())
+        return of_pairs(self, pairs)
+
+    monkeypatch.setattr(partition, "_SAMPLED", 2)
+    monkeypatch.setattr(TunnelLinks, "of_pairs", noted)
+    tunnels = TunnelLinks(np.zeros(6, np.int32), np.arange(7), np.arange(7))
+    demand = np.array([1.0, 6.0, 2.0, 5.0, 3.0, 4.0])
+    rates = np.zeros(6)
+    assert partition._bound(tunnels, np.array([30.0]), demand, rates, [np.array([1.0])]) == 21
+    assert asked == [[2, 3]]  # the second of each three
+
+
+def test_demands_are_cut_into_equal_pieces_until_there_are_a_quarter_more() -> None:
+    demand = np.array([100.0, 10.0, 10.0, 10.0, 0.0, 10.0, 10.0, 10.0, 10.0])
+    assert partition._pieces(demand, 5).tolist() == [3, 1, 1, 1, 0, 1, 1, 1, 1]
+    assert partition._pieces(demand, 2).tolist() == [2, 1, 1, 1, 0, 1, 1, 1, 1]
+    assert partition._pieces(np.zeros(2), 2).tolist() == [0, 0]
+
+
+def test_each_round_of_cards_gives_every_part_one_piece() -> None:
+    demand = np.array([8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 0.0])
+    hands = partition._dealt(demand, 3, np.random.default_rng(1))
+    whole = np.zeros(8)
+    for hand in hands:
+        whole[hand.pairs] += hand.share
+    assert whole.tolist() == pytest.approx([1, 1, 1, 1, 1, 1, 1, 0])
+    pieces = partition._pieces(demand, 3)
+    size = demand / np.maximum(pieces, 1)
+    sizes = [
+        sorted(
+            (size[p] for p, part in zip(h.pairs, h.share, strict=True) for _ in range(round(part * pieces[p]))),
+            reverse=True,
+        )
+        for h in hands
+    ]
+    # The smallest card of a round is no smaller than the largest of the next.
+    for one, other in ((a, b) for a in sizes for b in sizes):
+        assert all(earlier >= later for earlier, later in zip(one, other[1:], strict=False))
+
+
+def test_the_loss_is_the_missing_share_of_the_bound() -> None:
+    assert PartitionedOptimum(np.array([6.0, 3.0]), 12.0, 0.0).loss == 0.25
+    assert PartitionedOptimum(np.array([6.0, 3.0]), 8.0, 0.0).loss == 0
+    assert PartitionedOptimum(np.array([0.0]), 0.5, 0.0).loss == 1

@@ -4,6 +4,7 @@ from copy import deepcopy
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +13,7 @@ from te_solver import highs, resolve
 from te_solver.demands import Demand
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_throughput import MaxThroughput
+from te_solver.programs.program import Allocation
 from te_solver.resolve import ThroughputResolver, WarmThroughput
 from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, cases
@@ -169,3 +171,97 @@ def test_a_program_of_those_who_ask_alone_is_as_good(problem: tuple[Case, list[B
         assert alone.granted == pytest.approx(case.incidence.pairs @ alone.rates)
         hops = [case.incidence.hops @ each.rates for each in (alone, whole)]
         assert hops[0] == pytest.approx(hops[1], rel=1e-5)
+
+
+def test_a_rate_too_small_for_its_tunnel_is_rounding_and_a_larger_one_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    shares = np.array([1.0, 0.9e-9, 1.1e-9])
+    monkeypatch.setattr(highs.HighsProgram, "solve", lambda *_, **__: shares)
+    rates = ThroughputResolver(RHOMBUS_CASE.incidence).solve(RHOMBUS_CASE.capacity, RHOMBUS_CASE.demand).rates
+    assert rates.tolist() == [10.0, 0.0, pytest.approx(1.1e-8)]
+
+
+def test_only_pairs_with_several_tunnels_have_a_row_for_their_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows: list[int] = []
+
+    class Counted(highs.HighsProgram):
+        def __init__(self, matrix: sp.csc_array, cost: Vector, tolerance: float) -> None:
+            rows.append(matrix.shape[0])
+            super().__init__(matrix, cost, tolerance)
+
+    monkeypatch.setattr(resolve, "HighsProgram", Counted)
+    case = Case(RHOMBUS, (Demand("s", "t", 5), Demand("s", "a", 5)), ((("s", "t"), ("s", "a", "t")), (("s", "a"),)))
+    resolver = ThroughputResolver(case.incidence, fewest_hops=False)
+    assert rows == [5 + 1]
+    assert resolver.solve(case.capacity, np.array([30.0, 7.0])).granted.tolist() == pytest.approx([13, 7])
+
+
+class Noted(ThroughputResolver):
+    """Notes what it is made for and asked."""
+
+    made: list[Noted]
+
+    def __init__(self, incidence: Incidence, *, fewest_hops: bool = True) -> None:
+        super().__init__(incidence, fewest_hops=fewest_hops)
+        self.asked: list[tuple[list[float], list[float]]] = []
+        self.made.append(self)
+
+    def solve(self, capacity: Vector, demand: Vector) -> Allocation:
+        self.asked.append((capacity.tolist(), demand.tolist()))
+        return super().solve(capacity, demand)
+
+
+@pytest.fixture
+def noted(monkeypatch: pytest.MonkeyPatch) -> list[Noted]:
+    monkeypatch.setattr(Noted, "made", [], raising=False)
+    monkeypatch.setattr(resolve, "ThroughputResolver", Noted)
+    return Noted.made
+
+
+@pytest.mark.parametrize("way", ["announced", "asked"])
+def test_the_first_problem_is_kept_although_the_caller_changes_its_arrays(way: str, noted: list[Noted]) -> None:
+    incidence, capacity, demand = RHOMBUS_CASE.incidence, RHOMBUS_CASE.capacity, RHOMBUS_CASE.demand
+    solver = WarmThroughput()
+    if way == "announced":
+        solver.begin_with(incidence, capacity, demand)
+        assert noted == []
+    else:
+        solver(incidence, capacity, demand)
+        incidence, solver = deepcopy((incidence, solver))
+        noted.clear()
+    capacity[:], demand[:] = 1.0, 2.0
+    solver(incidence, capacity, demand)
+    solver(incidence, capacity, demand)
+    assert [each.asked for each in noted] == [[([10.0] * 5, [30.0]), ([1.0] * 5, [2.0]), ([1.0] * 5, [2.0])]]
+
+
+def test_a_program_of_few_has_no_pair_that_asks_for_nothing_and_no_dead_tunnel_and_no_unused_link(
+    noted: list[Noted], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(resolve, "_MANY_TUNNELS", 0)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 30), *(Demand("s", "a", 0) for _ in range(4))], 3)
+    capacity = np.where([link.ends == ("s", "a") for link in RHOMBUS.links], 0.0, case.capacity)
+    allocation = WarmThroughput(fewest_hops=False)(case.incidence, capacity, case.demand)
+    assert allocation.granted.tolist() == pytest.approx([20, 0, 0, 0, 0])
+    ((few, asked),) = [(each.incidence, each.asked) for each in noted]
+    assert (few.links.shape, few.pairs.shape, few.hops.tolist()) == ((3, 2), (1, 2), [1, 2])
+    assert asked == [([10.0] * 3, [30.0])]
+
+
+@pytest.mark.parametrize(("asking", "tunnels", "few"), [(1, 1001, True), (1, 1000, False), (2, 1001, False)])
+def test_a_smaller_program_is_made_for_few_pairs_of_many_tunnels_only(
+    asking: int,
+    tunnels: int,
+    few: bool,  # noqa: FBT001
+    noted: list[Noted],
+) -> None:
+    pairs = 8
+    owners = np.arange(tunnels) % pairs
+    incidence = Incidence(
+        sp.csc_array(np.ones((1, tunnels))),
+        sp.csc_array((np.ones(tunnels), (owners, np.arange(tunnels))), shape=(pairs, tunnels)),
+        np.ones(tunnels),
+        np.zeros(1, np.int64),
+    )
+    demand = np.where(np.arange(pairs) < asking, 5.0, 0.0)
+    assert WarmThroughput()(incidence, np.array([20.0]), demand).rates.sum() == pytest.approx(5 * asking)
+    assert (noted[0].incidence is not incidence) is few

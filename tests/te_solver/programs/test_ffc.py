@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from te_solver.demands import Demand
-from te_solver.programs.ffc import ForwardFaultCorrection
+from te_solver.exposure import Exposure
+from te_solver.programs.ffc import ForwardFaultCorrection, _takes_compact
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Formulation, Options
 from te_solver.topology import Link, Topology
@@ -130,3 +131,18 @@ def test_what_is_carried_already_is_left_alone() -> None:
 def test_a_pair_without_tunnels_gets_nothing() -> None:
     case = Case(RHOMBUS, (Demand("s", "t", 5), Demand("s", "a", 5)), ((("s", "t"), ("s", "a", "t")), ()))
     assert allocate(case, 1).granted.tolist() == pytest.approx([5, 0])
+
+
+@pytest.mark.parametrize(
+    ("groups", "failures", "compact"),
+    [(0, 1, False), (3, 1, False), (3, 2, False), (4, 2, True), (5, 2, True), (2, 5, False)],
+)
+def test_the_smaller_formulation_is_the_one_with_fewer_rows(groups: int, failures: int, compact: bool) -> None:  # noqa: FBT001
+    """Enumeration takes a row for each choice of failed groups, the compact one a row for each group and one more."""
+    exposure = Exposure.of([(edge,) for edge in range(groups)])
+    assert [_takes_compact(exposure, failures, each) for each in FORMULATIONS] == [False, True, compact]
+
+
+def test_tunnels_that_overlap_are_enumerated_whatever_is_asked_for() -> None:
+    exposure = Exposure.of([(0, 1), (1, 2), (2, 3)])
+    assert not any(_takes_compact(exposure, 2, each) for each in FORMULATIONS)

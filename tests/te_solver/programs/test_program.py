@@ -181,3 +181,9 @@ def test_both_directions_of_a_cable_are_one_edge() -> None:
     incidence = Incidence.of(topology, [[("s", "a", "t")], [("t", "a", "s")]])
     assert incidence.edges_of_tunnel(0) == (1, 2)
     assert set(incidence.edges_of_tunnel(1)) == {1, 2}
+
+
+def test_room_of_less_than_a_billionth_of_a_link_is_rounding() -> None:
+    program = compiled("max-throughput", Case.of(RHOMBUS, [Demand("s", "t", 30)], 3))
+    left = np.array([10.0, 0.9e-8, 1.1e-8, 0.0, -1e-6])
+    assert program._room(np.full(5, 10.0), 10.0 - left).tolist() == pytest.approx([10, 0, 1.1e-8, 0, 0], rel=1e-6)
