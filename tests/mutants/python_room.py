@@ -17,7 +17,8 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -62,7 +63,9 @@ class PythonRoom:
 
 @dataclass
 class _PythonTrials:
-    """Asks test files as long as that takes no more than `limit` seconds of a processor, the nearest first.
+    """Asks the nearest test files first, and the others of the room about what survives them.
+
+    Each time, tests begin as long as those before them took no more than `limit` seconds of a processor.
 
     Attributes:
         uses: the modules that each test file imports.
@@ -71,33 +74,25 @@ class _PythonTrials:
     copy: Path
     limit: float
     uses: dict[str, set[str]]
-    _users: dict[str, list[str]] = field(default_factory=dict)
 
     def verdict(self, change: Change) -> Verdict:
-        tests = self._nearest(change.file)
         cpu_limit = self.limit + _START_SECONDS
         with changed(self.copy, change):
-            child = _fork(self.copy, lambda: _ask(self.copy, tests, self.limit, cpu_limit))
-            status = _wait(child, cpu_limit * _WAITING)
-        if status is None or status in _KILLED_BY_LIMIT:
-            return Verdict.TIMED_OUT
-        return Verdict.SURVIVED if status == pytest.ExitCode.OK else Verdict.KILLED
+            for tests in filter(None, self._by_nearness(change.file)):
+                child = _fork(self.copy, partial(_ask, self.copy, tests, self.limit, cpu_limit))
+                status = _wait(child, cpu_limit * _WAITING)
+                if status is None or status in _KILLED_BY_LIMIT:
+                    return Verdict.TIMED_OUT
+                if status not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                    return Verdict.KILLED
+        return Verdict.SURVIVED
 
-    def _nearest(self, file: str) -> list[str]:
-        """Return all test files: those of the module's name first, then those that import it, then its folder's."""
-        if file not in self._users:
-            module = Path(file).with_suffix("").as_posix().replace("/", ".")
-            stem, folder = Path(file).stem, Path(file).parent.name
-            self._users[file] = sorted(
-                self.uses,
-                key=lambda test: (
-                    Path(test).stem != f"test_{stem}",
-                    module not in self.uses[test],
-                    Path(test).parent.name != folder,
-                    test,
-                ),
-            )
-        return self._users[file]
+    def _by_nearness(self, file: str) -> tuple[list[str], list[str]]:
+        """Return the test files with a module's name, before those that import it, and all others of the room."""
+        module = Path(file).with_suffix("").as_posix().replace("/", ".")
+        named = [test for test in self.uses if Path(test).stem == f"test_{Path(file).stem}"]
+        users = [test for test, used in self.uses.items() if module in used and test not in named]
+        return named + users, [test for test in self.uses if test not in named + users]
 
 
 class _Limit:
@@ -134,7 +129,8 @@ def _collect(copy: Path, tests: Sequence[str], notes: Path) -> int:
     status = _run(copy, [*_OPTIONS, "--collect-only", *tests], [])
     own = {entry.name for entry in copy.iterdir()}
     libraries = [name for name in sys.modules if name not in before and name.partition(".")[0] not in own]
-    notes.write_bytes(pickle.dumps([name for name in libraries if "/site-packages/" in _file_of(name)]))
+    # Sorted, as a package must come before what it imports while it is imported itself.
+    notes.write_bytes(pickle.dumps(sorted(name for name in libraries if "/site-packages/" in _file_of(name))))
     return status
 
 

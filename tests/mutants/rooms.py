@@ -6,10 +6,16 @@ from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import Room
 
 _SCHEMES = ("tests/te_solver/*schemes/test_*.py",)
+_SOLVING = ("resolve", "column_generation", "partition", "highs", "exposure", "tunnel_links")
+_PATHS = ("path_search", "arc_graph", "tunnels", "disjoint_paths", "connectivity", "diameter", "tunnel_table")
 
 ROOMS: tuple[Room, ...] = (
-    PythonRoom("programs", ("te_solver/programs/*.py",), ("tests/te_solver/programs/test_*.py",)),
-    PythonRoom("paths", ("te_solver/*.py",), ("tests/te_solver/test_*.py",)),
+    PythonRoom(
+        "programs",
+        ("te_solver/programs/*.py", *(f"te_solver/{name}.py" for name in _SOLVING)),
+        ("tests/te_solver/programs/test_*.py", *(f"tests/te_solver/test_{name}.py" for name in _SOLVING)),
+    ),
+    PythonRoom("paths", tuple(f"te_solver/{name}.py" for name in _PATHS), ("tests/te_solver/test_*.py",)),
     PythonRoom("schemes", ("te_solver/schemes/*.py", "te_solver/failure_schemes/*.py"), _SCHEMES),
     PythonRoom("fluid", ("simulator/flow/*.py",), ("tests/simulator/flow/test_*.py",)),
     PythonRoom("tables", ("kuijia_app/tables/*.py",), ("tests/kuijia_app/tables/test_*.py",)),

@@ -94,3 +94,49 @@ def test_a_held_port_is_let_up_as_its_switch_describes_it_last() -> None:
     assert not damping.described(PORT, live=False)
     assert damping.released(60.0) == []
     assert damping.described(PORT, live=True)
+
+
+def test_a_port_that_has_calmed_down_is_believed_the_next_time() -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    assert not flap(damping, 10, 0.0)
+    assert not damping.observed(PORT, 10.0, live=False)
+    assert not damping.is_held(PORT)
+    assert damping.observed(PORT, 10.1, live=True)
+
+
+def test_a_penalty_counts_falls_halves_every_two_seconds_and_holds_above_three_and_a_half() -> None:
+    """Three falls at once make 3; at 1 s they are 2.12, and one more makes 3.12; at 1.1 s 3.01 and one more 4.01."""
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    assert flap(damping, 3, 0.0)
+    assert flap(damping, 1, 1.0)
+    assert not flap(damping, 1, 1.1)
+    # 4.01 / 2 ** (t / 2) is 1.5 at t = 2.84.
+    assert damping.released(1.1 + 2.83) == []
+    assert damping.released(1.1 + 2.85) == [PORT]
+
+
+def test_a_report_that_repeats_that_a_port_is_down_adds_nothing() -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    for _ in range(10):
+        assert not damping.observed(PORT, 0.0, live=False)
+    assert damping.observed(PORT, 0.0, live=True)
+
+
+def test_a_condition_lasts_from_the_first_look_that_saw_it_until_one_does_not() -> None:
+    lasting: Lasting[str] = Lasting(2.0)
+    assert lasting.observed(frozenset("ab"), 10.0) == frozenset()
+    assert lasting.observed(frozenset("a"), 11.9) == frozenset()
+    assert lasting.observed(frozenset("ab"), 12.0) == {"a"}
+    assert lasting.observed(frozenset("ab"), 13.9) == {"a"}
+    assert lasting.observed(frozenset("ab"), 14.0) == {"a", "b"}
+
+
+def test_a_description_holds_no_port_but_says_what_is_held() -> None:
+    damping: FlapDamping[tuple[str, int]] = FlapDamping()
+    assert damping.described(PORT, live=True)
+    assert not damping.described(PORT, live=False)
+    flap(damping, 10, 0.0)
+    assert not damping.described(PORT, live=True)
+    assert damping.doubted() == {PORT}
+    assert not damping.described(PORT, live=False)
+    assert damping.doubted() == frozenset()

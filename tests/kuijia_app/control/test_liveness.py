@@ -309,3 +309,42 @@ def test_a_pair_that_is_carried_otherwise_does_not_keep_a_lossy_tunnel_as_its_la
     assert tracker.revision != revision
     assert tracker.carried(frozenset({("s1", "s4")})) == ()
     assert LivenessChange("s1", T1, alive=True) in tracker.carried(frozenset())
+
+
+def test_what_dies_is_told_before_what_revives_and_each_in_order() -> None:
+    plan = motivation_plan()
+    tracker, wiring = LivenessTracker(plan), Wiring(plan.topology)
+    one, other = (("s2", wiring.port("s2", "s4")), ("s3", wiring.port("s3", "s4")))
+    tracker.ports_changed({one: False})
+    first = tracker.dead_path_ids("s1") | tracker.dead_path_ids("s4")
+    changes = tracker.ports_changed({one: True, other: False})
+    assert {change.path_id for change in changes if change.alive} == first
+    died = [(change.ingress, change.path_id) for change in changes if not change.alive]
+    revived = [(change.ingress, change.path_id) for change in changes if change.alive]
+    assert died == sorted(died)
+    assert revived == sorted(revived)
+    assert [change.alive for change in changes] == [False] * len(died) + [True] * len(revived)
+
+
+def test_a_port_status_that_says_nothing_new_costs_nothing() -> None:
+    tracker, port = LivenessTracker(motivation_plan()), ("s2", Wiring(motivation_plan().topology).port("s2", "s4"))
+    tracker.port_changed(*port, live=False)
+    before = tracker.revision
+    tracker.port_changed(*port, live=False)
+    tracker.port_changed("s4", 4, live=False)
+    tracker.links_lossy(frozenset())
+    tracker.tunnels_lossy({})
+    tracker.carried(frozenset())
+    tracker.links_unnoticed(frozenset())
+    tracker.doubt(frozenset())
+    assert tracker.revision == before
+    tracker.port_changed(*port, live=True)
+    assert tracker.revision == before + 1
+
+
+def test_a_tunnel_that_was_found_dead_is_no_last_resort() -> None:
+    tracker, wiring = LivenessTracker(motivation_plan()), Wiring(motivation_plan().topology)
+    tracker.found_dead("s1", [T1])
+    others = frozenset(("s1", wiring.port("s1", neighbour)) for neighbour in ("s3", "s4"))
+    tracker.ports_changed(dict.fromkeys(others, False), others)
+    assert T1 in tracker.dead_path_ids("s1")
