@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
-from hedera.tables import _NUMBERS, Cable, NextHops, Routing, _Numbers
+from hedera.tables import _NUMBERS, Cable, NextHops, Routing, _Numbers, _slots
 from kuijia_app.tables.rules import Bucket, GroupType, Output, SwitchTables, ToGroup
 
 CENTRE = DataCentre(FatTree(4))
@@ -192,3 +192,28 @@ def test_in_a_fat_tree_of_32_ports_the_two_choices_that_once_shared_a_number_hav
     ids = [hops.group_id for hops in (one, other)]
     ids += [hops.failover_id(port) for hops in (one, other) for port in hops.ports]
     assert len(set(ids)) == len(ids)
+
+
+@pytest.mark.parametrize(
+    ("choices", "distance", "count", "first"),
+    [
+        (2, 1, 64, [1, 1, 2, 2, 1, 1]),
+        (2, 2, 64, [1, 2, 1, 2, 1, 2]),
+        (2, 3, 64, [1, 1, 2, 2, 1, 1]),
+        (3, 1, 64, [1, 1, 1, 2, 2, 2]),
+        (8, 2, 64, [1, 2, 1, 2, 1, 2]),
+        (9, 2, 128, [1, 2, 1, 2, 1, 2]),
+        (20, 1, 256, [1] * 20 + [2] * 20),
+    ],
+)
+def test_odd_distances_use_the_second_digit_of_a_slot_and_even_ones_the_first(
+    choices: int, distance: int, count: int, first: list[int]
+) -> None:
+    buckets = _slots(NextHops((1, 2), distance, 0), choices)
+    assert len(buckets) == count
+    assert buckets[: len(first)] == tuple(Bucket((Output(port),), port) for port in first)
+
+
+def test_distances_that_differ_by_an_even_number_have_one_number() -> None:
+    numbers = _Numbers()
+    assert numbers.first((1, 2), 1) == numbers.first((1, 2), 3) != numbers.first((1, 2), 2)

@@ -9,11 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_app.proof.expectation import expected_traffic
+from kuijia_app.proof.model.network import Walk
+from kuijia_app.proof.model.switch import Choice
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass, require_sound
+from kuijia_app.tables.rules import Bucket, Group, GroupType, Output
 from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.failures import single_links, single_nodes
 from te_solver.plan import Plan
@@ -110,3 +114,25 @@ def test_traffic_of_a_failed_site_is_no_case() -> None:
     found = Verifier(plan, build_tables(plan), PipelineOptions()).run(single_nodes(plan.topology))
     assert found.is_sound
     assert found.cases == found.header_classes * 3
+
+
+@pytest.mark.parametrize(
+    ("switches", "buckets", "problems"),
+    [
+        (["s1"], 16, []),
+        (["s2"], 16, ["group 7 of s2 hashes: only the ingress may, once"]),
+        (["s1", "s1"], 16, ["group 7 of s1 hashes: only the ingress may, once"]),
+        (["s1"], 15, ["group 7 of s1 has 15 buckets, expected 16"]),
+    ],
+)
+def test_only_the_ingress_may_choose_once_and_among_all_slots(
+    switches: list[str], buckets: int, problems: list[str]
+) -> None:
+    plan, options = motivation_plan(), PipelineOptions(slot_count=16)
+    verifier = Verifier(plan, build_tables(plan, options), options)
+    group = Group(7, GroupType.SELECT, (Bucket((Output(1),)),) * buckets)
+    walk = Walk(choices=[Choice(switch, group, 0) for switch in switches])
+    split, *others = expected_traffic(plan, options)
+    control = next(each for each in others if not each.is_split and each.source == "s1")
+    assert [problem for _, problem in verifier._faults_of_choice(walk, split)] == problems
+    assert len(list(verifier._faults_of_choice(walk, control))) == len(switches)
