@@ -45,7 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             copy = Path(folder, "clone")
             copy_clone(copy)
             progress.show("collecting the tests")
-            trials = room.prepare(copy, args.seconds)
+            trials = room.prepare(copy, args.seconds, nearest_only=args.nearest)
             for done, change in enumerate(different[number] for number in chosen):
                 progress.show(f"{change.file}:{change.line}", done, len(chosen))
                 verdict = trials.verdict(change)
@@ -75,6 +75,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help="seconds of a processor that tests may take about a change, the nearest first (default: %(default)g)",
     )
+    parser.add_argument("--nearest", action="store_true", help="ask no tests but those of the module, if it has any")
     return parser.parse_args(argv)
 
 
@@ -97,5 +98,6 @@ if __name__ == "__main__":
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
         os.environ.setdefault(name, "1")
     os.nice(19)
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):  # a background job is started with SIGINT ignored
+        signal.signal(number, signal.default_int_handler)
     sys.exit(main())

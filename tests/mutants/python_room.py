@@ -50,7 +50,7 @@ class PythonRoom:
     def changes(self) -> list[Change]:
         return [change for file in files_of(self.files) for change in changes_of(file, (ROOT / file).read_bytes())]
 
-    def prepare(self, copy: Path, limit: float) -> Trials:
+    def prepare(self, copy: Path, limit: float, *, nearest_only: bool) -> Trials:
         uses = {test: _imported(ROOT / test) for test in files_of(self.tests)}
         notes = copy.parent / "libraries"
         child = _fork(copy, lambda: _collect(copy, list(uses), notes))
@@ -59,7 +59,7 @@ class PythonRoom:
         for library in pickle.loads(notes.read_bytes()):  # noqa: S301  # our own
             with suppress(ImportError, AttributeError):  # some are parts of others and cannot be imported alone
                 importlib.import_module(library)
-        return _PythonTrials(copy, limit, uses)
+        return _PythonTrials(copy, limit, uses, nearest_only)
 
 
 @dataclass
@@ -70,11 +70,13 @@ class _PythonTrials:
 
     Attributes:
         uses: the modules that each test file imports.
+        nearest_only: ask no others where a module has tests of its own.
     """
 
     copy: Path
     limit: float
     uses: dict[str, set[str]]
+    nearest_only: bool
 
     def verdict(self, change: Change) -> Verdict:
         cpu_limit = self.limit + _START_SECONDS
@@ -93,7 +95,10 @@ class _PythonTrials:
         module = Path(file).with_suffix("").as_posix().replace("/", ".")
         named = [test for test in self.uses if Path(test).stem == f"test_{Path(file).stem}"]
         users = [test for test, used in self.uses.items() if module in used and test not in named]
-        return named + users, [test for test in self.uses if test not in named + users]
+        others = (
+            [] if self.nearest_only and named + users else [test for test in self.uses if test not in named + users]
+        )
+        return named + users, others
 
 
 class _Limit:
@@ -142,6 +147,9 @@ def _file_of(module: str) -> str:
 def _ask(copy: Path, tests: Sequence[str], seconds: float, cpu_limit: float) -> int:
     used = int(time.process_time() + cpu_limit) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (used, used + 5))
+    # The collection has left the bytecode of all modules as they are; that of changed ones is of no use later.
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     return _run(copy, [*_OPTIONS, *tests], [_Limit(seconds), _Failure()])
 
 
@@ -168,9 +176,8 @@ def _be_child(copy: Path, work: Callable[[], int]) -> NoReturn:
                 os.dup2(nowhere.fileno(), stream)
         temporary = copy.parent / "temporary"
         temporary.mkdir(exist_ok=True)
-        os.environ.update(PYTHONPATH=str(copy), PYTHONDONTWRITEBYTECODE="1", TMPDIR=str(temporary))
+        os.environ.update(PYTHONPATH=str(copy), TMPDIR=str(temporary))
         tempfile.tempdir = None
-        sys.dont_write_bytecode = True
         own = {entry.name for entry in ROOT.iterdir()}
         for name in [name for name in sys.modules if name.partition(".")[0] in own]:
             del sys.modules[name]

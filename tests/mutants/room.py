@@ -38,8 +38,8 @@ class Room(Protocol):
 
     def changes(self) -> list[Change]: ...
 
-    def prepare(self, copy: Path, limit: float) -> Trials:
-        """Get ready in a copy of the clone, with a time limit for a trial in seconds."""
+    def prepare(self, copy: Path, limit: float, *, nearest_only: bool) -> Trials:
+        """Get ready in a copy of the clone, with a limit for a trial in seconds of a processor."""
         ...
 
 

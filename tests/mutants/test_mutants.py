@@ -102,7 +102,7 @@ def test_changes_are_killed_survive_and_time_out_and_the_copy_is_restored(
     monkeypatch.setattr(python_room, "ROOT", clone)
     monkeypatch.setattr(python_room, "_START_SECONDS", 2.0)
     counting = PythonRoom("counting", ("pkg/*.py",), ("test_*.py",))
-    trials = counting.prepare(clone, 1.0)
+    trials = counting.prepare(clone, 1.0, nearest_only=True)
     verdicts = {change.changed: trials.verdict(change) for change in counting.changes()}
     assert verdicts["number -= 1"] is Verdict.TIMED_OUT
     assert verdicts["while number <= end:"] is Verdict.KILLED
