@@ -159,6 +159,23 @@ class TestSums:
         )
         assert role == {0: Role.VICTIM, 1: Role.DIRECT, 2: Role.INDIRECT, 3: Role.UNTOUCHED}
 
+    @pytest.mark.parametrize(("rate", "role"), [(0.0, Role.UNTOUCHED), (5.0, Role.INDIRECT)])
+    def test_only_traffic_that_is_sent_gives_others_a_role(self, rate: float, role: Role) -> None:
+        # s's traffic moves to s-b-t; x-b-t meets it on b-t, and x-b meets that on x-b.
+        ends = (("s", "a"), ("a", "t"), ("s", "b"), ("b", "t"), ("x", "b"))
+        topology = Topology("met", ("s", "a", "b", "t", "x"), tuple(Link(*end, 10.0) for end in ends))
+        moving = (Tunnel(16, ("s", "a", "t"), 4.0, 1.0), Tunnel(17, ("s", "b", "t"), 0.0, 0.0))
+        pairs = (
+            PairPlan("s", "t", 4.0, 4.0, moving),
+            PairPlan("x", "t", 5.0, rate, (Tunnel(18, ("x", "b", "t"), rate, 1.0),)),
+            PairPlan("x", "b", 2.0, 2.0, (Tunnel(19, ("x", "b"), 2.0, 1.0),)),
+        )
+        traffic = PlannedTraffic.of(Plan(topology, pairs, "any", 0.0, "none", 0.0))
+        found = impact(traffic, "kuijia", cut=Failure("s-a", edges=(("s", "a"),)))
+        of_pair = dict(zip(found.rerouting.pair.tolist(), found.role.tolist(), strict=True))
+        assert (of_pair[0], of_pair[1], of_pair[2]) == (Role.VICTIM, Role.DIRECT, role)
+        assert found.role.tolist().count(Role.VICTIM) == 1
+
     def test_an_answer_for_another_plan_is_refused(self) -> None:
         with pytest.raises(ValueError, match="a rerouting of other traffic"):
             FailureModel(figure_1(1)).impact(Kuijia().reroute(figure_1(1), CUT))
