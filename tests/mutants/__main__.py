@@ -75,7 +75,7 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
         metavar="N",
         help="seconds of a processor that tests may take about a change, the nearest first (default: %(default)g)",
     )
-    parser.add_argument("--nearest", action="store_true", help="ask no tests but those of the module, if it has any")
+    parser.add_argument("--nearest", action="store_true", help="ask no tests but the nearest")
     return parser.parse_args(argv)
 
 

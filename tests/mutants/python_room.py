@@ -18,7 +18,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -36,6 +36,9 @@ _START_SECONDS = 10.0
 _WAITING = 6
 """Wall time that a trial may take, as a multiple of its seconds of a processor: tests wait, and machines are busy."""
 
+_FAR = 99
+"""Steps to what is not imported at all."""
+
 _KILLED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
 
 
@@ -51,15 +54,15 @@ class PythonRoom:
         return [change for file in files_of(self.files) for change in changes_of(file, (ROOT / file).read_bytes())]
 
     def prepare(self, copy: Path, limit: float, *, nearest_only: bool) -> Trials:
-        uses = {test: _imported(ROOT / test) for test in files_of(self.tests)}
+        reaches = {test: _reached(ROOT / test) for test in files_of(self.tests)}
         notes = copy.parent / "libraries"
-        child = _fork(copy, lambda: _collect(copy, list(uses), notes))
+        child = _fork(copy, lambda: _collect(copy, list(reaches), notes))
         if _wait(child, None) != pytest.ExitCode.OK:
             raise KuijiaError(f"{self.name}: its tests cannot be collected")
         for library in pickle.loads(notes.read_bytes()):  # noqa: S301  # our own
             with suppress(ImportError, AttributeError):  # some are parts of others and cannot be imported alone
                 importlib.import_module(library)
-        return _PythonTrials(copy, limit, uses, nearest_only)
+        return _PythonTrials(copy, limit, reaches, nearest_only)
 
 
 @dataclass
@@ -69,13 +72,13 @@ class _PythonTrials:
     Each time, tests begin as long as those before them took no more than `limit` seconds of a processor.
 
     Attributes:
-        uses: the modules that each test file imports.
-        nearest_only: ask no others where a module has tests of its own.
+        reaches: for each test file the modules that it imports, in how many steps.
+        nearest_only: ask no others.
     """
 
     copy: Path
     limit: float
-    uses: dict[str, set[str]]
+    reaches: dict[str, dict[str, int]]
     nearest_only: bool
 
     def verdict(self, change: Change) -> Verdict:
@@ -91,14 +94,14 @@ class _PythonTrials:
         return Verdict.SURVIVED
 
     def _by_nearness(self, file: str) -> tuple[list[str], list[str]]:
-        """Return the test files with a module's name, before those that import it, and all others of the room."""
+        """Return the test files with a module's name and those that reach it by the fewest imports, and all others."""
         module = Path(file).with_suffix("").as_posix().replace("/", ".")
-        named = [test for test in self.uses if Path(test).stem == f"test_{Path(file).stem}"]
-        users = [test for test, used in self.uses.items() if module in used and test not in named]
-        others = (
-            [] if self.nearest_only and named + users else [test for test in self.uses if test not in named + users]
-        )
-        return named + users, others
+        steps = {test: reached.get(module, _FAR) for test, reached in self.reaches.items()}
+        least = min(steps.values(), default=_FAR)
+        nearest = [test for test in steps if Path(test).stem == f"test_{Path(file).stem}"]
+        nearest += [test for test, step in steps.items() if step == least and test not in nearest]
+        others = [] if self.nearest_only else sorted(steps.keys() - nearest, key=lambda test: (steps[test], test))
+        return nearest, others
 
 
 class _Limit:
@@ -120,13 +123,26 @@ class _Failure:
             os._exit(pytest.ExitCode.TESTS_FAILED)
 
 
-def _imported(test: Path) -> set[str]:
-    """Return the names that a test imports modules by, and those that it imports from them."""
+def _reached(test: Path) -> dict[str, int]:
+    """Return the modules that a test imports, and that those import in turn, with the number of steps to each."""
+    found: dict[str, int] = {}
+    files, step = [test], 1
+    while files:
+        names = {name for file in files for name in _imported(file)} - found.keys()
+        found.update(dict.fromkeys(names, step))
+        files = [file for name in names if (file := ROOT / f"{name.replace('.', '/')}.py").is_file()]
+        step += 1
+    return found
+
+
+@cache
+def _imported(file: Path) -> frozenset[str]:
+    """Return the names that a file imports modules by, and those that it imports from them."""
     found = set()
-    for node in ast.walk(ast.parse(test.read_bytes())):
+    for node in ast.walk(ast.parse(file.read_bytes())):
         if isinstance(node, ast.ImportFrom) and node.module:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
-    return found
+    return frozenset(found)
 
 
 def _collect(copy: Path, tests: Sequence[str], notes: Path) -> int:

@@ -67,6 +67,30 @@ def test_what_would_take_too_long_is_sampled() -> None:
     assert found.pairs.keys() == {2, 3, 4}
 
 
+def test_all_pairs_are_counted_while_that_takes_no_more_steps_than_allowed() -> None:
+    """Four nodes and five edges, ten ends: 14 x 10 steps by cuts where all links go both ways, else 12 x 10 x 2."""
+    ends = (("s", "t"), ("s", "a"), ("a", "t"), ("s", "b"), ("b", "t"))
+    one_way = Topology("one", ("s", "a", "b", "t"), tuple(Link(a, b, 1.0) for a, b in ends))
+    both = Topology("both", one_way.nodes, tuple(Link(*each, 1.0) for a, b in ends for each in ((a, b), (b, a))))
+    for topology, steps, ordered in ((one_way, 240, True), (both, 140, False)):
+        counter = DisjointPathCounter(topology)
+        exact, sampled = counter.of_all_pairs(effort=steps), counter.of_all_pairs(effort=steps - 1, sample=7)
+        assert (exact.exact, exact.ordered, sum(exact.pairs.values())) == (True, ordered, 12 if ordered else 6)
+        assert (sampled.exact, sampled.ordered, sum(sampled.pairs.values())) == (False, True, 7)
+    lonely = DisjointPathCounter(Topology("lonely", tuple("abcdef"), (Link("a", "b", 1.0), Link("b", "a", 1.0))))
+    assert lonely.of_all_pairs(effort=8 * 6).exact
+    assert not lonely.of_all_pairs(effort=8 * 6 - 1).exact
+
+
+@pytest.mark.parametrize(("steps", "size"), [(9, 1), (10, 2), (39, 4), (40, 5), (999, 5)])
+def test_a_sample_is_smaller_where_each_search_takes_longer(
+    steps: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("te_solver.disjoint_paths._SAMPLE_STEPS", steps)
+    ring = Topology("ring", tuple("abcde"), tuple(Link(a, b, 1.0) for a, b in pairwise("abcdea")))
+    assert sum(DisjointPathCounter(ring).of_all_pairs(effort=0, sample=5).pairs.values()) == size
+
+
 @given(topologies(directed=True))
 def test_the_diameter_is_the_longest_shortest_path(topology: Topology) -> None:
     lengths = dict(nx.all_pairs_shortest_path_length(digraph(topology)))
