@@ -111,11 +111,14 @@ def test_the_gain_of_a_tunnel_is_what_it_keeps_beyond_the_best_that_its_pair_has
     cost = tunnels.sums(np.array([0.2, 0.5, 0.3]))
     assert cost.tolist() == pytest.approx([0.2, 0.5, 0.5, 0.2, 0.3, 1.0, 0.3])
     program.add(np.array([0, 2, 5]))
+    assert program._row_of_pair.tolist() == [-1, -1, -1]  # a demand caps its only tunnel
     # Gains: none for pair 0; .3 and .2 for pair 1, times 2; .7 for pair 2, times 4. The largest is 82 % of their sum.
     assert program.missing(cost).tolist() == [6]
     program.add(np.array([6]))
+    assert program._row_of_pair.tolist() == [-1, -1, 3]
     assert program.missing(cost).tolist() == [3]
     program.add(np.array([3]))
+    assert program._row_of_pair.tolist() == [-1, 4, 3]
     assert program.missing(cost).tolist() == []
     # A tunnel that costs more than 1 leaves its pair at nothing, not at less.
     dear = cost + np.array([0, 0, 0, 0, 0, 0.9, 0.9])

@@ -348,3 +348,22 @@ def test_a_tunnel_that_was_found_dead_is_no_last_resort() -> None:
     others = frozenset(("s1", wiring.port("s1", neighbour)) for neighbour in ("s3", "s4"))
     tracker.ports_changed(dict.fromkeys(others, False), others)
     assert T1 in tracker.dead_path_ids("s1")
+
+
+def test_a_doubted_tunnel_is_a_better_last_resort_than_one_that_loses_packets() -> None:
+    tracker, wiring = LivenessTracker(motivation_plan()), Wiring(motivation_plan().topology)
+    t1, t2, t3 = (("s1", path_id) for path_id in (T1, T1 + 1, T1 + 2))
+    port = ("s2", wiring.port("s2", "s4"))
+    tracker.ports_changed({port: False}, frozenset({port}))
+    tracker.tunnels_lossy({t2: 0.5, t3: 0.7})
+    assert (t1[1] in tracker.dead_path_ids("s1"), tracker.avoided) == (False, {t2, t3})
+
+
+def test_of_plans_that_are_never_followed_the_last_are_remembered() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    learnt = [motivation_plan((0.5, 0.3, 0.1 * number)) for number in range(20)]
+    for plan in learnt:
+        tracker.learn(plan)
+    assert list(tracker._known)[1:] == [id(plan) for plan in learnt[-16:]]
+    tracker.follow((learnt[-1],))
+    assert list(tracker._known) == [id(learnt[-1])]
