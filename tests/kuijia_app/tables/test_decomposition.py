@@ -120,6 +120,19 @@ def test_entries_that_go_to_tables_are_refused() -> None:
         decompose(decompose(figure_6a()))
 
 
+@pytest.mark.parametrize(
+    "entry",
+    [
+        FlowEntry(1, Match(in_port=1), (Output(1),), table_id=1),
+        FlowEntry(1, Match(in_port=1), (), goto_table=1),
+        FlowEntry(1, Match(in_port=1), (), written=(Output(1),)),
+    ],
+)
+def test_an_entry_with_any_part_of_a_later_table_is_refused(entry: FlowEntry) -> None:
+    with pytest.raises(ValueError, match="decomposed already"):
+        decompose([entry])
+
+
 def test_a_lost_entry_is_found_by_the_comparison() -> None:
     difference = first_difference(figure_6a(), figure_6a()[:-1])
     assert difference is not None
