@@ -1,0 +1,117 @@
+"""What the proof expects, by hand: shares of slots, and the addresses and code points that it tries."""
+
+from __future__ import annotations
+
+from ipaddress import IPv4Address, IPv4Network
+
+import pytest
+
+from kuijia_app.proof.expectation import Path, shares_due
+from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, values_told_apart, with_another
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, FlowEntry, Match
+from te_solver.failures import NO_FAILURE, Failure
+
+A, DIRECT, B = (Path(tuple(f"s{middle}t"), weight) for middle, weight in (("a", 0.5), ("", 0.3), ("b", 0.2)))
+CUT = Failure("s-a", edges=(("a", "s"),))
+
+Shares = dict[tuple[str, ...], tuple[float, int]]
+
+
+def due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> Shares:
+    return {nodes: (each.share, each.parts) for nodes, each in shares_due(paths, own, failure).items()}
+
+
+@pytest.mark.parametrize(
+    ("own", "failure", "expected"),
+    [
+        (None, NO_FAILURE, {"sat": (0.5, 1), "st": (0.3, 1), "sbt": (0.2, 1)}),
+        # The promise of a dead tunnel goes to the heaviest, as a part of its own.
+        (None, CUT, {"st": (0.8, 2), "sbt": (0.2, 1)}),
+        (A, CUT, {"st": (0.6, 1), "sbt": (0.4, 1)}),
+        (A, Failure("two", edges=(("s", "a"), ("s", "t"))), {"sbt": (1.0, 2)}),
+        (B, Failure("b", nodes=("b",)), {"sat": (0.625, 1), "st": (0.375, 1)}),
+    ],
+)
+def test_slots_are_due_by_weight_and_those_of_a_dead_promise_to_the_heaviest(
+    own: Path | None, failure: Failure, expected: dict[str, tuple[float, int]]
+) -> None:
+    found = due((A, DIRECT, B), own, failure)
+    assert found == {tuple(name): pytest.approx(share) for name, share in expected.items()}
+
+
+def test_of_equally_heavy_tunnels_the_first_serves_a_dead_promise() -> None:
+    equal = tuple(Path(path.nodes, 0.25) for path in (B, A, DIRECT))
+    assert due((Path(tuple("sct"), 0.25), *equal), None, Failure("c", nodes=("c",)))[B.nodes] == (0.5, 2)
+
+
+def test_owners_of_one_dead_way_are_rounded_each() -> None:
+    light, heavy, other = Path(A.nodes, 0.1), Path(A.nodes, 0.4), Path(B.nodes, 0.5)
+    # Each of two owners has its part, and so has the promise of each to the other.
+    assert due((heavy, light, other), heavy, CUT)[B.nodes] == pytest.approx((1, 5))
+
+
+def test_tunnels_without_weight_share_alike() -> None:
+    idle = tuple(Path(path.nodes, 0.0) for path in (A, DIRECT, B))
+    assert due(idle, idle[0], CUT) == {DIRECT.nodes: (0.5, 1), B.nodes: (0.5, 1)}
+
+
+@pytest.mark.parametrize(
+    ("failure", "survives", "begins"),
+    [
+        (Failure("s-a", edges=(("s", "a"),)), False, False),
+        (Failure("t-a", edges=(("t", "a"),)), False, True),
+        (Failure("s-t", edges=(("s", "t"),)), True, True),
+        (Failure("t", nodes=("t",)), False, True),
+        (Failure("a", nodes=("a",)), False, False),
+        (Failure("b", nodes=("b",)), True, True),
+    ],
+)
+def test_a_tunnel_survives_what_is_not_on_it_and_begins_while_its_first_link_is_up(
+    failure: Failure, *, survives: bool, begins: bool
+) -> None:
+    assert (A.survives(failure), A.begins(failure)) == (survives, begins)
+
+
+NET = IPv4Network("10.0.0.0/30")
+
+
+def addresses(*texts: str) -> list[IPv4Address]:
+    return [IPv4Address(text) for text in texts]
+
+
+def test_one_address_of_each_range_is_tried_and_the_host_for_its_own() -> None:
+    values = HeaderValues(bounds=frozenset(int(each) for each in addresses("10.0.0.2", "10.0.0.4", "10.0.0.3")))
+    assert list(values.addresses_in(NET, IPv4Address("10.0.0.1"))) == addresses("10.0.0.1", "10.0.0.2", "10.0.0.3")
+    assert list(values.addresses_in(NET, IPv4Address("10.0.0.2"))) == addresses("10.0.0.2", "10.0.0.0", "10.0.0.3")
+    assert list(values.addresses_in(NET, IPv4Address("10.9.9.9"))) == addresses("10.0.0.0", "10.0.0.2", "10.0.0.3")
+
+
+def test_addresses_outside_are_one_of_each_range_that_no_prefix_holds() -> None:
+    values = HeaderValues(bounds=prefix_bounds([IPv4Network("10.0.0.8/30")]))
+    assert list(values.addresses_outside([NET])) == [IPv4Address(0), *addresses("10.0.0.4", "10.0.0.8", "10.0.0.12")]
+
+
+def test_a_prefix_has_its_first_address_and_the_one_after_its_last_if_there_is_one() -> None:
+    assert prefix_bounds([NET]) == {0x0A000000, 0x0A000004}
+    assert prefix_bounds([IPv4Network("255.255.255.252/30")]) == {0xFFFFFFFC}
+
+
+def test_values_count_that_ip_packets_of_the_port_can_meet() -> None:
+    entries = [
+        FlowEntry(1, Match(in_port=1, eth_type=ETH_TYPE_IPV4, ip_dscp=3, ip_ecn=1, ipv4_dst=NET)),
+        FlowEntry(1, Match(ip_dscp=4, eth_type=ETH_TYPE_IPV4)),
+        FlowEntry(1, Match(in_port=2, eth_type=ETH_TYPE_IPV4, ip_dscp=5, ip_ecn=2)),
+        FlowEntry(1, Match(in_port=1, eth_type=ETH_TYPE_MPLS, ip_dscp=6)),
+        FlowEntry(1, Match(in_port=1)),
+    ]
+    assert values_told_apart(entries, 1) == HeaderValues(frozenset({3, 4}), frozenset({1}), prefix_bounds([NET]))
+
+
+@pytest.mark.parametrize(
+    ("values", "bits", "expected"),
+    [([], 2, [0]), ([0, 1], 2, [0, 1, 2]), ([3, 0], 2, [0, 1, 3]), ([0, 1, 2, 3], 2, [0, 1, 2, 3]), ([1], 2, [0, 1])],
+)
+def test_a_value_that_stands_for_all_others_is_tried_if_there_is_one(
+    values: list[int], bits: int, expected: list[int]
+) -> None:
+    assert with_another(values, bits) == expected
