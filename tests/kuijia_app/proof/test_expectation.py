@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Network
+from itertools import permutations
 
 import pytest
 
-from kuijia_app.proof.expectation import Path, shares_due
+from kuijia_app.proof.expectation import Path, Treatment, expected_traffic, shares_due
 from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, values_told_apart, with_another
+from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, FlowEntry, Match
 from te_solver.failures import NO_FAILURE, Failure
+from tests.kuijia_app.plans import motivation_plan
 
 A, DIRECT, B = (Path(tuple(f"s{middle}t"), weight) for middle, weight in (("a", 0.5), ("", 0.3), ("b", 0.2)))
 CUT = Failure("s-a", edges=(("a", "s"),))
@@ -115,3 +118,14 @@ def test_a_value_that_stands_for_all_others_is_tried_if_there_is_one(
     values: list[int], bits: int, expected: list[int]
 ) -> None:
     assert with_another(values, bits) == expected
+
+
+def test_forwarded_traffic_of_no_pair_is_not_split_and_among_the_victims_everywhere() -> None:
+    options = PipelineOptions(other_traffic=OtherTraffic.FORWARD)
+    others = [each for each in expected_traffic(motivation_plan(), options) if each.name == "of no pair"]
+    assert {(each.source, each.target) for each in others} == {*permutations(motivation_plan().topology.nodes, 2)} - {
+        ("s1", "s4"),
+        ("s4", "s1"),
+    }
+    victims = Treatment(options.layout.classes[-1].victim.queue_id, None)
+    assert all(not each.is_split and each.normal == each.moved == each.last == victims for each in others)

@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.proof.expectation import expected_traffic
-from kuijia_app.proof.model.network import Walk
-from kuijia_app.proof.model.switch import Choice
+from kuijia_app.proof.model.network import Hop, Walk
+from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.switch import Choice, Forwarding
 from kuijia_app.proof.verification import Verifier
+from kuijia_app.proof.walk_faults import Flow
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.tables.rules import Bucket, Group, GroupType, Output
 from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.failures import single_links, single_nodes
+from te_solver.failures import NO_FAILURE, single_links, single_nodes
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import motivation_plan, plans
 from tests.kuijia_app.proof.verifying import short, verify
+
+PACKET = Packet(1, IPv4Address("10.0.0.1"), IPv4Address("10.0.0.4"), 0)
 
 
 def all_options() -> Iterator[PipelineOptions]:
@@ -136,3 +141,31 @@ def test_only_the_ingress_may_choose_once_and_among_all_slots(
     control = next(each for each in others if not each.is_split and each.source == "s1")
     assert [problem for _, problem in verifier._faults_of_choice(walk, split)] == problems
     assert len(list(verifier._faults_of_choice(walk, control))) == len(switches)
+
+
+@pytest.mark.parametrize(("have", "is_fault"), [(7, True), (8, False), (9, True)])
+def test_a_share_of_slots_may_be_off_by_less_than_one_for_each_part(have: int, *, is_fault: bool) -> None:
+    plan, options = motivation_plan((0.5, 0.3, 0.2)), PipelineOptions(slot_count=16)
+    verifier = Verifier(plan, build_tables(plan, options), options)
+    split = next(each for each in expected_traffic(plan, options) if each.is_split)
+    one, two, three = (
+        Walk(hops=[Hop(node, PACKET, Forwarding(), None, None) for node in path.nodes]) for path in split.paths
+    )
+    slots = list(range(16))
+    walks = {tuple(slots[:have]): one, tuple(slots[have:13]): two, (13, 14, 15): three}
+    verifier._check_split(NO_FAILURE, split, None, walks)
+    problem = f"{have} of the 16 of all slots use s1-s2-s4, expected 8.0"
+    assert ([each.problem for each in verifier._found.violations][:1] == [problem]) is is_fault
+
+
+def test_two_slots_that_part_after_a_failure_are_followed_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, options = motivation_plan(), PipelineOptions(slot_count=16)
+    verifier = Verifier(plan, build_tables(plan, options), options)
+    group = Group(7, GroupType.SELECT, (Bucket((Output(1),)),) * 16)
+    ways = {slot: Walk(choices=[Choice("s1", group, slot)]) for slot in range(2)}
+    monkeypatch.setattr(verifier, "_walk", lambda _network, _traffic, slot: ways[slot])
+    split = next(each for each in expected_traffic(plan, options) if each.is_split)
+    both = list(verifier._walks_after(Flow(split, (0, 1), Walk(), None)))
+    assert both == [((0,), ways[0]), ((1,), ways[1])]
+    assert list(verifier._walks_after(Flow(split, (0, 1), ways[0], None))) == [((0, 1), ways[0])]
+    assert list(verifier._walks_after(Flow(split, (1,), Walk(), None))) == [((1,), ways[1])]

@@ -191,6 +191,14 @@ def test_a_group_that_is_missing_or_leads_to_itself_is_told() -> None:
     assert through(failover(7, Bucket((ToGroup(7),)))).problem == "group 7 leads to itself"
 
 
+@pytest.mark.parametrize(("watched", "down", "sent"), [(7, [], [1]), (7, [2], []), (9, [], [2])])
+def test_a_bucket_that_watches_no_group_is_dead_and_one_that_watches_its_own_lives_by_the_others(
+    watched: int, down: list[int], sent: list[int]
+) -> None:
+    buckets = Bucket((Output(1),), watch_group=watched), Bucket((Output(2),), watch_port=2)
+    assert ports(through(failover(7, *buckets), down=down)) == sent
+
+
 def test_only_a_group_that_exists_can_be_modified() -> None:
     one = switch([], [failover(7)])
     one.modify_group(failover(7, Bucket((Output(1),))))
