@@ -55,7 +55,7 @@ from kuijia_app.framework.seam import (
 )
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.gate.server import stand_before
-from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
@@ -124,7 +124,7 @@ class HederaScheduler(PairApplication):
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
     part = "scheduler"
-    _unwatched_cookies = COOKIES
+    _unwatched_cookies = (*COOKIES, NEIGHBOUR_COOKIE)
     _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:
@@ -136,8 +136,8 @@ class HederaScheduler(PairApplication):
             missing = missing_option(given.missing)
             self._metrics = SchedulerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
-            cookies = {"packets_of": LINK_PROBE_COOKIE, "removals_of": COOKIE}
-            stand_before(self, self._is_known, given.tls_bind, **cookies)
+            packets = {LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE}
+            stand_before(self, self._is_known, given.tls_bind, packets_of=packets, removals_of=COOKIE)
             self._join_peers(given)
         except KuijiaError as error:
             refuse_to_start(error, OPTION_GROUP)
@@ -150,6 +150,7 @@ class HederaScheduler(PairApplication):
         probed = self._wiring.topology.nodes if missing is Missing.WARN else ()
         full = {(switch, port): given.host_mtu for switch in probed for port in self._wiring.link_ports(switch)}
         self._probe_links(ProbeForm(Tagging.DSCP_ECN, PLAIN_LAYOUT.control), full)
+        self._learn_hosts(())
         self._next_look = 0.0
         self._polls = Polls.every(self._options.period, self._centre.fabric.nic_rate)
         self._routing = first_routing(self._centre)
@@ -220,6 +221,7 @@ class HederaScheduler(PairApplication):
         if not self._acts:
             return
         self._prober.tend()
+        self._gateway.tend()
         self._links.avoid(self._links_not_carrying())
         if now < self._next_look:
             return
@@ -340,6 +342,7 @@ class HederaScheduler(PairApplication):
             self.logger.error("switch %s %s%s", switch, problem, repeated(times))
         self._links.ports_described(switch, self._believed_ports(switch, has.ports))
         self._probe_anew(switch)
+        self._gateway.read(switch)
         if self._refused.get(switch) is self._tables[switch] or self._table_watch.is_resting(switch):
             # It would refuse them again: routes avoid it.
             self._links.left(switch)

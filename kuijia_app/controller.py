@@ -50,9 +50,10 @@ from kuijia_app.gate.server import stand_before
 from kuijia_app.preparation.runner import Databases
 from kuijia_app.preparation.session_ports import SessionPorts
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, require_possible_interval
-from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, OptionWords, PipelineOptions, member_option, pipeline_options
+from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError, KuijiaError
 from te_solver.plan import Plan
 from testbed.machine.errors import TestbedError
@@ -69,6 +70,7 @@ OPTIONS = [
     cfg.StrOpt("liveness", default=_WORDS.liveness),
     cfg.StrOpt("wiring", default=_WORDS.wiring, help="file with the numbers of switches and ports"),
     cfg.StrOpt("other_traffic", default=_WORDS.other_traffic, help="packets between sites without a planned pair"),
+    cfg.StrOpt("neighbours", default=_WORDS.neighbours, help="sites whose hosts are learned: wiring, static, learned"),
     cfg.FloatOpt("drain", default=DEFAULT_DRAIN, help="seconds for which the paths of a replaced plan are kept"),
     cfg.BoolOpt("reoptimise", default=False, help="after a failure, solve for the remaining network, and apply it"),
     cfg.StrOpt("ovsdb", help="database of the switches, where ports of BFD sessions are made: unix:PATH, tcp: or ssl:"),
@@ -134,6 +136,8 @@ class KuijiaController(PlanKeeper, PairApplication):
             words = {name: getattr(options, name) for name in vars(_WORDS)}
             self._options = pipeline_options(OptionWords(**words))
             self._agreed = {name: words[name] for name in _AGREED}
+            if self._options.neighbours is not Neighbours.WIRING:  # a peer of an earlier version does not have it
+                self._agreed["neighbours"] = words["neighbours"]
             missing = member_option(Missing, "missing", options.missing)
             gray_loss = gray_loss_of(options.gray_loss)
             if options.reoptimise and self._options.liveness is Liveness.BFD and not options.ovsdb:
@@ -145,8 +149,8 @@ class KuijiaController(PlanKeeper, PairApplication):
             self._made = self._pruned = first.plan
             self._metrics = ControllerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
-            cookies = {"packets_of": LINK_PROBE_COOKIE, "removals_of": COOKIE}
-            stand_before(self, self._is_known, options.tls_bind, **cookies)
+            packets = {LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE}
+            stand_before(self, self._is_known, options.tls_bind, packets_of=packets, removals_of=COOKIE)
             self._join_peers(options)
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))

@@ -10,6 +10,7 @@ from pathlib import Path
 from kuijia_app.proof.model.network import ModelNetwork, Walk
 from kuijia_app.proof.trace import parse_failure, parse_packet
 from kuijia_app.proof.verification import Verification, Verifier
+from kuijia_app.tables.neighbours import with_known_hosts
 from kuijia_app.tables.ofctl_text import LONGEST_STEM, file_stem, flows_text, groups_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
@@ -88,7 +89,7 @@ def followed(built: Built, packet: str | tuple[str, str], fail: Iterable[str]) -
     asked = parse_packet(packet, built.plan.topology, built.options)
     failure = parse_failure(list(fail), built.plan.topology)
     wiring = built.options.wired(built.plan.topology)
-    network = ModelNetwork(built.plan, built.tables, built.options.liveness, wiring)
+    network = ModelNetwork(built.plan, with_known_hosts(built.tables, wiring), built.options.liveness, wiring)
     network.fail(failure)
     return failure, network.walk(asked.source, asked.entering(network)), network
 

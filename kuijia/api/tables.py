@@ -45,6 +45,7 @@ class TableOptions(TypedDict, total=False):
     liveness: str
     wiring: str | Path
     other_traffic: str
+    neighbours: str
 
 
 class Tables:
@@ -174,6 +175,7 @@ def compile_plan(  # noqa: PLR0913  # options are keywords
     liveness: str = _DEFAULTS.liveness,
     wiring: str | Path = _DEFAULTS.wiring,
     other_traffic: str = _DEFAULTS.other_traffic,
+    neighbours: str = _DEFAULTS.neighbours,
 ) -> Tables:
     """Return the tables of the switches for a plan.
 
@@ -187,13 +189,15 @@ def compile_plan(  # noqa: PLR0913  # options are keywords
         liveness: detection of failures beyond a tunnel's first link, "controller" or "bfd".
         wiring: file of datapath ids, ports and prefixes of your own switches; by default by the topology.
         other_traffic: treatment of packets between sites without a planned pair, "drop" or "forward".
+        neighbours: sites whose hosts the controller learns: those with a gateway in the wiring file ("wiring"), none
+            ("static"), or all ("learned").
 
     Raises:
         InputError: an option has no such value, or the plan has no such tables.
     """
     if slots not in SLOT_COUNTS:
         require_known("slots", str(slots), [str(each) for each in SLOT_COUNTS])
-    words = OptionWords(scheme, slots, str(layout), tagging, pipeline, liveness, str(wiring), other_traffic)
+    words = OptionWords(scheme, slots, str(layout), tagging, pipeline, liveness, str(wiring), other_traffic, neighbours)
     options = pipeline_options(words)
     source = plan if isinstance(plan, str | Path) else "plan"
     return Tables(built_tables(load_plan(plan), options, source))

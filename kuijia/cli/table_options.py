@@ -11,6 +11,7 @@ from kuijia.cli.common_options import add_alias
 from kuijia_app.tables.options import Form, Liveness, OptionWords, OtherTraffic, Tagging, pipeline_options
 from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.option_values import whole_number
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.registry import switch_schemes
@@ -69,6 +70,13 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=OtherTraffic.DROP.value,
         help="treatment of packets between sites without a planned pair (default: %(default)s)",
     )
+    parser.add_argument(
+        "--neighbours",
+        choices=[each.value for each in Neighbours],
+        default=Neighbours.WIRING.value,
+        help="sites whose hosts the controller learns, and answers as their gateway: those with a gateway in the wiring"
+        " file, none, or all (default: %(default)s)",
+    )
     add_wiring(parser)
 
 
@@ -105,4 +113,5 @@ def _words(args: argparse.Namespace) -> OptionWords:
         args.liveness,
         args.wiring,
         args.other_traffic,
+        args.neighbours,
     )

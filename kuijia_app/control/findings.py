@@ -33,6 +33,7 @@ class FindingKind(Enum):
     PORT_UNPROBED = "port-unprobed"
     SWITCH_UNPROBED = "switch-unprobed"
     SWITCH_UNWATCHED = "switch-unwatched"
+    HOSTS_UNANSWERED = "hosts-unanswered"
     SESSION_PORT_MISSING = "session-port-missing"
     QUEUE_MISSING = "queue-missing"
     QUEUES_UNKNOWN = "queues-unknown"

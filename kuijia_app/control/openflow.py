@@ -15,7 +15,7 @@ from kuijia_app.framework.switch_limits import SwitchFaultError
 from kuijia_app.gate.answers import checked_entry
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import Multipart
-from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NO_PRIORITY
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NEIGHBOUR_COOKIE, NO_PRIORITY
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
@@ -24,13 +24,16 @@ from kuijia_app.tables.rules import (
     FlowEntry,
     Group,
     GroupType,
+    LowerTtl,
     Match,
     Output,
     PopLabel,
     PushLabel,
     SetDscp,
     SetEcn,
+    SetEthernet,
     SetQueue,
+    ToController,
     ToGroup,
     UnreportedEntry,
 )
@@ -107,7 +110,9 @@ class Messages:
         return self._parser.OFPRoleRequest(self._datapath, self._ofproto.OFPCR_ROLE_SLAVE, generation)
 
     def reports_of_ports(self) -> Any:
-        """Return the request for port reports as slave or master, and for probes and removed entries as master.
+        """Return the request for port reports as slave or master, and for packets and removed entries as master.
+
+        Packets are those that entries send, and those whose TTL has ended.
 
         A switch keeps this over a change of the role (OpenFlow 1.3.5, 7.3.10).
         """
@@ -115,7 +120,8 @@ class Messages:
         ports = 1 << ofproto.OFPPR_ADD | 1 << ofproto.OFPPR_DELETE | 1 << ofproto.OFPPR_MODIFY
         removals = 1 << ofproto.OFPRR_IDLE_TIMEOUT | 1 << ofproto.OFPRR_HARD_TIMEOUT
         removals |= 1 << ofproto.OFPRR_DELETE | 1 << ofproto.OFPRR_GROUP_DELETE
-        return self._parser.OFPSetAsync(self._datapath, [1 << ofproto.OFPR_ACTION, 0], [ports, ports], [removals, 0])
+        packets = 1 << ofproto.OFPR_ACTION | 1 << ofproto.OFPR_INVALID_TTL
+        return self._parser.OFPSetAsync(self._datapath, [packets, 0], [ports, ports], [removals, 0])
 
     def port_descriptions(self) -> Any:
         return self._parser.OFPPortDescStatsRequest(self._datapath, 0)
@@ -224,6 +230,33 @@ class Messages:
             instructions=[parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions)],
         )
 
+    def put_neighbour(self, entry: FlowEntry, lifetime: int, meter: int | None) -> Any:
+        """Return what adds or replaces an entry for hosts that are learned; it belongs to no plan.
+
+        `lifetime` is in seconds, 0 for no end; `meter` limits the packets, None does not.
+        """
+        metered = [] if meter is None else [self._parser.OFPInstructionMeter(meter)]
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=NEIGHBOUR_COOKIE,
+            table_id=entry.table_id,
+            priority=entry.priority,
+            hard_timeout=lifetime,
+            match=self._match(entry.match),
+            instructions=[*metered, *self._instructions(entry)],
+        )
+
+    def delete_neighbour(self, entry: FlowEntry) -> Any:
+        """Return the deletion of such an entry."""
+        return self._delete_flow(FlowKey.of(entry), NEIGHBOUR_COOKIE)
+
+    def put_meter(self, number: int, rate: int, burst: int) -> Any:
+        """Return what adds a meter that drops packets beyond a rate, in packets a second (OpenFlow 1.3.5, 5.7)."""
+        parser, ofproto = self._parser, self._ofproto
+        bands = [parser.OFPMeterBandDrop(rate, burst)]
+        flags = ofproto.OFPMF_PKTPS | ofproto.OFPMF_BURST
+        return parser.OFPMeterMod(self._datapath, ofproto.OFPMC_ADD, flags, number, bands)
+
     def send_frame(self, port: int, frame: bytes, queue_id: int | None = None) -> Any:
         """Return the message that sends a frame out of a port, by a queue if one is given."""
         parser, ofproto = self._parser, self._ofproto
@@ -285,12 +318,12 @@ class Messages:
     def _bundle_control(self, bundle_id: int, kind: int) -> Any:
         return self._parser.ONFBundleCtrlMsg(self._datapath, bundle_id, kind, self._bundle_flags, [])
 
-    def _delete_flow(self, key: FlowKey) -> Any:
+    def _delete_flow(self, key: FlowKey, cookie: int = COOKIE) -> Any:
         ofproto = self._ofproto
         match = self._match(key.match) if isinstance(key.match, Match) else self._parser.OFPMatch(**dict(key.match))
         return self._parser.OFPFlowMod(
             self._datapath,
-            cookie=COOKIE,
+            cookie=cookie,
             cookie_mask=_ALL_BITS,
             table_id=key.table_id,
             command=ofproto.OFPFC_DELETE_STRICT,
@@ -316,6 +349,17 @@ class Messages:
         )
 
     def _flow_mod(self, entry: FlowEntry) -> Any:
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            table_id=entry.table_id,
+            priority=entry.priority,
+            flags=self._ofproto.OFPFF_SEND_FLOW_REM,
+            match=self._match(entry.match),
+            instructions=self._instructions(entry),
+        )
+
+    def _instructions(self, entry: FlowEntry) -> list[Any]:
         parser, ofproto = self._parser, self._ofproto
         instructions = []
         if entry.actions:
@@ -326,15 +370,7 @@ class Messages:
             instructions.append(parser.OFPInstructionActions(ofproto.OFPIT_WRITE_ACTIONS, written))
         if entry.goto_table is not None:
             instructions.append(parser.OFPInstructionGotoTable(entry.goto_table))
-        return parser.OFPFlowMod(
-            self._datapath,
-            cookie=COOKIE,
-            table_id=entry.table_id,
-            priority=entry.priority,
-            flags=ofproto.OFPFF_SEND_FLOW_REM,
-            match=self._match(entry.match),
-            instructions=instructions,
-        )
+        return instructions
 
     def _match(self, match: Match) -> Any:
         fields: dict[str, Any] = {
@@ -344,6 +380,7 @@ class Messages:
             "ip_ecn": match.ip_ecn,
             "mpls_label": match.mpls_label,
             "mpls_tc": match.mpls_tc,
+            "eth_dst": match.eth_dst,
         }
         if match.ipv4_dst is not None:
             fields["ipv4_dst"] = (str(match.ipv4_dst.network_address), str(match.ipv4_dst.netmask))
@@ -355,8 +392,8 @@ class Messages:
     def _action(self, action: Action) -> list[Any]:
         parser = self._parser
         match action:
-            case SetDscp() | SetEcn():
-                return [parser.OFPActionSetField(**_field(action))]
+            case SetDscp() | SetEcn() | SetEthernet():
+                return [parser.OFPActionSetField(**{name: value}) for name, value in _fields(action).items()]
             case PushLabel(label, traffic_class):
                 return [
                     parser.OFPActionPushMpls(ETH_TYPE_MPLS),
@@ -367,15 +404,31 @@ class Messages:
                 return [parser.OFPActionPopMpls(ETH_TYPE_IPV4)]
             case SetQueue(queue_id):
                 return [parser.OFPActionSetQueue(queue_id)]
-            case Output(port):
-                return [parser.OFPActionOutput(port)]
             case ToGroup(group_id):
                 return [parser.OFPActionGroup(group_id)]
+            case Output() | ToController() | LowerTtl():
+                return [self._plain(action)]
+
+    def _plain(self, action: Output | ToController | LowerTtl) -> Any:
+        parser, ofproto = self._parser, self._ofproto
+        match action:
+            case Output(port):
+                return parser.OFPActionOutput(port)
+            case ToController():
+                return parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)
+            case LowerTtl():
+                return parser.OFPActionDecNwTtl()
 
 
 def _group_types(ofproto: Any) -> dict[GroupType, int]:
     return {GroupType.SELECT: ofproto.OFPGT_SELECT, GroupType.FAST_FAILOVER: ofproto.OFPGT_FF}
 
 
-def _field(action: SetDscp | SetEcn) -> dict[str, int]:
-    return {"ip_dscp": action.dscp} if isinstance(action, SetDscp) else {"ip_ecn": action.ecn}
+def _fields(action: SetDscp | SetEcn | SetEthernet) -> dict[str, int | str]:
+    match action:
+        case SetDscp(dscp):
+            return {"ip_dscp": dscp}
+        case SetEcn(ecn):
+            return {"ip_ecn": ecn}
+        case SetEthernet(source, destination):
+            return {"eth_src": source, "eth_dst": destination}

@@ -43,6 +43,7 @@ from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import is_own_group, path_id_of_liveness_group
 from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, session_ports
+from kuijia_app.tables.neighbours import segments_of
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
@@ -135,6 +136,7 @@ class PlanKeeper(PairKeeper):
         self._follow_needs()
         self._kept_empty: set[str] = set()
         self._begin_probing()
+        self._learn_hosts(segments_of(self._wiring))
         self._next_look = 0.0
         unfinished = self._source.unfinished(self._rollout)
         if unfinished is not None:
@@ -225,6 +227,7 @@ class PlanKeeper(PairKeeper):
         """Probe links, state what is wrong, and put the plan on switches that lack nothing any more."""
         if self._acts:
             self._prober.tend()
+            self._gateway.tend()
         lossy = self._links_not_carrying() if self._acts else frozenset()
         self._tell_ingresses(self._tracker.links_lossy(lossy))
         if not self._acts or now < self._next_look:
@@ -262,9 +265,9 @@ class PlanKeeper(PairKeeper):
         if self._checks.missing is not Missing.IGNORE:
             self._checks.queues_told(snapshot.switch, snapshot.queues)
         if self._wiring.has_host(snapshot.switch):
-            drops = FlowKey.of(drop_entry(self._wiring.host_port(snapshot.switch)))
-            if drops in snapshot.packets:
-                self._metrics.dropped(snapshot.switch, snapshot.packets[drops])
+            drops = [FlowKey.of(drop_entry(port)) for port in self._wiring.host_ports(snapshot.switch)]
+            if snapshot.packets.keys() >= set(drops):
+                self._metrics.dropped(snapshot.switch, sum(snapshot.packets[each] for each in drops))
         judging = self._loss_watch.taken(snapshot, self._now(), self._tracker.broken)
         if judging is not None:
             self._sliced_work.add(self._avoiding_lossy(judging))
@@ -312,6 +315,7 @@ class PlanKeeper(PairKeeper):
     def _taken_over(self) -> None:
         self._adopted = self._followed = None
         self._restoration.forget()
+        self._gateway.forget()
         self._checks.begin_anew()
         self._follow_needs()
 
@@ -381,6 +385,7 @@ class PlanKeeper(PairKeeper):
         connection = self._connections[switch]
         believed = self._believed_ports(switch, has.ports)
         self._probe_anew(switch)
+        self._gateway.read(switch)
         problem = misfit(self._wiring, switch, has.ports, is_ours=bool(has.tables.flows))
         if problem is not None:
             self._unfit.add(switch)

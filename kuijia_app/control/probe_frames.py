@@ -61,7 +61,7 @@ class ProbeForm:
             return _ETHERNET.pack(_DESTINATION, _SOURCE, ETH_TYPE_MPLS) + _LABEL.pack(entry)
         address = PROBE_ADDRESS.packed
         fields = (0x45, self.queue.ecn or 0, size, 0, 0, 64, _EXPERIMENT)
-        checksum = _internet_checksum(_IPV4.pack(*fields, 0, address, address))
+        checksum = internet_checksum(_IPV4.pack(*fields, 0, address, address))
         return _ETHERNET.pack(_DESTINATION, _SOURCE, ETH_TYPE_IPV4) + _IPV4.pack(*fields, checksum, address, address)
 
 
@@ -101,9 +101,10 @@ def signature(key: bytes, said: bytes) -> bytes:
     return hmac.digest(key, said, "sha256")[:SIGNATURE_BYTES]
 
 
-def _internet_checksum(header: bytes) -> int:
-    """Return the checksum of a header of IPv4 (RFC 1071)."""
-    total = sum(int.from_bytes(header[start : start + 2], "big") for start in range(0, len(header), 2))
+def internet_checksum(header: bytes) -> int:
+    """Return the checksum of a header of IPv4, or of a message of ICMP (RFC 1071); 0 for one with a right checksum."""
+    even = header if len(header) % 2 == 0 else header + b"\0"
+    total: int = sum(word for (word,) in struct.iter_unpack("!H", even))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)
     return ~total & 0xFFFF

@@ -77,7 +77,8 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
     def packet_arrived(self, event: PacketArrived) -> None:
         connection = self._connection(event.datapath)
         if connection is not None and event.packet.in_port is not None:
-            self._packet_arrived(connection.switch, event.packet.in_port, event.packet.data)
+            packet = event.packet
+            self._packet_arrived(connection.switch, event.packet.in_port, packet.data, packet.cookie)
 
     @on_own(Polled)
     def poll_answered(self, event: Polled) -> None:

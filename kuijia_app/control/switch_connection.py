@@ -35,6 +35,9 @@ Then = Callable[[], None]
 FIRST_PROBE_XID, LAST_PROBE_XID = 1 << 29, (1 << 30) - 1
 """Transaction ids of messages that probe links."""
 
+FIRST_NEIGHBOUR_XID, LAST_NEIGHBOUR_XID = 1 << 28, (1 << 29) - 1
+"""Transaction ids of messages for hosts that are learned."""
+
 
 @dataclass
 class ReadBack:
@@ -79,6 +82,7 @@ class Reports:
             `yield_to_other` or `stand_by` must follow.
         ports_told: it has described its ports to a controller that stands by.
         probe_refused: it has refused a message that probes links, for the given reason.
+        neighbour_refused: it has refused a message for hosts that are learned, for the given reason.
         polled: a poll has found this, and these differences from the tables that the switch has acknowledged; None if
             that cannot be said, as it was not given any.
         at_fault: it breaks the rules, in words: its connection must be dropped.
@@ -93,6 +97,7 @@ class Reports:
     role_told: Callable[[int | None], None]
     ports_told: Callable[[dict[int, PortState]], None]
     probe_refused: Callable[[str], None]
+    neighbour_refused: Callable[[str], None]
     polled: Callable[[Snapshot, TableDifferences | None], None]
     at_fault: Callable[[str], None]
     owns: Callable[[int], bool]
@@ -104,6 +109,7 @@ class SwitchConnection:
     Attributes:
         switch: its name.
         datapath: the framework's connection.
+        messages: builds and reads the messages of this connection.
         seen: the greatest generation id that the switch has told of.
         is_given_up: True when it is about to be closed; messages are neither handled nor sent.
     """
@@ -137,7 +143,7 @@ class SwitchConnection:
         self._later = later
         self._patience = Patience()
         self._answers = 0
-        self._messages = messages
+        self.messages = self._messages = messages
         self._owns = reports.owns
         self._reports = reports
         # Not the framework's ids: they may repeat, as several threads increment them.
@@ -153,6 +159,7 @@ class SwitchConnection:
         self._bundles = True
         self._bundle_probe: int | None = None
         self._last_probe = FIRST_PROBE_XID - 1
+        self._last_neighbour = FIRST_NEIGHBOUR_XID - 1
         self._is_displaced = False
         self._was_done = False
         self._stands_by = self._is_to_be_slave = False
@@ -345,6 +352,8 @@ class SwitchConnection:
         """Handle a refusal of a message; ignore one of a message that was never sent."""
         if FIRST_PROBE_XID <= message.xid <= self._last_probe:
             self._reports.probe_refused(self._messages.error_name(message))
+        if FIRST_NEIGHBOUR_XID <= message.xid <= self._last_neighbour:
+            self._reports.neighbour_refused(self._messages.error_name(message))
         if FIRST_POLL_XID <= message.xid <= LAST_POLL_XID:
             self._polls.refused(message.xid)
         if not 0 < message.xid <= self._last_id:
@@ -457,6 +466,17 @@ class SwitchConnection:
         """Send frames out of ports; call `then` once the switch has done so."""
         if self._may_probe:
             self._send_probing([self._messages.send_frame(port, frame, queue_id) for port, frame in frames], then)
+
+    def send_for_hosts(self, messages: Iterable[Any], then: Then | None = None) -> None:
+        """Send messages for hosts that are learned; call `then` once the switch has acknowledged them."""
+        if not self._may_probe:
+            return
+        for message in messages:
+            is_last = self._last_neighbour == LAST_NEIGHBOUR_XID
+            self._last_neighbour = FIRST_NEIGHBOUR_XID if is_last else self._last_neighbour + 1
+            self._transmit(message, self._last_neighbour)
+        if then is not None:
+            self._send([], then=then)
 
     @property
     def _may_probe(self) -> bool:

@@ -12,9 +12,11 @@ from typing import Any
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.foreign_entries import DefeatingEntries, defeat
+from kuijia_app.control.gateway import Gateway
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.link_prober import LinkProber
 from kuijia_app.control.liveness import Edge, Port
+from kuijia_app.control.neighbours import Neighbours
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
@@ -30,6 +32,8 @@ from kuijia_app.control.table_differences import TableDifferences
 from kuijia_app.control.table_watch import TableWatch, Verdict, silence
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError, repeated
+from kuijia_app.tables.identifiers import NEIGHBOUR_COOKIE
+from kuijia_app.tables.neighbours import Segment
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_app.tables.wiring import Wiring
@@ -53,6 +57,7 @@ class SwitchKeeper(ABC):
         _wiring: numbers of the switches and ports, given by `_serve`.
         _network_log: lines about links, ports and switches.
         _prober: probes of links, made by `_probe_links`.
+        _gateway: the gateway of hosts, made by `_learn_hosts`.
         _log: for events.
         _reports: limits how often events are repeated.
         _sliced_work: long work.
@@ -61,13 +66,14 @@ class SwitchKeeper(ABC):
         _findings: what is wrong now.
     """
 
-    _unwatched_cookies: Collection[int] = ()
+    _unwatched_cookies: Collection[int] = (NEIGHBOUR_COOKIE,)
     """Cookies of entries that an application puts on switches besides their tables."""
 
     logger: logging.Logger
     _wiring: Wiring
     _network_log: NetworkLog
     _prober: LinkProber
+    _gateway: Gateway
     _log: event_log.Log
     _reports: BackOff
     _sliced_work: SlicedWork
@@ -126,6 +132,7 @@ class SwitchKeeper(ABC):
             role_told=partial(self._role_told, switch),
             ports_told=partial(self._ports_described, switch),
             probe_refused=partial(self._probe_refused, switch),
+            neighbour_refused=lambda reason: self._gateway.refused(switch, reason),
             polled=partial(self._tables_polled, switch),
             at_fault=partial(self._drop, datapath),
             owns=self._owns_group,
@@ -192,9 +199,18 @@ class SwitchKeeper(ABC):
         key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
         self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())
 
-    def _packet_arrived(self, switch: str, port: int, frame: bytes) -> None:
+    def _learn_hosts(self, segments: Iterable[Segment]) -> None:
+        """Learn the hosts of sites from now on, and be their gateway."""
+        prefixes = [prefix for site in self._wiring.sites for prefix in site.prefixes]
+        neighbours = Neighbours(segments, prefixes, self._now())
+        self._gateway = Gateway(neighbours, self._connections, self._findings, self._now)
+
+    def _packet_arrived(self, switch: str, port: int, frame: bytes, cookie: int) -> None:
         """Take in a frame that a switch has sent to the controller, as one of our entries says."""
-        self._prober.arrived(switch, port, frame)
+        if cookie == NEIGHBOUR_COOKIE:
+            self._gateway.arrived(switch, port, frame)
+        else:
+            self._prober.arrived(switch, port, frame)
 
     def _disconnected(self, datapath: Any) -> None:
         """Forget a connection that has ended."""
@@ -391,6 +407,8 @@ class SwitchKeeper(ABC):
         if state.number not in self._wiring.ports(connection.switch):
             return None
         self._network_log.port(connection.switch, state.number, self._now(), live=live)
+        if not live:
+            self._gateway.port_went_down(connection.switch, state.number)
         return connection.switch, live
 
     def _ports_of(self, switch: str) -> Collection[int]:

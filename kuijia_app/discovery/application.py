@@ -72,7 +72,7 @@ class Discovery(GuardedApp):
         self._unreleased: set[int] = set()
         self._is_ending = False
         self._lines = BackOff()
-        stand_before(self, self._is_taken_in, options.tls_bind, packets_of=COOKIE)
+        stand_before(self, self._is_taken_in, options.tls_bind, packets_of={COOKIE})
 
     @background
     def _watch_clock(self) -> None:

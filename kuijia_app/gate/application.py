@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ class Application:
         backlog: returns the number of events that wait for it.
         report: takes a name, a datapath id and details for its event log.
         binding: see `binding.may_use`.
-        packets_of: cookie of the entries whose packets for the controller are passed on to it; others are dropped.
+        packets_of: cookies of the entries whose packets for the controller are passed on to it; others are dropped.
         send: takes an event for it.
         removals_of: cookie of the entries whose removal is reported to it; None for none.
     """
@@ -69,7 +69,7 @@ class Application:
     backlog: Callable[[], int]
     report: Callable[[str, int, dict[str, object]], None]
     binding: Binding | None = field(default=None)
-    packets_of: int | None = None
+    packets_of: Collection[int] = ()
     send: Callable[[EventBase], None] = field(default=lambda _: None)
     removals_of: int | None = None
 
@@ -79,7 +79,7 @@ def application_of(
     is_known: Callable[[int], bool],
     binding: Binding | None,
     *,
-    packets_of: int | None = None,
+    packets_of: Collection[int] = (),
     removals_of: int | None = None,
 ) -> Application:
     """Return the gate's interface to a framework's application."""

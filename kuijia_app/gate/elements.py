@@ -88,10 +88,14 @@ def removed_cookie(frame: Frame) -> int:
 
 @dataclass(frozen=True, slots=True)
 class PacketIn:
-    """A packet for the controller and the port where it arrived, None if its match does not name exactly one."""
+    """A packet for the controller and the port where it arrived, None if its match does not name exactly one.
+
+    `cookie` is that of the entry that sent it.
+    """
 
     in_port: int | None
     data: bytes
+    cookie: int = 0
 
 
 def packet_cookie(frame: Frame) -> int:
@@ -118,7 +122,7 @@ def packet_in(frame: Frame) -> PacketIn:
         if data[position : position + _OXM.size] == _IN_PORT:
             in_port = int.from_bytes(data[position + _OXM.size : position + field], "big")
         position += field
-    return PacketIn(in_port, data[packet:])
+    return PacketIn(in_port, data[packet:], packet_cookie(frame))
 
 
 def hello_versions(frame: Frame) -> int | None:

@@ -34,7 +34,7 @@ class Limits:
         frames_burst: messages at once.
         frame_share: bytes, see above.
         unknown_frames_rate: the same for an unknown switch.
-        packets_rate: packets for the controller that are passed on for one switch; more are dropped.
+        packets_rate: packets for the controller that are passed on for one switch and cookie; more are dropped.
         packets_burst: such packets at once.
         turn_frames: messages or parts handled for one switch in one turn.
         turn_frame_time: time for one switch in one turn.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final
 
@@ -61,7 +61,7 @@ class Peer:
         self._parts: Iterator[Frame] = iter(())
         self._has_parts = False
         self._allowance = Allowance(limits.frames_rate, limits.frames_burst, now)
-        self._packets = Allowance(limits.packets_rate, limits.packets_burst, now)
+        self._packets: dict[int, Allowance] = {}
         self._unread_echoes = 0
         self._echo_ids = count(1)
         self._echoes: dict[int, float] = {}
@@ -108,13 +108,22 @@ class Peer:
             self._allowance.take(now, 1.0 + len(part.data) // self._limits.frame_share)
         return part
 
-    def packet(self, frame: Frame, cookie: int | None, now: float) -> elements.PacketIn | None:
-        """Return the packet of a packet-in, if an entry with this cookie has sent it and it is not one too many.
+    def packet(self, frame: Frame, cookies: Collection[int], now: float) -> elements.PacketIn | None:
+        """Return the packet of a packet-in, if an entry with one of these cookies has sent it, and it is not too many.
+
+        Each cookie has an allowance of its own: hosts cannot keep probes away.
 
         Raises:
             MalformedError: it is too short.
         """
-        if cookie is None or self.is_unknown or elements.packet_cookie(frame) != cookie or not self._packets.take(now):
+        cookie = elements.packet_cookie(frame)
+        if cookie not in cookies or self.is_unknown:
+            return None
+        allowance = self._packets.get(cookie)
+        if allowance is None:
+            allowance = Allowance(self._limits.packets_rate, self._limits.packets_burst, now)
+            self._packets[cookie] = allowance
+        if not allowance.take(now):
             return None
         return elements.packet_in(frame)
 

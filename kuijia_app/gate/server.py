@@ -8,7 +8,7 @@ import resource
 import ssl
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
@@ -40,14 +40,14 @@ def stand_before(
     is_known: Callable[[int], bool],
     tls_bind: str | None,
     *,
-    packets_of: int | None = None,
+    packets_of: Collection[int] = (),
     removals_of: int | None = None,
 ) -> None:
     """Admit switches to `app` only through the gate; call this before the framework starts to listen.
 
     `is_known` returns True if the application has a switch with a datapath id. `tls_bind` is the path of a file for
     `load_binding`. Packets that switches send to the controller are dropped but for those that entries with the
-    cookie `packets_of` send, and reports of removed entries but for those with the cookie `removals_of`.
+    cookies `packets_of` send, and reports of removed entries but for those with the cookie `removals_of`.
 
     Raises:
         InputError: the file cannot be used, or switches do not connect by TLS.

@@ -27,6 +27,7 @@ from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
 from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, way_text
 from kuijia_app.tables.identifiers import DROP_GROUP
+from kuijia_app.tables.neighbours import with_known_hosts
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Bucket, SwitchTables
@@ -88,6 +89,7 @@ class Verifier:
 
     def __init__(self, plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> None:
         wiring = options.wired(plan.topology)
+        tables = with_known_hosts(tables, wiring)
         restoration = Restoration(wiring, options, (plan,))
         self._network = ModelNetwork(plan, tables, options.liveness, wiring, restoration=restoration)
         self._alarmed = ModelNetwork(plan, tables, options.liveness, wiring, alarmed=True)
@@ -140,7 +142,8 @@ class Verifier:
         """Check that decomposed tables treat every packet like single ones, however a switch handles a table miss."""
         if self._options.form is Form.SINGLE:
             return
-        for name, single in build_tables(self._plan, replace(self._options, form=Form.SINGLE)).items():
+        single_tables = build_tables(self._plan, replace(self._options, form=Form.SINGLE))
+        for name, single in with_known_hosts(single_tables, self._network.wiring).items():
             for misses_execute in (False, True):
                 flows = (single.flows, self._tables[name].flows)
                 found = first_difference(*flows, empty_groups={DROP_GROUP}, misses_execute=misses_execute)

@@ -103,8 +103,17 @@ class PlainMessages:
     def catch_probes(self, match: Match) -> Message:
         return Message(Kind.CATCH, match)
 
-    def send_frame(self, port: int, frame: bytes, queue_id: int) -> Message:
+    def send_frame(self, port: int, frame: bytes, queue_id: int | None = None) -> Message:
         return Message(Kind.FRAME, (port, frame, queue_id))
+
+    def put_neighbour(self, entry: FlowEntry, lifetime: int, meter: int | None) -> Message:
+        return Message(Kind.CATCH, (entry, lifetime, meter))
+
+    def delete_neighbour(self, entry: FlowEntry) -> Message:
+        return Message(Kind.CATCH, entry)
+
+    def put_meter(self, number: int, rate: int, burst: int) -> Message:
+        return Message(Kind.CATCH, (number, rate, burst))
 
     def open_bundle(self, bundle_id: int) -> Message:
         return Message(Kind.OPEN, bundle_id=bundle_id)

@@ -19,6 +19,23 @@ MISS_PRIORITY = 0
 NO_PRIORITY = 0xFFFF
 """Priority that no entry has."""
 
+HOST_TABLE = 3
+"""Table of an egress that finds the host of a packet which has left its tunnel."""
+
+NEIGHBOUR_COOKIE = 0x4B55_494A_4E44_0000
+"""Cookie of entries for hosts that the controller learns; they belong to no plan."""
+
+UNKNOWN_PRIORITY = 20
+"""Of packets of a host to nowhere: above `DROP_PRIORITY`, below all that leads somewhere."""
+
+UNRESOLVED_PRIORITY = 25
+HOST_PRIORITY = 30
+TURNED_PRIORITY = 31
+"""Of packets for a host which a port leaves again by which they came."""
+
+LOCAL_PRIORITY = 35
+GATEWAY_PRIORITY = 250
+
 QUEUE_TABLE = 1
 """Table of the decomposed pipeline that selects the queue."""
 

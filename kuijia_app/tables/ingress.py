@@ -57,21 +57,22 @@ class Ingress:
 
         They match by code point for each planned class but the last, which gets all others; CS6 is control.
         """
-        for prefix in self.wiring.prefixes(self.classes[0].egress):
-            yield from self._entries_to(prefix)
+        for port in self.wiring.host_ports(self.classes[0].ingress):
+            for prefix in self.wiring.prefixes(self.classes[0].egress):
+                yield from self._entries_to(prefix, port)
 
-    def _entries_to(self, prefix: IPv4Network) -> Iterator[FlowEntry]:
+    def _entries_to(self, prefix: IPv4Network, port: int) -> Iterator[FlowEntry]:
         *marked, last = self.classes
         layout = self.options.layout
         to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last)))
-        yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix), (to_last,))
+        yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (to_last,))
         for direction in marked:
             index = self._class_index(direction)
             to_class = ToGroup(identifiers.split_group(self._egress_id, index))
             for code_point in layout.classes[index].code_points:
-                yield FlowEntry(identifiers.CLASS_PRIORITY, self._match(prefix, code_point), (to_class,))
+                yield FlowEntry(identifiers.CLASS_PRIORITY, self._match(prefix, port, code_point), (to_class,))
         to_control = ToGroup(identifiers.control_group(self._egress_id))
-        yield FlowEntry(identifiers.CONTROL_PRIORITY, self._match(prefix, DSCP_NETWORK_CONTROL), (to_control,))
+        yield FlowEntry(identifiers.CONTROL_PRIORITY, self._match(prefix, port, DSCP_NETWORK_CONTROL), (to_control,))
 
     @property
     def _egress_id(self) -> int:
@@ -84,13 +85,9 @@ class Ingress:
     def _served(self, direction: Direction) -> TrafficClass:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
 
-    def _match(self, prefix: IPv4Network, code_point: int | None = None) -> Match:
-        return Match(
-            in_port=self.wiring.host_port(self.classes[0].ingress),
-            eth_type=ETH_TYPE_IPV4,
-            ipv4_dst=prefix,
-            ip_dscp=code_point,
-        )
+    @staticmethod
+    def _match(prefix: IPv4Network, port: int, code_point: int | None = None) -> Match:
+        return Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, ip_dscp=code_point)
 
     def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)

@@ -85,7 +85,7 @@ def needs_of(
         UnsoundError: liveness is BFD, and a session has no port numbers.
     """
     sessions = tuple(BfdSessions(plan)) if options.liveness is Liveness.BFD else ()
-    hosts = {(site.switch, site.port): site.name for site in wiring.sites}
+    hosts = {(site.switch, port): site.name for site in wiring.sites for port in site.ports}
     link_mtu = host_mtu + label_bytes(options.tagging, labelled_hosts=labelled_hosts)
     ends = {end for pair in plan.pairs for end in (pair.source, pair.target)}
     if options.other_traffic is OtherTraffic.FORWARD:
@@ -136,7 +136,7 @@ def port_rate(wiring: Wiring, switch: str, port: int) -> float:
         ends = (switch, neighbour) if topology.has_link(switch, neighbour) else (neighbour, switch)
         return topology.link(*ends).capacity
     for site in wiring.sites:
-        if (site.switch, site.port) == (switch, port) and site.capacity is not None:
+        if site.switch == switch and port in site.ports and site.capacity is not None:
             return site.capacity
     arriving = sum(
         topology.link(other, switch).capacity

@@ -6,25 +6,30 @@ from collections.abc import Iterable
 
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
+    ETH_TYPE_ARP,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    IN_PORT,
     Action,
     Bucket,
     FlowEntry,
     Group,
     GroupType,
+    LowerTtl,
     Match,
     Output,
     PopLabel,
     PushLabel,
     SetDscp,
     SetEcn,
+    SetEthernet,
     SetQueue,
     SwitchTables,
+    ToController,
     ToGroup,
 )
 
-_PROTOCOLS = {ETH_TYPE_IPV4: "ip", ETH_TYPE_MPLS: "mpls"}
+_PROTOCOLS = {ETH_TYPE_ARP: "arp", ETH_TYPE_IPV4: "ip", ETH_TYPE_MPLS: "mpls"}
 _GROUP_TYPES = {GroupType.SELECT: "select", GroupType.FAST_FAILOVER: "ff"}
 _UNSAFE = frozenset('%/\\:*?"<>|')
 """Characters that a file system or a shell could take for something else."""
@@ -66,6 +71,7 @@ def match_text(match: Match) -> str:
         ("nw_ecn", match.ip_ecn),
         ("mpls_label", match.mpls_label),
         ("mpls_tc", match.mpls_tc),
+        ("dl_dst", match.eth_dst),
     )
     return ",".join([*fields, *(f"{name}={value}" for name, value in values if value is not None)])
 
@@ -115,19 +121,31 @@ def _action_text(action: Action) -> str:
         case PushLabel(label, traffic_class):
             fields = f"{_set_field(label, 'mpls_label')},{_set_field(traffic_class, 'mpls_tc')}"
             return f"push_mpls:{ETH_TYPE_MPLS:#06x},{fields}"
-        case PopLabel():
-            return f"pop_mpls:{ETH_TYPE_IPV4:#06x}"
         case SetDscp() | SetEcn():
             return (
                 _set_field(action.dscp, "ip_dscp") if isinstance(action, SetDscp) else _set_field(action.ecn, "nw_ecn")
             )
+        case SetEthernet(source, destination):
+            return f"{_set_field(source, 'eth_src')},{_set_field(destination, 'eth_dst')}"
         case SetQueue(queue_id):
             return f"set_queue:{queue_id}"
-        case Output(port):
-            return f"output:{port}"
         case ToGroup(group_id):
             return f"group:{group_id}"
+        case PopLabel() | Output() | LowerTtl() | ToController():
+            return _plain_text(action)
 
 
-def _set_field(value: int, name: str) -> str:
+def _plain_text(action: PopLabel | Output | LowerTtl | ToController) -> str:
+    match action:
+        case PopLabel():
+            return f"pop_mpls:{ETH_TYPE_IPV4:#06x}"
+        case Output(port):
+            return "in_port" if port == IN_PORT else f"output:{port}"
+        case LowerTtl():
+            return "dec_ttl"
+        case ToController():
+            return "CONTROLLER:65535"
+
+
+def _set_field(value: int | str, name: str) -> str:
     return f"set_field:{value}->{name}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TypeVar
@@ -11,7 +11,7 @@ from kuijia_app.tables.queue_layouts import PLAIN, named_layout
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
 from kuijia_app.tables.stated_wiring import StatedWiring
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import InputError, quoted
 from te_solver.failure_schemes.failure_scheme import FailureScheme
@@ -65,10 +65,12 @@ class PipelineOptions:
     liveness: Liveness = Liveness.CONTROLLER
     wiring: StatedWiring | None = None
     other_traffic: OtherTraffic = OtherTraffic.DROP
+    neighbours: Neighbours = Neighbours.WIRING
 
     def wired(self, topology: Topology) -> Wiring:
         """Return the wiring of a topology; raises InputError if the file's is that of another one."""
-        return Wiring(topology) if self.wiring is None else self.wiring.of(topology)
+        wiring = Wiring(topology) if self.wiring is None else self.wiring.of(topology)
+        return replace(wiring, neighbours=self.neighbours)
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,7 @@ class OptionWords:
     liveness: str = Liveness.CONTROLLER.value
     wiring: str = ""
     other_traffic: str = OtherTraffic.DROP.value
+    neighbours: str = Neighbours.WIRING.value
 
 
 def pipeline_options(words: OptionWords) -> PipelineOptions:
@@ -104,6 +107,7 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
         member_option(Liveness, "liveness", words.liveness),
         load_wiring(Path(words.wiring)) if words.wiring else None,
         member_option(OtherTraffic, "other-traffic", words.other_traffic),
+        member_option(Neighbours, "neighbours", words.neighbours),
     )
 
 

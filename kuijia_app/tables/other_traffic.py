@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, product
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.destination_trees import DestinationTrees, path_along
@@ -85,8 +85,8 @@ class OtherEntries:
         for direction in self._directions:
             (route,) = direction.routes
             to_group = (ToGroup(self._group_id(direction)),)
-            host_port = self.wiring.host_port(direction.ingress)
-            for prefix in self.wiring.prefixes(direction.egress):
+            ends = product(self.wiring.host_ports(direction.ingress), self.wiring.prefixes(direction.egress))
+            for host_port, prefix in ends:
                 match = Match(in_port=host_port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
                 yield direction.ingress, FlowEntry(identifiers.OTHER_PRIORITY, match, to_group)
             queues = (served_as(self.options.layout).victim,)
@@ -94,7 +94,7 @@ class OtherEntries:
         yield from along
         for switch in self.plan.topology.nodes:
             if self.wiring.has_host(switch):
-                yield switch, drop_entry(self.wiring.host_port(switch))
+                yield from ((switch, drop_entry(port)) for port in self.wiring.host_ports(switch))
 
     @cached_property
     def _directions(self) -> tuple[Direction, ...]:

@@ -91,7 +91,9 @@ def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
     Open vSwitch executes the action set of a packet that misses in a later table, where OpenFlow drops it (1.3.5, 5.4);
     an entry for such packets adds a group without buckets to the set, which replaces the output.
     """
-    flows = _with_stable_tables(decompose(tables.flows, {queue_field}))
+    to_hosts = tuple(entry for entry in tables.flows if entry.goto_table is not None)
+    others = (entry for entry in tables.flows if entry.goto_table is None)
+    flows = (*_with_stable_tables(decompose(others, {queue_field})), *to_hosts)
     later = sorted({entry.table_id for entry in flows} - {0})
     drop = (ToGroup(identifiers.DROP_GROUP),)
     misses = tuple(FlowEntry(identifiers.MISS_PRIORITY, Match(), table_id=table, written=drop) for table in later)

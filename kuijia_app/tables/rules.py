@@ -7,7 +7,11 @@ from enum import Enum
 from ipaddress import IPv4Network
 
 ETH_TYPE_IPV4 = 0x0800
+ETH_TYPE_ARP = 0x0806
 ETH_TYPE_MPLS = 0x8847
+
+IN_PORT = 0xFFFF_FFF8
+"""Reserved port: the one by which the packet came (OpenFlow 1.3.5, 4.5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +25,7 @@ class Match:
     ip_ecn: int | None = None
     mpls_label: int | None = None
     mpls_tc: int | None = None
+    eth_dst: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +76,25 @@ class ToGroup:
     group_id: int
 
 
-Action = PushLabel | PopLabel | SetDscp | SetEcn | SetQueue | Output | ToGroup
+@dataclass(frozen=True, slots=True)
+class SetEthernet:
+    """Write both addresses of the Ethernet header, in six pairs of digits with colons."""
+
+    source: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
+class LowerTtl:
+    """Lower the TTL of the IPv4 header by one; send the packet to the controller if that would make it 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToController:
+    """Send the whole packet to the controller."""
+
+
+Action = PushLabel | PopLabel | SetDscp | SetEcn | SetQueue | Output | ToGroup | SetEthernet | LowerTtl | ToController
 
 ACTION_SET_ORDER = (PopLabel, PushLabel, SetDscp, SetEcn, SetQueue, ToGroup, Output)
 """Execution order of an action set (OpenFlow 1.3.5, 5.10); buckets are action sets too (5.6)."""

@@ -8,7 +8,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
 from kuijia_app.tables.identifiers import LAST_PORT
-from kuijia_app.tables.wiring import Site, Wiring
+from kuijia_app.tables.wiring import Neighbours, Site, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted, shown
 from te_solver.topology import Topology
 
@@ -19,11 +19,25 @@ Where = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class HostEnd:
-    """The port of a switch to its site's host, the host's address, and all prefixes of the site."""
+    """The port of a switch to its site's host, the host's address, and all prefixes of the site.
+
+    Attributes:
+        more_ports: further ports to the site.
+        gateways: addresses at which the site finds its gateway; none if its hosts are not learned.
+        router: the site's own router, behind which the prefixes are that it is in none of.
+    """
 
     port: int
     address: IPv4Address
     prefixes: tuple[IPv4Network, ...]
+    more_ports: tuple[int, ...] = ()
+    gateways: tuple[IPv4Address, ...] = ()
+    router: IPv4Address | None = None
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All ports to the site."""
+        return (self.port, *self.more_ports)
 
 
 @dataclass(frozen=True)
@@ -40,8 +54,8 @@ class SwitchEnds:
 
     @cached_property
     def ports(self) -> tuple[int, ...]:
-        """Ports to neighbours, then that of the host."""
-        return (*self.links.values(), *([] if self.host is None else [self.host.port]))
+        """Ports to neighbours, then those of the host."""
+        return (*self.links.values(), *([] if self.host is None else self.host.ports))
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +155,7 @@ class StatedWiring:
 
     def _require_distinct_ports(self, name: str, ends: SwitchEnds) -> None:
         uses: dict[int, str] = {}
-        host = [] if ends.host is None else [(("host", "port"), ends.host.port, "to the host")]
+        host = [] if ends.host is None else [(("host", "port"), port, "to the host") for port in ends.host.ports]
         links = [(("links", other), port, f"to {other}") for other, port in ends.links.items()]
         for where, port, use in (*links, *host):
             if port in uses:
@@ -226,11 +240,23 @@ class FittedWiring(Wiring):
     def host_port(self, switch: str) -> int:
         return self._host(switch).port
 
+    def host_ports(self, switch: str) -> tuple[int, ...]:
+        return self._host(switch).ports
+
+    def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+        stated = self._host(switch).gateways
+        if self.neighbours is Neighbours.STATIC:
+            return ()
+        return stated or super().gateways(switch)
+
+    def router(self, switch: str) -> IPv4Address | None:
+        return self._host(switch).router
+
     @cached_property
     def sites(self) -> tuple[Site, ...]:
         """The hosts that the file states, each with its switch's name."""
         return tuple(
-            Site(node, node, host.port, host.address, host.prefixes[0], more_prefixes=host.prefixes[1:])
+            Site(node, node, host.port, host.address, host.prefixes[0], None, host.prefixes[1:], host.more_ports)
             for node in self.topology.nodes
             if (host := self._ends(node).host) is not None
         )
@@ -264,7 +290,7 @@ class FittedWiring(Wiring):
 def _places_of_ports(ends: SwitchEnds) -> Iterator[tuple[int, Where]]:
     yield from ((port, ("links", other)) for other, port in ends.links.items())
     if ends.host is not None:
-        yield ends.host.port, ("host", "port")
+        yield from ((port, ("host", "port")) for port in ends.host.ports)
 
 
 def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:
@@ -274,7 +300,9 @@ def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:
         links = {other: wiring.port(node, other) for other in wiring.topology.neighbours[node]}
         host = None
         if wiring.has_host(node):
-            host = HostEnd(wiring.host_port(node), wiring.host_address(node), wiring.prefixes(node))
+            port, *more = wiring.host_ports(node)
+            ends = wiring.host_address(node), wiring.prefixes(node)
+            host = HostEnd(port, *ends, tuple(more), wiring.gateways(node), wiring.router(node))
         switches[node] = SwitchEnds(wiring.datapath_id(node), links, host)
     return StatedWiring(source, switches)
 

@@ -67,5 +67,13 @@ class TunnelEntries:
         in_port = self.wiring.port(switch, before)
         for queue in queues:
             unmark = self.tags.unmark(queue) if is_end else ()
-            actions = (*unmark, SetQueue(queue.queue_id), Output(out_port))
-            yield FlowEntry(priority, self.tags.match(in_port, label, queue), actions)
+            match, treated = self.tags.match(in_port, label, queue), (*unmark, SetQueue(queue.queue_id))
+            if is_end and out_port == self._learned_port(switch):
+                yield FlowEntry(priority, match, treated, goto_table=identifiers.HOST_TABLE)
+            else:
+                yield FlowEntry(priority, match, (*treated, Output(out_port)))
+
+    def _learned_port(self, switch: str) -> int | None:
+        """Return the port of a site whose hosts are learned, None for any other switch."""
+        is_learned = self.wiring.has_host(switch) and self.wiring.gateways(switch)
+        return self.wiring.host_port(switch) if is_learned else None

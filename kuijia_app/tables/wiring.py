@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
@@ -16,6 +17,23 @@ from te_solver.topology import Topology
 
 MAX_SITES = 0xFFFF
 """Most sites, as each has a /24 of 10.0.0.0/8."""
+
+
+class Neighbours(Enum):
+    """Sites whose hosts the controller learns by ARP: those with a gateway in the wiring file, none, or all."""
+
+    WIRING = "wiring"
+    STATIC = "static"
+    LEARNED = "learned"
+
+
+def default_gateway(prefix: IPv4Network, host: IPv4Address) -> IPv4Address | None:
+    """Return the gateway of a prefix unless it is stated: its first address, or its last one if the first is a host's.
+
+    None for a prefix of one address, which is the host's.
+    """
+    addresses = range(1, prefix.num_addresses - 1) or range(prefix.num_addresses)
+    return next((each for place in (addresses[0], addresses[-1]) if (each := prefix[place]) != host), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +48,7 @@ class Site:
         capacity: of its cable, in Mbit/s; None: it can receive all that its switch's links bring, and send without
             limit.
         more_prefixes: further addresses it answers to.
+        more_ports: further ports of the same switch that lead to it.
     """
 
     name: str
@@ -39,6 +58,12 @@ class Site:
     prefix: IPv4Network
     capacity: float | None = None
     more_prefixes: tuple[IPv4Network, ...] = ()
+    more_ports: tuple[int, ...] = ()
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All its ports of the network."""
+        return (self.port, *self.more_ports)
 
     @property
     def prefixes(self) -> tuple[IPv4Network, ...]:
@@ -57,10 +82,11 @@ class Wiring:
 
     Sites, datapath ids and ports count from 1 in topology order. Ports 1 to n of a switch lead to its n neighbours
     and port n + 1 to the site's host. Site number i owns the prefix 10.x.y.0/24 with 256 x + y = i, and its host has
-    address .1 in it.
+    address .1 in it. `neighbours` decides which sites have gateways.
     """
 
     topology: Topology
+    neighbours: Neighbours = field(default=Neighbours.WIRING, kw_only=True)
 
     def __post_init__(self) -> None:
         if len(self.topology.nodes) > MAX_SITES:
@@ -105,6 +131,22 @@ class Wiring:
     def host_port(self, switch: str) -> int:
         """Return the port of the host of a site; raises KeyError if the switch has none."""
         return len(self.topology.neighbours[switch]) + 1
+
+    def host_ports(self, switch: str) -> tuple[int, ...]:
+        """Return all ports of a site, that of `host_port` first; raises KeyError if the switch has none."""
+        return (self.host_port(switch),)
+
+    def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+        """Return the addresses at which a site finds its gateway; none if its hosts are not learned."""
+        return self._default_gateways(switch) if self.neighbours is Neighbours.LEARNED else ()
+
+    def router(self, switch: str) -> IPv4Address | None:  # noqa: ARG002  # the hosts are on the cable
+        """Return the address of a site's own router, behind which the prefixes are that it is in none of."""
+        return None
+
+    def _default_gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+        host = self.host_address(switch)
+        return tuple(filter(None, (default_gateway(prefix, host) for prefix in self.prefixes(switch))))
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:

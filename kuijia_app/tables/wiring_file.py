@@ -30,7 +30,7 @@ VERSION = 1
 
 _KEYS = ("version", "switches", "not_ours")
 _SWITCH_KEYS = ("datapath_id", "links", "host", "ovsdb")
-_HOST_KEYS = ("port", "prefixes", "address")
+_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router")
 
 _DATAPATH_ID = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{16})|0[xX]([0-9A-Fa-f]{1,15})|(\d{1,15})")
 _PAIRS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")
@@ -71,13 +71,23 @@ def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
     for name, ends in wiring.switches.items():
         described: dict[str, Any] = {"datapath_id": datapath_text(ends.datapath_id), "links": dict(ends.links)}
         if ends.host is not None:
-            prefixes = [str(prefix) for prefix in ends.host.prefixes]
-            described["host"] = {"port": ends.host.port, "prefixes": prefixes, "address": str(ends.host.address)}
+            described["host"] = _host_to_json(ends.host)
         if ends.ovsdb:
             described["ovsdb"] = ends.ovsdb
         switches[name] = described
     others = [mask_text(mask) for mask in wiring.not_ours]
     return {"version": VERSION, "switches": switches, **({"not_ours": others} if others else {})}
+
+
+def _host_to_json(host: HostEnd) -> dict[str, Any]:
+    port: int | list[int] = list(host.ports) if host.more_ports else host.port
+    described: dict[str, Any] = {"port": port, "prefixes": list(map(str, host.prefixes)), "address": str(host.address)}
+    if host.gateways:
+        texts = list(map(str, host.gateways))
+        described["gateway"] = texts if len(texts) > 1 else texts[0]
+    if host.router is not None:
+        described["router"] = str(host.router)
+    return described
 
 
 def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterable[str] = ()) -> str:
@@ -92,9 +102,8 @@ def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterabl
         links = ", ".join(f"{_word(other)}: {port}" for other, port in described["links"].items())
         lines.append(f"    links: {{{links}}}")
         if "host" in described:
-            host = described["host"]
-            prefixes = ", ".join(host["prefixes"])
-            lines.append(f"    host: {{port: {host['port']}, prefixes: [{prefixes}], address: {host['address']}}}")
+            values = ((key, _flow_text(value)) for key, value in described["host"].items())
+            lines.append(f"    host: {{{', '.join(f'{key}: {value}' for key, value in values)}}}")
         if "ovsdb" in described:
             lines.append(f"    ovsdb: {json.dumps(described['ovsdb'])}")
     if "not_ours" in data:
@@ -167,6 +176,10 @@ def parse_mask(text: str) -> Mask:
     return Mask(numbers[0], numbers[1])
 
 
+def _flow_text(value: object) -> str:
+    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+
+
 def _word(name: str) -> str:
     """Return a name as a scalar of YAML, in quotes unless it is a plain word."""
     is_plain = _PLAIN.fullmatch(name) and name.lower() not in _NO_TEXTS
@@ -217,7 +230,43 @@ class _Reader:
         what = f"switches.{name}.host"
         keys = self._document.mapping(node, what, _HOST_KEYS, required=("port", "prefixes"))
         address, prefixes = read_prefixes(self._document, what, keys)
-        return HostEnd(self._port(keys["port"], f"{what}.port"), address, prefixes)
+        port, *more_ports = self._ports(keys["port"], f"{what}.port")
+        gateways = self._gateways(keys["gateway"], f"{what}.gateway", prefixes) if "gateway" in keys else ()
+        if more_ports and not gateways:
+            raise self._document.error(keys["port"], f"{what}.port: several ports", "the key gateway, too")
+        if "address" in keys and address in gateways:
+            problem = f"{what}.address: {address} is also the gateway's"
+            raise self._document.error(keys["address"], problem, "one of its own")
+        router = None
+        if "router" in keys:
+            router = self._address_in(keys["router"], f"{what}.router", prefixes)
+            if router in gateways or not gateways:
+                problem = f"{what}.router: {router} {'is also the gateway' if gateways else 'without a gateway'}"
+                raise self._document.error(keys["router"], problem, "the site's own router, and the key gateway")
+        if address in gateways:
+            free = (each for each in (prefixes[0][2], prefixes[0][1]) if each not in gateways and each != router)
+            address = next(free, address) if prefixes[0].num_addresses > 2 else address
+        return HostEnd(port, address, prefixes, tuple(more_ports), gateways, router)
+
+    def _gateways(self, node: yaml.Node, what: str, prefixes: tuple[IPv4Network, ...]) -> tuple[IPv4Address, ...]:
+        nodes = (
+            [node]
+            if isinstance(node, yaml.ScalarNode)
+            else self._document.sequence(node, what, "an address, or a list of them", "at least one")
+        )
+        return tuple(dict.fromkeys(self._address_in(each, what, prefixes) for each in nodes))
+
+    def _address_in(self, node: yaml.Node, what: str, prefixes: tuple[IPv4Network, ...]) -> IPv4Address:
+        address = _address(self._document, node, what)
+        if not any(address in prefix for prefix in prefixes):
+            raise self._document.error(node, f"{what}: {address} is in none of its prefixes", "an address of the site")
+        return address
+
+    def _ports(self, node: yaml.Node, what: str) -> list[int]:
+        if isinstance(node, yaml.ScalarNode):
+            return [self._port(node, what)]
+        nodes = self._document.sequence(node, what, "a port number, or a list of them", "at least one")
+        return [self._port(each, what) for each in nodes]
 
     def _named(self, node: yaml.Node, what: str, expected: str) -> dict[str, yaml.Node]:
         """Return the values of a mapping whose keys are names of nodes."""

@@ -8,6 +8,7 @@ from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import Form, OptionWords, OtherTraffic, Tagging
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
+from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.metrics.address import EXPECTED, LAST_PORT, PageAddress, parse_page_address
 from testbed.controllers.application_process import Framework
@@ -33,6 +34,7 @@ class LabOptions:
         demand_factor: factor for rates given by users, as applied to the network's.
         wiring: absolute path of a wiring file, empty for numbers by the topology.
         other_traffic: treatment of packets between sites without a planned pair: "drop" or "forward".
+        neighbours: sites whose hosts the controller learns: "wiring", "static" or "learned", as of `Neighbours`.
         metrics: `[ADDRESS:]PORT` where the service serves the lab's metrics, empty for nowhere; those of controllers
             are at the ports that follow.
         inventory: absolute path of an inventory of boxes, empty for an emulated network.
@@ -53,6 +55,7 @@ class LabOptions:
     demand_factor: float = 1.0
     wiring: str = ""
     other_traffic: str = OtherTraffic.DROP.value
+    neighbours: str = Neighbours.WIRING.value
     metrics: str = ""
     inventory: str = ""
     network: NetworkOptions = field(default_factory=NetworkOptions)
@@ -61,7 +64,7 @@ class LabOptions:
     def words(self) -> OptionWords:
         """Options of the controller."""
         words = (self.scheme, self.slot_count, self.layout, self.tagging, self.pipeline, self.liveness)
-        return OptionWords(*words, self.wiring, self.other_traffic)
+        return OptionWords(*words, self.wiring, self.other_traffic, self.neighbours)
 
 
 def metrics_addresses(options: LabOptions) -> tuple[PageAddress, ...]:

@@ -48,6 +48,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
         "pipeline": options.pipeline,
         "liveness": options.liveness,
         "other_traffic": options.other_traffic,
+        "neighbours": options.neighbours,
         "ground": "boxes" if options.inventory else "emulation",
         "datapath": network.datapath.value,
         "controller": {

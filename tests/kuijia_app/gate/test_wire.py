@@ -155,16 +155,16 @@ def packet_in(cookie: int, packet: bytes = b"") -> Frame:
 
 def test_packets_for_the_controller_reach_only_applications_whose_entries_have_sent_them(bench: Bench) -> None:
     peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0)
-    assert peer.packet(packet_in(5), None, 0.0) is None
-    assert peer.packet(packet_in(5), 6, 0.0) is None
-    assert peer.packet(packet_in(5, b"probe"), 5, 0.0) == PacketIn(7, b"probe")
+    assert peer.packet(packet_in(5), (), 0.0) is None
+    assert peer.packet(packet_in(5), {6}, 0.0) is None
+    assert peer.packet(packet_in(5, b"probe"), {5}, 0.0) == PacketIn(7, b"probe", 5)
     peer.is_unknown = True
-    assert peer.packet(packet_in(5), 5, 0.0) is None
+    assert peer.packet(packet_in(5), {5}, 0.0) is None
 
 
 def test_a_flood_of_packets_for_the_controller_is_dropped_but_for_a_few(bench: Bench) -> None:
     peer, limits = Peer(bench.wire, ("127.0.0.1", 1), 0.0), Limits()
-    passed = sum(peer.packet(packet_in(5), 5, number / 100_000) is not None for number in range(100_000))
+    passed = sum(peer.packet(packet_in(5), {5}, number / 100_000) is not None for number in range(100_000))
     assert limits.packets_burst <= passed <= limits.packets_burst + limits.packets_rate + 1
 
 

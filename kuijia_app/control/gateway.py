@@ -1,0 +1,120 @@
+"""Is the gateway of sites over the connections of their switches; `kuijia_app.control.neighbours` decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+from typing import Any
+
+from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
+from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, Neighbours, NeighbourStep
+from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.switch_connection import SwitchConnection
+from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.tables.neighbours import meters_of, standing_entries
+
+_METER = "OFPET_METER_MOD_FAILED/"
+_METER_EXISTS = "OFPET_METER_MOD_FAILED/OFPMMFC_METER_EXISTS"
+
+_METERLESS = ("OFPBIC_UNSUP_INST", "OFPFMFC_UNKNOWN", "OFPFMFC_BAD_COMMAND", "OFPBRC_BAD_TYPE")
+"""Ends of the names of errors by which a switch without meters refuses one, or an entry that uses it."""
+
+
+class Gateway:
+    """The gateway of all sites whose hosts one controller learns."""
+
+    def __init__(
+        self,
+        neighbours: Neighbours,
+        connections: Mapping[str, SwitchConnection],
+        findings: Findings,
+        clock: Callable[[], float],
+    ) -> None:
+        """Begin with no host known.
+
+        Args:
+            neighbours: the sites and their hosts.
+            connections: the present ones, by switch.
+            findings: what is wrong now.
+            clock: returns seconds of any clock that nobody sets.
+        """
+        self._neighbours = neighbours
+        self._connections = connections
+        self._findings = findings
+        self._clock = clock
+        self._without_meters: set[str] = set()
+
+    def read(self, switch: str) -> None:
+        """Put all that a switch lacks perhaps on it: it has just been read."""
+        segment = self._neighbours.segment(switch)
+        connection = self._connections[switch]
+        if segment is None:
+            return
+        self._findings.gone(FindingKey(FindingKind.HOSTS_UNANSWERED, switch), self._clock())
+        self._without_meters.discard(switch)
+        messages = connection.messages
+        meters = [messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment)]
+        connection.send_for_hosts([messages.reports_of_ports(), *meters], partial(self._put_all, connection))
+
+    def _put_all(self, connection: SwitchConnection) -> None:
+        """Put the entries on a switch once it has answered whether it has meters."""
+        self._put_standing(connection)
+        entries = self._neighbours.entries(connection.switch)
+        connection.send_for_hosts(connection.messages.put_neighbour(entry, LIFETIME, None) for entry in entries)
+
+    def _put_standing(self, connection: SwitchConnection) -> None:
+        segment = self._neighbours.segment(connection.switch)
+        assert segment is not None
+        has_meters = connection.switch not in self._without_meters
+        connection.send_for_hosts(
+            connection.messages.put_neighbour(each.entry, 0, each.meter if has_meters else None)
+            for each in standing_entries(segment)
+        )
+
+    def refused(self, switch: str, reason: str) -> None:
+        """Take in that a switch refuses a message for its hosts."""
+        if reason in DENIALS or reason == _METER_EXISTS or reason.endswith("OFPBAC_BAD_OUT_PORT"):
+            return  # another controller acts now, or the meter is ours already, or the port has gone a moment ago
+        if reason.startswith(_METER) or reason.endswith(_METERLESS):
+            if switch not in self._without_meters:
+                self._without_meters.add(switch)
+                self._put_standing(self._connections[switch])
+            return
+        key = FindingKey(FindingKind.HOSTS_UNANSWERED, switch)
+        self._findings.found(Finding(key, f"it refuses an entry for hosts: {reason}"), self._clock())
+
+    def arrived(self, switch: str, port: int, frame: bytes) -> None:
+        """Take in a frame that a switch has sent to the controller, whatever it is."""
+        self._do(self._neighbours.arrived(switch, port, frame, self._clock()))
+
+    def port_went_down(self, switch: str, port: int) -> None:
+        """Take in that a port of the network went down."""
+        self._neighbours.port_went_down(switch, port, self._clock())
+
+    def tend(self) -> None:
+        """Ask and age what is due; call this at regular intervals while this controller acts."""
+        self._do(self._neighbours.look(self._clock()))
+
+    def forget(self) -> None:
+        """Forget all hosts: another controller has acted."""
+        self._neighbours.forget()
+
+    def _do(self, step: NeighbourStep) -> None:
+        """Put entries before frames are sent: the answer to a frame may come at once."""
+        concerned = dict.fromkeys([switch for switch, _ in (*step.deleted, *step.put)])
+        for switch in {**concerned, **dict.fromkeys(each.switch for each in step.frames)}:
+            connection = self._connections.get(switch)
+            if connection is not None:
+                connection.send_for_hosts(_messages(connection.messages, switch, step))
+
+
+def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep) -> Iterator[Any]:
+    for its, entry in step.deleted:
+        if its == switch:
+            yield messages.delete_neighbour(entry)
+    for its, entry in step.put:
+        if its == switch:
+            yield messages.put_neighbour(entry, LIFETIME, None)
+    for each in step.frames:
+        if each.switch == switch:
+            yield messages.send_frame(each.port, each.frame)

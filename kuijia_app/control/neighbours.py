@@ -1,0 +1,414 @@
+"""Learns the hosts of sites by ARP, answers as their gateway, and says which entries deliver to them; pure.
+
+Frames that switches have sent to the controller come in, with the time; frames to be sent and entries to be installed
+come out. A host is known by what it says in ARP, or answers when it is asked. Nothing is ever flooded: a question goes
+out of the ports of the one site that has the address.
+
+Peers send what they like: every table here is bounded, and each port, and all together, have an allowance.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network
+from itertools import count
+from math import inf
+from typing import Generic, TypeVar
+
+from kuijia_app.control.host_frames import (
+    BROADCAST,
+    ArpFrame,
+    ArpOperation,
+    IcmpError,
+    Ipv4Frame,
+    arp_reply,
+    arp_request,
+    echo_reply,
+    framed,
+    icmp_error,
+    is_unicast,
+    is_unicast_mac,
+    read_frame,
+)
+from kuijia_app.gate.rates import Allowance
+from kuijia_app.tables.neighbours import GATEWAY_MAC, Segment, host_entries
+from kuijia_app.tables.rules import FlowEntry
+
+QUIET = 300.0
+"""Seconds without a word of a host after which it is asked."""
+
+ASKED_EVERY, QUESTIONS = 1.0, 3
+"""Seconds between two questions, and how many are unanswered when a host is gone (RFC 1122, section 2.3.2.1)."""
+
+LIFETIME = 3600
+"""Seconds for which an entry of a host stays in a switch, unless it is renewed: what a controller that has ended has
+left behind ends, too."""
+
+RENEWED = 900.0
+"""Seconds after which the entry of a host that is heard of is renewed."""
+
+MOST_HOSTS = 8192
+"""Known hosts of a site; one more is not learned."""
+
+MOST_OF_CARD = 1024
+"""Addresses of a site with one Ethernet address."""
+
+MOST_SOUGHT = 256
+"""Addresses of a site that are asked for at a time."""
+
+MOST_WAITING = 3
+"""Packets that wait for one address (RFC 1122, section 2.3.2.2, has one at least)."""
+
+PORT_RATE, PORT_BURST = 100.0, 500.0
+"""Frames of a port that are looked at in a second, and at once."""
+
+RATE, BURST = 1000.0, 2000.0
+"""The same for all ports together."""
+
+ERRORS_RATE, ERRORS_BURST = 20.0, 50.0
+"""Errors of ICMP that hosts of a site are told of in a second, and at once (RFC 1812, section 4.3.2.8)."""
+
+_GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
+_PUT_OFF = 0.1
+_NOBODY = IPv4Address(0)
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class FrameOut:
+    """A frame to be sent out of a port of a switch."""
+
+    switch: str
+    port: int
+    frame: bytes
+
+
+@dataclass
+class NeighbourStep:
+    """Actions due now: frames to be sent, and entries to be put on switches or deleted there."""
+
+    frames: list[FrameOut] = field(default_factory=list)
+    put: list[tuple[str, FlowEntry]] = field(default_factory=list)
+    deleted: list[tuple[str, FlowEntry]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Host:
+    mac: bytes
+    port: int
+    heard_at: float
+    put_at: float
+    due: float
+    questions: int = 0
+
+
+@dataclass(slots=True)
+class _Sought:
+    due: float
+    questions: int = 0
+    waiting: list[Ipv4Frame] = field(default_factory=list)
+
+
+class _Site:
+    """What is known of one segment."""
+
+    def __init__(self, segment: Segment, now: float) -> None:
+        self.segment = segment
+        self.hosts: dict[IPv4Address, _Host] = {}
+        self.sought: dict[IPv4Address, _Sought] = {}
+        self.of_card: defaultdict[bytes, int] = defaultdict(int)
+        self.queued: dict[IPv4Address, float] = {}
+        self.allowances = {port: Allowance(PORT_RATE, PORT_BURST, now) for port in segment.ports}
+        self.from_tunnels = Allowance(PORT_RATE, PORT_BURST, now)
+        self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
+
+    def forget(self, address: IPv4Address) -> None:
+        host = self.hosts.pop(address)
+        self.of_card[host.mac] -= 1
+        if not self.of_card[host.mac]:
+            del self.of_card[host.mac]
+
+
+class Neighbours:
+    """The hosts of all sites. Times are seconds of any clock that nobody sets."""
+
+    def __init__(self, segments: Iterable[Segment], prefixes: Iterable[IPv4Network], now: float) -> None:
+        """Begin with no host known.
+
+        Args:
+            segments: the sites whose hosts are learned, at most one of a switch.
+            prefixes: addresses of all sites, also of those whose hosts are not learned.
+            now: the time.
+        """
+        self._sites = {segment.switch: _Site(segment, now) for segment in segments}
+        self._all = _Prefixes((prefix, None) for prefix in prefixes)
+        owned = ((prefix, site) for site in self._sites.values() for prefix in site.segment.prefixes)
+        self._owners: _Prefixes[_Site] = _Prefixes(owned)
+        self._allowance = Allowance(RATE, BURST, now)
+        self._order = count()
+        self._due: list[tuple[float, int, _Site, IPv4Address]] = []
+
+    @property
+    def segments(self) -> Iterator[Segment]:
+        """The sites whose hosts are learned."""
+        return (site.segment for site in self._sites.values())
+
+    def segment(self, switch: str) -> Segment | None:
+        """Return the site of a switch, None if no hosts there are learned."""
+        site = self._sites.get(switch)
+        return None if site is None else site.segment
+
+    def known(self, switch: str) -> int:
+        """Return the number of hosts known at a switch."""
+        return len(self._sites[switch].hosts)
+
+    def entries(self, switch: str) -> Iterator[FlowEntry]:
+        """Yield the entries of all hosts known at a switch."""
+        site = self._sites[switch]
+        for address, host in site.hosts.items():
+            yield from _entries(site, address, host)
+
+    def forget(self) -> None:
+        """Forget all hosts: another controller has answered them."""
+        for site in self._sites.values():
+            for each in (site.hosts, site.sought, site.of_card, site.queued):
+                each.clear()
+        self._due.clear()
+
+    def arrived(self, switch: str, port: int, frame: bytes, now: float) -> NeighbourStep:
+        """Take in a frame that a switch has sent to the controller, whatever it is."""
+        step, site = NeighbourStep(), self._sites.get(switch)
+        if site is None:
+            return step
+        own = site.allowances.get(port)
+        if not ((own or site.from_tunnels).take(now) and self._allowance.take(now)):
+            return step
+        found = read_frame(frame)
+        if isinstance(found, ArpFrame) and own is not None:
+            self._arp(site, port, found, now, step)
+        elif isinstance(found, Ipv4Frame):
+            self._packet(site, found, now, step)
+        return step
+
+    def look(self, now: float) -> NeighbourStep:
+        """Look at the clock: ask hosts that are quiet and addresses that are sought, and give up those who are gone."""
+        step = NeighbourStep()
+        while self._due and self._due[0][0] <= now:
+            due, _, site, address = heapq.heappop(self._due)
+            if site.queued.get(address) != due:
+                continue  # it was looked at earlier than was planned
+            del site.queued[address]
+            host, sought = site.hosts.get(address), site.sought.get(address)
+            if sought is not None and sought.due <= now:
+                self._ask_again(site, address, sought, now, step)
+            elif host is not None and host.due <= now:
+                self._tend_host(site, address, host, now, step)
+            elif host is not None or sought is not None:
+                self._later(site, address, min(each.due for each in (host, sought) if each is not None))
+        return step
+
+    def port_went_down(self, switch: str, port: int, now: float) -> None:
+        """Ask for the hosts at a port of a site that has others: they may be at one of those."""
+        site = self._sites.get(switch)
+        if site is None or len(site.segment.ports) == 1:
+            return
+        for address, host in site.hosts.items():
+            if host.port == port:
+                host.due, host.questions = now, 1  # the question goes out of all ports
+                self._later(site, address, now)
+
+    def _arp(self, site: _Site, port: int, arp: ArpFrame, now: float, step: NeighbourStep) -> None:
+        segment = site.segment
+        on_cable = any(arp.sender in prefix for prefix in segment.on_cable)
+        if on_cable and arp.sender not in segment.gateways and _is_card(arp.sender_mac):
+            self._heard(site, arp.sender, arp.sender_mac, port, now, step)
+        if arp.operation is not ArpOperation.REQUEST or arp.target == arp.sender or not _is_card(arp.sender_mac):
+            return
+        if self._is_answered(site, port, arp, now, step):
+            step.frames.append(FrameOut(segment.switch, port, arp_reply(arp, _GATEWAY)))
+
+    def _is_answered(self, site: _Site, port: int, arp: ArpFrame, now: float, step: NeighbourStep) -> bool:
+        """Return True if a question has the gateway's address as answer."""
+        segment = site.segment
+        if arp.target in segment.gateways:
+            return True
+        if arp.sender == _NOBODY:
+            return False  # a host asks whether an address is free (RFC 5227)
+        if not segment.has(arp.target):
+            return self._all.has(arp.target)
+        host = site.hosts.get(arp.target)
+        if host is not None:
+            return host.port != port
+        if any(arp.target in prefix for prefix in segment.behind_router):
+            return arp.sender != segment.router
+        if len(segment.ports) > 1:
+            self._seek(site, arp.target, None, now, step)
+        return False  # it is at the same port and answers itself, or will be known when it is asked for again
+
+    def _heard(self, site: _Site, address: IPv4Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
+        host = site.hosts.get(address)
+        if host is None or host.mac != mac:
+            if site.of_card[mac] >= MOST_OF_CARD or (host is None and len(site.hosts) >= MOST_HOSTS):
+                return
+            if host is not None:
+                step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
+                site.forget(address)
+            site.of_card[mac] += 1
+            host = None
+        if host is None:
+            host = site.hosts[address] = _Host(mac, port, now, now, now + QUIET)
+            self._later(site, address, host.due)
+            is_new = True
+        else:
+            is_new = host.port != port or now - host.put_at >= RENEWED
+            if host.port != port:
+                step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
+            host.port, host.heard_at, host.due, host.questions = port, now, now + QUIET, 0
+        if is_new:
+            host.put_at = now
+            its = [(site.segment.switch, entry) for entry in _entries(site, address, host)]
+            keys = {(entry.priority, entry.match) for _, entry in its}
+            step.deleted = [each for each in step.deleted if (each[1].priority, each[1].match) not in keys]
+            step.put += its
+        sought = site.sought.pop(address, None)
+        for packet in () if sought is None else sought.waiting:
+            self._deliver(site, host, packet, step)
+
+    def _packet(self, site: _Site, packet: Ipv4Frame, now: float, step: NeighbourStep) -> None:
+        segment = site.segment
+        if packet.destination in segment.gateways:
+            answer = echo_reply(packet)
+            if answer is not None and is_unicast(packet.source):
+                self._send(packet.source, answer, now, step)
+            return
+        if packet.ttl <= 1:
+            self._refuse(site, packet, IcmpError.TIME_EXCEEDED, now, step)
+            return
+        hop = segment.next_hop(packet.destination)
+        if hop is None:
+            is_known = self._all.has(packet.destination)
+            self._refuse(site, packet, IcmpError.PROHIBITED if is_known else IcmpError.NET_UNREACHABLE, now, step)
+            return
+        host = site.hosts.get(hop)
+        if host is None:
+            self._seek(site, hop, packet, now, step)
+            return
+        if now - host.put_at >= ASKED_EVERY:  # the switch has lost its entry
+            host.put_at = now
+            step.put += ((segment.switch, entry) for entry in _entries(site, hop, host))
+        self._deliver(site, host, packet, step)
+
+    @staticmethod
+    def _deliver(site: _Site, host: _Host, packet: Ipv4Frame, step: NeighbourStep) -> None:
+        step.frames.append(FrameOut(site.segment.switch, host.port, packet.forwarded(_GATEWAY, host.mac)))
+
+    def _refuse(self, site: _Site, packet: Ipv4Frame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
+        """Report an error to the source of a packet, within limits, from the gateway that it knows."""
+        if not packet.may_be_answered or not site.errors.take(now):
+            return
+        home = self._owners.of(packet.source) or site
+        gateway = home.segment.gateway_for(packet.source)
+        if gateway is not None:
+            self._send(packet.source, icmp_error(packet, kind, gateway), now, step)
+
+    def _send(self, address: IPv4Address, packet: bytes, now: float, step: NeighbourStep) -> None:
+        """Send a packet of our own to a host; one that is not known is only asked for."""
+        home = self._owners.of(address)
+        hop = None if home is None else home.segment.next_hop(address)
+        if home is None or hop is None:
+            return  # who has that address is not known
+        host = home.hosts.get(hop)
+        if host is not None:
+            step.frames.append(FrameOut(home.segment.switch, host.port, framed(host.mac, _GATEWAY, packet)))
+            return
+        self._seek(home, hop, None, now, step)
+
+    def _seek(
+        self, site: _Site, address: IPv4Address, packet: Ipv4Frame | None, now: float, step: NeighbourStep
+    ) -> None:
+        """Ask for an address, and keep a packet until there is an answer."""
+        sought = site.sought.get(address)
+        if sought is None:
+            if address in site.segment.gateways or len(site.sought) >= MOST_SOUGHT:
+                return
+            sought = site.sought[address] = _Sought(now)
+            self._ask_again(site, address, sought, now, step)
+        if packet is not None and len(sought.waiting) < MOST_WAITING:
+            sought.waiting.append(packet)
+
+    def _ask_again(self, site: _Site, address: IPv4Address, sought: _Sought, now: float, step: NeighbourStep) -> None:
+        if sought.questions >= QUESTIONS:
+            del site.sought[address]
+            for packet in sought.waiting:
+                self._refuse(site, packet, IcmpError.HOST_UNREACHABLE, now, step)
+            return
+        if self._allowance.take(now):
+            sought.questions += 1
+            sought.due = now + ASKED_EVERY
+            self._question(site, address, None, step)
+        else:
+            sought.due = now + _PUT_OFF
+        self._later(site, address, sought.due)
+
+    def _tend_host(self, site: _Site, address: IPv4Address, host: _Host, now: float, step: NeighbourStep) -> None:
+        if host.questions >= QUESTIONS:
+            step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
+            site.forget(address)
+            return
+        if self._allowance.take(now):
+            host.questions += 1
+            host.due = now + ASKED_EVERY
+            self._question(site, address, host if host.questions == 1 else None, step)
+        else:
+            host.due = now + _PUT_OFF
+        self._later(site, address, host.due)
+
+    @staticmethod
+    def _question(site: _Site, address: IPv4Address, host: _Host | None, step: NeighbourStep) -> None:
+        """Ask a known host at its port, or all at all ports."""
+        segment = site.segment
+        question = arp_request(_GATEWAY, segment.gateway_for(address) or _NOBODY, address)
+        frame = question.frame(BROADCAST if host is None else host.mac)
+        ports = segment.ports if host is None else (host.port,)
+        step.frames += (FrameOut(segment.switch, port, frame) for port in ports)
+
+    def _later(self, site: _Site, address: IPv4Address, due: float) -> None:
+        """Look at an address at this time, or when it is looked at before."""
+        if due < site.queued.get(address, inf):
+            site.queued[address] = due
+            heapq.heappush(self._due, (due, next(self._order), site, address))
+
+
+class _Prefixes(Generic[_Value]):
+    """Finds the prefix that contains an address; prefixes do not overlap."""
+
+    def __init__(self, prefixes: Iterable[tuple[IPv4Network, _Value]]) -> None:
+        self._by_length: dict[int, dict[int, _Value]] = {}
+        for prefix, value in prefixes:
+            self._by_length.setdefault(prefix.prefixlen, {})[int(prefix.network_address)] = value
+
+    def has(self, address: IPv4Address) -> bool:
+        """Return True if a prefix contains the address."""
+        return next(self._found(address), None) is not None
+
+    def of(self, address: IPv4Address) -> _Value | None:
+        """Return the value of the prefix that contains the address, None if none does."""
+        return next((value for (value,) in self._found(address)), None)
+
+    def _found(self, address: IPv4Address) -> Iterator[tuple[_Value]]:
+        for length, values in self._by_length.items():
+            start = int(address) >> 32 - length << 32 - length
+            if start in values:
+                yield (values[start],)
+
+
+def _is_card(mac: bytes) -> bool:
+    return is_unicast_mac(mac) and mac != _GATEWAY
+
+
+def _entries(site: _Site, address: IPv4Address, host: _Host) -> Iterator[FlowEntry]:
+    return host_entries(site.segment, address, host.mac.hex(":"), host.port)
