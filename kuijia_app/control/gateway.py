@@ -11,10 +11,15 @@ from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, Neigh
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
-from kuijia_app.tables.neighbours import meters_of, standing_entries
+from kuijia_app.tables.neighbours import Segment, meters_of, standing_entries
 
 _METER = "OFPET_METER_MOD_FAILED/"
 _METER_EXISTS = "OFPET_METER_MOD_FAILED/OFPMMFC_METER_EXISTS"
+
+_NO_METER = "OFPET_METER_MOD_FAILED/OFPMMFC_UNKNOWN_METER"
+
+RENEWED = 5.0
+"""Seconds after which standing entries are put on a switch again: somebody may have deleted them."""
 
 _METERLESS = ("OFPBIC_UNSUP_INST", "OFPFMFC_UNKNOWN", "OFPFMFC_BAD_COMMAND", "OFPBRC_BAD_TYPE")
 """Ends of the names of errors by which a switch without meters refuses one, or an entry that uses it."""
@@ -43,6 +48,7 @@ class Gateway:
         self._findings = findings
         self._clock = clock
         self._without_meters: set[str] = set()
+        self._renewed_at: dict[str, float] = {}
 
     def read(self, switch: str) -> None:
         """Put all that a switch lacks perhaps on it: it has just been read."""
@@ -52,6 +58,9 @@ class Gateway:
             return
         self._findings.gone(FindingKey(FindingKind.HOSTS_UNANSWERED, switch), self._clock())
         self._without_meters.discard(switch)
+        self._put_meters(connection, segment)
+
+    def _put_meters(self, connection: SwitchConnection, segment: Segment) -> None:
         messages = connection.messages
         meters = [messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment)]
         connection.send_for_hosts([messages.reports_of_ports(), *meters], partial(self._put_all, connection))
@@ -65,6 +74,7 @@ class Gateway:
     def _put_standing(self, connection: SwitchConnection) -> None:
         segment = self._neighbours.segment(connection.switch)
         assert segment is not None
+        self._renewed_at[connection.switch] = self._clock()
         has_meters = connection.switch not in self._without_meters
         connection.send_for_hosts(
             connection.messages.put_neighbour(each.entry, 0, each.meter if has_meters else None)
@@ -75,10 +85,17 @@ class Gateway:
         """Take in that a switch refuses a message for its hosts."""
         if reason in DENIALS or reason == _METER_EXISTS or reason.endswith("OFPBAC_BAD_OUT_PORT"):
             return  # another controller acts now, or the meter is ours already, or the port has gone a moment ago
+        segment, connection = self._neighbours.segment(switch), self._connections.get(switch)
+        if segment is None or connection is None:
+            return
+        if reason == _NO_METER:
+            if self._renewed_at.pop(switch, None) is not None:  # once for all entries of a turn
+                self._put_meters(connection, segment)
+            return
         if reason.startswith(_METER) or reason.endswith(_METERLESS):
             if switch not in self._without_meters:
                 self._without_meters.add(switch)
-                self._put_standing(self._connections[switch])
+                self._put_standing(connection)
             return
         key = FindingKey(FindingKind.HOSTS_UNANSWERED, switch)
         self._findings.found(Finding(key, f"it refuses an entry for hosts: {reason}"), self._clock())
@@ -92,12 +109,18 @@ class Gateway:
         self._neighbours.port_went_down(switch, port, self._clock())
 
     def tend(self) -> None:
-        """Ask and age what is due; call this at regular intervals while this controller acts."""
-        self._do(self._neighbours.look(self._clock()))
+        """Ask, age and renew what is due; call this at regular intervals while this controller acts."""
+        now = self._clock()
+        self._do(self._neighbours.look(now))
+        for switch, before in self._renewed_at.items():
+            if now - before >= RENEWED and switch in self._connections:
+                self._put_standing(self._connections[switch])
+                break  # one switch a time: another one has its turn at the next look
 
     def forget(self) -> None:
         """Forget all hosts: another controller has acted."""
         self._neighbours.forget()
+        self._renewed_at.clear()
 
     def _do(self, step: NeighbourStep) -> None:
         """Put entries before frames are sent: the answer to a frame may come at once."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from kuijia_app.tables.stated_wiring import (
     SwitchEnds,
     datapath_text,
 )
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading
 from kuijia_base.yaml_document import YamlDocument
@@ -54,15 +55,17 @@ def load_wiring(path: Path) -> StatedWiring:
         return _Reader(path).read()
 
 
-def emulated_wiring(topology: Topology, file: str) -> Wiring:
+def emulated_wiring(topology: Topology, file: str, neighbours: str = Neighbours.WIRING.value) -> Wiring:
     """Return the wiring of a network of Open vSwitch's switches: that of a file, by the topology if `file` is empty.
+
+    `neighbours` is a value of `Neighbours`.
 
     Raises:
         InputError: the file is bad, or that of another network.
     """
     if not file:
-        return Wiring(topology)
-    return load_wiring(Path(file)).of(topology)
+        return Wiring(topology, neighbours=Neighbours(neighbours))
+    return replace(load_wiring(Path(file)).of(topology), neighbours=Neighbours(neighbours))
 
 
 def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:

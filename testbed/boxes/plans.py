@@ -25,7 +25,7 @@ from testbed.machine.ovs import Datapath
 from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
 from testbed.network.link_rates import LINK_MTU
 from testbed.network.network_options import NetworkOptions
-from testbed.network.site_commands import neighbours_at, own_address, site_commands
+from testbed.network.site_commands import site_commands, site_host
 
 _NAMESPACE = "kuijia"
 _NO_HOST = "-none"
@@ -136,9 +136,6 @@ class Target:
         return plans
 
     def _host(self, box: HostBox, macs: Mapping[str, str]) -> HostPlan:
-        sites = {site.name: site for site in self.wiring.sites}
-        site = sites[box.node]
-        neighbours = [row for node, mac in macs.items() for row in neighbours_at(sites[node], mac)]
-        prefixes = [str(prefix) for prefix in site.prefixes]
-        commands = site_commands(box.interface, own_address(site), prefixes, neighbours)
+        site = next(site for site in self.wiring.sites if site.name == box.node)
+        commands = site_commands(box.interface, site_host(site, self.wiring, macs))
         return HostPlan(self.namespace(box), box.interface, HOST_MTU, tuple(map(tuple, commands)))

@@ -58,7 +58,7 @@ class Lab:
         self.plan_number = 1
         self.options = options
         self.positions = positions_to_json(plan.topology)
-        self.wiring = emulated_wiring(plan.topology, options.wiring)
+        self.wiring = emulated_wiring(plan.topology, options.wiring, options.neighbours)
         self._report = report
         self._ground = ground or Emulation()
         self._own_loopback = self._ground.has_own_loopback(options.network)

@@ -25,7 +25,7 @@ from testbed.machine.commands import find_program, run_batch, run_command, searc
 from testbed.machine.network_namespace import disable_ipv6, network_of
 from testbed.network.link_rates import LINK_MTU
 from testbed.network.names import bridge_name, host_name
-from testbed.network.site_commands import neighbours_at, own_address, site_commands
+from testbed.network.site_commands import SiteHost, site_commands, site_host
 
 _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
 _SHELL_STARTERS = ("mnexec", "env", "bash")
@@ -59,9 +59,8 @@ class LabTopo(Topo):  # type: ignore[misc]
         for node in topology.nodes:
             self.addSwitch(bridge_name(wiring, node), dpid=f"{wiring.datapath_id(node):x}")
         for number, site in enumerate(sites, start=1):
-            others = [each for other in sites if other is not site for each in neighbours_at(other, other.mac)]
-            prefixes = [str(prefix) for prefix in site.prefixes]
-            self.addHost(host_name(number), ip=own_address(site), prefixes=prefixes, neighbours=others)
+            others = {other.name: other.mac for other in sites if other is not site}
+            self.addHost(host_name(number), setup=site_host(site, wiring, others))
         for a, b in topology.edges:
             ports = wiring.port(a, b), wiring.port(b, a)
             macs = {
@@ -103,21 +102,12 @@ class LabHost(LabNode, Host):  # type: ignore[misc]
     the former and forward the latter unchanged.
     """
 
-    def config(
-        self,
-        ip: str,
-        prefixes: list[str],
-        neighbours: list[tuple[str, str, str]],
-        **_: Any,  # noqa: ANN401
-    ) -> None:
-        """Configure the host; `prefixes` are the site's, `neighbours` address, MAC address and a prefix of other sites.
-
-        A prefix that is the address alone needs no route.
-        """
+    def config(self, setup: SiteHost, **_: Any) -> None:  # noqa: ANN401
+        """Configure the host."""
         interface = f"{self.name}-eth0"
         with network_of(self.pid):
             disable_ipv6()
-            run_batch("ip", site_commands(interface, ip, prefixes, neighbours))
+            run_batch("ip", site_commands(interface, setup))
             offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]
             run_command(["ethtool", "-K", interface, *offloads])
 

@@ -23,7 +23,7 @@ from testbed.machine.network_namespace import disable_ipv6, network_of, private_
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.network.bfd import parse_bfd_show
 from testbed.network.hosts import Host
-from testbed.network.site_commands import neighbours_at, own_address, site_commands
+from testbed.network.site_commands import site_commands, site_host
 from tests.kuijia_app.plans import both_ways
 
 TRIANGLE = both_ways("triangle", "a b c", "a-c b-c a-b", capacity=20.0)
@@ -158,12 +158,12 @@ def _add_host(switches: OwnSwitches, node: str, undo: ExitStack) -> None:
     holder.stdout.readline()  # its namespace is there
     run_command(["ip", "link", "add", "name", near, "type", "veth", "peer", "name", far])
     run_command(["ip", "link", "set", far, "address", _mac(node), "netns", str(holder.pid)])
-    sites = {site.name: site for site in stated_wiring().of(TRIANGLE).sites}
-    rows = [row for name, site in sites.items() if name != node for row in neighbours_at(site, _mac(name))]
-    prefixes = [str(prefix) for prefix in sites[node].prefixes]
+    wiring = stated_wiring().of(TRIANGLE)
+    sites = {site.name: site for site in wiring.sites}
+    setup = site_host(sites[node], wiring, {name: _mac(name) for name in sites if name != node})
     with network_of(holder.pid):
         disable_ipv6()
-        run_batch("ip", site_commands(far, own_address(sites[node]), prefixes, rows))
+        run_batch("ip", site_commands(far, setup))
         run_command(["ethtool", "-K", far, "tx", "off"])
     switches.hosts[node] = Host(node, sites[node].address, far, holder.pid)
     undo.callback(switches.hosts[node].end_programs)

@@ -1,0 +1,147 @@
+"""Sites whose hosts are learned: their tables, their proof, and what a wiring file says of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.proof.verification import Verifier
+from kuijia_app.tables.identifiers import HOST_TABLE
+from kuijia_app.tables.neighbours import meters_of, segments_of, standing_entries
+from kuijia_app.tables.ofctl_text import flow_text
+from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.stated_wiring import StatedWiring, stated
+from kuijia_app.tables.wiring import Neighbours, Wiring, default_gateway
+from kuijia_app.tables.wiring_file import load_wiring, wiring_text
+from kuijia_base.errors import InputError
+from te_solver.failures import single_links
+from te_solver.plan import Plan
+from tests.kuijia_app.plans import motivation_plan
+
+PLAN = motivation_plan()
+
+
+def with_gateways(plan: Plan = PLAN) -> StatedWiring:
+    return stated(Wiring(plan.topology, neighbours=Neighbours.LEARNED))
+
+
+def forms() -> list[PipelineOptions]:
+    return [
+        PipelineOptions(form=form, tagging=tagging, liveness=liveness, other_traffic=other)
+        for form, tagging, liveness, other in product(Form, Tagging, Liveness, OtherTraffic)
+        if other is OtherTraffic.DROP or tagging is Tagging.MPLS
+    ]
+
+
+@pytest.mark.parametrize("options", forms())
+def test_tables_are_proved_for_hosts_that_are_learned(options: PipelineOptions) -> None:
+    learned = replace(options, neighbours=Neighbours.LEARNED)
+    found = Verifier(PLAN, build_tables(PLAN, learned), learned).run(single_links(PLAN.topology))
+    assert not found.violations
+
+
+def test_the_proof_notices_an_egress_that_does_not_lead_to_its_hosts() -> None:
+    options = PipelineOptions(neighbours=Neighbours.LEARNED)
+    tables = build_tables(PLAN, options)
+    broken = tuple(replace(entry, goto_table=None) for entry in tables["s4"].flows)
+    tables["s4"] = replace(tables["s4"], flows=broken)
+    assert not Verifier(PLAN, tables, options).run(single_links(PLAN.topology)).is_sound
+
+
+@pytest.mark.parametrize("options", forms())
+def test_static_neighbours_and_wirings_without_gateways_have_the_same_tables(options: PipelineOptions) -> None:
+    usual = build_tables(PLAN, options)
+    assert build_tables(PLAN, replace(options, neighbours=Neighbours.STATIC)) == usual
+    assert build_tables(PLAN, replace(options, wiring=with_gateways(), neighbours=Neighbours.STATIC)) == usual
+    assert build_tables(PLAN, replace(options, wiring=with_gateways())) != usual
+
+
+def test_all_that_leaves_a_tunnel_meets_the_table_of_hosts() -> None:
+    options = PipelineOptions(neighbours=Neighbours.LEARNED)
+    texts = [flow_text(entry) for entry in build_tables(PLAN, options)["s4"].flows]
+    ends = [text for text in texts if "pop_mpls" in text]
+    assert ends
+    assert all(text.endswith(f"goto_table:{HOST_TABLE}") for text in ends)
+
+
+@pytest.mark.parametrize(
+    ("prefix", "host", "gateway"),
+    [
+        ("10.1.0.0/16", "10.1.2.3", "10.1.0.1"),
+        ("10.1.0.0/16", "10.1.0.1", "10.1.255.254"),
+        ("10.0.0.0/30", "10.0.0.1", "10.0.0.2"),
+        ("10.0.0.0/31", "10.0.0.0", "10.0.0.1"),
+        ("10.0.0.7/32", "10.0.0.7", None),
+    ],
+)
+def test_a_gateway_is_the_first_address_or_the_last_if_a_host_has_the_first(
+    prefix: str, host: str, gateway: str | None
+) -> None:
+    found = default_gateway(IPv4Network(prefix), IPv4Address(host))
+    assert found == (None if gateway is None else IPv4Address(gateway))
+
+
+FILE = """
+version: 1
+switches:
+  a:
+    datapath_id: "0x2a"
+    links: {b: 1}
+    host: {port: [3, 4], prefixes: [10.1.0.0/24, 10.2.0.0/16], gateway: 10.1.0.1, router: 10.1.0.7}
+  b:
+    datapath_id: "0x2b"
+    links: {a: 1}
+    host: {port: 2, prefixes: [10.9.0.0/24], address: 10.9.0.5, gateway: [10.9.0.1, 10.9.0.254]}
+"""
+
+
+def test_a_wiring_file_states_ports_gateways_and_router(tmp_path: Path) -> None:
+    path = tmp_path / "wiring.yaml"
+    path.write_text(FILE)
+    wiring = load_wiring(path)
+    a, b = (wiring.switches[name].host for name in "ab")
+    assert a is not None
+    assert b is not None
+    assert a.ports == (3, 4)
+    assert (a.gateways, a.router) == ((IPv4Address("10.1.0.1"),), IPv4Address("10.1.0.7"))
+    assert a.address == IPv4Address("10.1.0.2"), "the gateway has the first"
+    assert b.gateways == (IPv4Address("10.9.0.1"), IPv4Address("10.9.0.254"))
+    path.write_text(wiring_text(wiring))
+    assert load_wiring(path).switches == wiring.switches
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "problem"),
+    [
+        ("gateway: 10.1.0.1,", "gateway: 10.3.0.1,", "in none of its prefixes"),
+        ("gateway: 10.1.0.1, router: 10.1.0.7", "router: 10.1.0.7", "several ports"),
+        ("router: 10.1.0.7", "router: 10.1.0.1", "also the gateway"),
+        ("router: 10.1.0.7", "router: 192.0.2.1", "in none of its prefixes"),
+        ("address: 10.9.0.5", "address: 10.9.0.1", "also the gateway's"),
+        ("port: [3, 4]", "port: [3, 1]", "also the one"),
+        ("port: [3, 4]", "port: []", "port"),
+        ("port: [3, 4]", "port: [3, 3]", "also the one"),
+        ("gateway: [10.9.0.1, 10.9.0.254]", "gateway: []", "gateway"),
+        ("gateway: [10.9.0.1, 10.9.0.254]", "gateway: {x: 1}", "gateway"),
+        ("gateway: [10.9.0.1, 10.9.0.254]", "router: 10.9.0.7", "without a gateway"),
+    ],
+)
+def test_what_contradicts_itself_is_refused(tmp_path: Path, before: str, after: str, problem: str) -> None:
+    path = tmp_path / "wiring.yaml"
+    assert before in FILE
+    path.write_text(FILE.replace(before, after))
+    with pytest.raises(InputError, match=problem):
+        load_wiring(path)
+
+
+def test_only_what_goes_to_the_controller_is_metered_by_its_port() -> None:
+    (segment, *_) = segments_of(Wiring(PLAN.topology, neighbours=Neighbours.LEARNED))
+    standing = list(standing_entries(segment))
+    assert {each.meter for each in standing if "CONTROLLER" in flow_text(each.entry)} == set(meters_of(segment))
+    assert {each.meter for each in standing if "CONTROLLER" not in flow_text(each.entry)} == {None}
+    assert len({(each.entry.table_id, each.entry.priority, each.entry.match) for each in standing}) == len(standing)

@@ -1,0 +1,63 @@
+"""Hosts with only an address and a default route, in a lab: the first ping is answered, and so is what fails."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from testbed.lab.lab import Lab
+from testbed.lab.lab_options import LabOptions
+from tests.kuijia_app.dummy_switches import wait_until
+from tests.kuijia_app.plans import motivation_plan
+
+pytestmark = pytest.mark.emulation
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    with Lab(motivation_plan(), LabOptions(neighbours="learned", other_traffic="forward"), lambda _: None) as running:
+        yield running
+
+
+def ping(lab: Lab, source: str, target: str, *options: str) -> str:
+    words = ["ping", "-c", "1", "-W", "2", *options, target]
+    return lab.emulated_network.host(source).run(words).stdout
+
+
+def address(lab: Lab, site: str) -> str:
+    return str(lab.emulated_network.host(site).address)
+
+
+def test_the_first_ping_is_answered_within_a_second_also_where_the_switch_has_lost_its_hosts(lab: Lab) -> None:
+    assert not lab.emulated_network.host("s1").run(["ip", "neighbour"]).stdout
+    for _ in range(2):
+        began = time.monotonic()
+        answer = ping(lab, "s1", address(lab, "s4"))
+        assert " 1 received" in answer
+        assert "ttl=63" in answer
+        assert time.monotonic() - began < 1.0
+        lab.emulated_network.ovs.ofctl("del-flows", "s4", "cookie=0x4b55494a4e440000/-1,table=3,ip,nw_dst=10.0.4.1")
+
+
+def test_what_cannot_be_delivered_is_answered_as_a_router_answers(lab: Lab) -> None:
+    assert " 1 received" in ping(lab, "s1", "10.0.1.254")
+    assert " 1 received" in ping(lab, "s1", "10.0.3.254"), "of another site"
+    assert "Net Unreachable" in ping(lab, "s1", "192.0.2.1")
+    assert "Time to live exceeded" in ping(lab, "s1", address(lab, "s4"), "-t", "1")
+
+
+def test_entries_for_hosts_that_somebody_deletes_come_back(lab: Lab) -> None:
+    lab.emulated_network.ovs.ofctl("del-flows", "s4", "cookie=0x4b55494a4e440000/-1")
+    lab.emulated_network.ovs.ofctl("del-meters", "s4")
+    wait_until(lambda: " 1 received" in ping(lab, "s1", address(lab, "s4")), "they are back")
+
+
+def test_learned_hosts_are_nobody_elses_entries_and_are_delivered_to_past_a_cut(lab: Lab) -> None:
+    assert " 1 received" in ping(lab, "s1", address(lab, "s4"))
+    lab.fail("s1", "s4")
+    wait_until(lambda: " 1 received" in ping(lab, "s1", address(lab, "s4")), "it arrives over other links")
+    lab.heal("s1", "s4")
+    assert not [fault for fault in lab.status()["faults"] if re.search("foreign|tables", str(fault))]
