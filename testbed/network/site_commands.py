@@ -35,8 +35,8 @@ def site_host(site: Site, wiring: Wiring, macs: Mapping[str, str]) -> SiteHost:
     if gateways:
         own = next(prefix for prefix in site.prefixes if site.address in prefix)
         address = f"{site.address}/{own.prefixlen}"
-        others = (*gateways, own.broadcast_address)  # the kernel has a route of its own for the latter
-        answered = [each for prefix in site.prefixes for each in _without(prefix, others)]
+        not_his = (*gateways, own.broadcast_address)  # the kernel has a route of its own for the latter
+        answered = [each for prefix in site.prefixes for each in _without(prefix, not_his)]
         gateway = next((each for each in gateways if each in own), gateways[0])
         return SiteHost(address, tuple(map(str, answered)), gateway=str(gateway))
     others = {other.name: other for other in wiring.sites}
