@@ -136,7 +136,6 @@ class PlanKeeper(PairKeeper):
         self._follow_needs()
         self._kept_empty: set[str] = set()
         self._begin_probing()
-        self._learn_hosts(segments_of(self._wiring))
         self._next_look = 0.0
         unfinished = self._source.unfinished(self._rollout)
         if unfinished is not None:
@@ -195,7 +194,8 @@ class PlanKeeper(PairKeeper):
         self._tracker.ports_described(switch, counted, self._doubted_ports())
 
     def _begin_probing(self) -> None:
-        """Probe all links, or none if nothing is asked for."""
+        """Probe all links, or none if nothing is asked for, and be the gateway of hosts that are to be learned."""
+        self._learn_hosts(segments_of(self._wiring))
         form = ProbeForm(self._options.tagging, self._options.layout.control)
         sizes = {
             (switch, port.number): port.mtu

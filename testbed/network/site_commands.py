@@ -48,8 +48,12 @@ def _without(prefix: IPv4Network, addresses: Iterable[IPv4Address]) -> list[IPv4
     """Return prefixes that contain all addresses of one but some."""
     left = [prefix]
     for address in map(IPv4Network, addresses):
-        left = [part for each in left for part in (each.address_exclude(address) if address.subnet_of(each) else [each])]
+        left = [part for each in left for part in _cut_out(each, address)]
     return left
+
+
+def _cut_out(prefix: IPv4Network, address: IPv4Network) -> Iterable[IPv4Network]:
+    return prefix.address_exclude(address) if address.subnet_of(prefix) else [prefix]
 
 
 def own_address(site: Site) -> str:
