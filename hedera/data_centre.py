@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,9 +12,14 @@ from itertools import pairwise
 from hedera.fabric import Fabric
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
-from kuijia_app.tables.wiring import Site, Wiring
-from kuijia_base.errors import UnsoundError
+from kuijia_app.tables.neighbours import Segment
+from kuijia_app.tables.stated_wiring import FittedWiring, StatedWiring
+from kuijia_app.tables.wiring import Neighbours, Site, Wiring
+from kuijia_base.errors import UnsoundError, shown
 from te_solver.topology import Topology
+
+ROUTE_TABLE = 1
+"""Table of all routes."""
 
 _FIRST_HOST = 2
 _MOST_HOSTS_AT_EDGE = 253
@@ -30,13 +36,30 @@ class HostedWiring(Wiring):
     def sites(self) -> tuple[Site, ...]:
         return self.hosts
 
+    def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+        own = (site.address for site in self.hosts if site.switch == switch)
+        edges = dict.fromkeys(_around(address)[1] for address in own)
+        return tuple(edges) if self.neighbours is Neighbours.LEARNED else ()
+
+
+@dataclass(frozen=True)
+class FittedHostedWiring(FittedWiring):
+    """The same as a file states it."""
+
+    hosts: tuple[Site, ...]
+
+    @cached_property
+    def sites(self) -> tuple[Site, ...]:
+        return self.hosts
+
 
 class DataCentre:
     """A fat-tree, or any multi-rooted graph, with its wiring and addresses.
 
     Host number i of the fabric is site number i of the wiring. Ports of a switch count from 1: first those to other
     switches, in the order of the topology, then those to its hosts. A fat-tree has the paper's addresses; in other
-    graphs edge switch number 256 x + y has the prefix 10.x.y.0/24, and its hosts count from .2.
+    graphs edge switch number 256 x + y has the prefix 10.x.y.0/24, and its hosts count from .2. A wiring file may state
+    others: for each edge switch a port for each host, and a prefix whose hosts count from the key `address`.
 
     Attributes:
         fabric: hosts, links and paths.
@@ -45,9 +68,15 @@ class DataCentre:
 
     Raises:
         UnsoundError: there are more edge switches, or more hosts at one, than addresses.
+        InputError: the wiring file is that of another network.
     """
 
-    def __init__(self, fabric: FatTree | MultiRooted) -> None:
+    def __init__(
+        self,
+        fabric: FatTree | MultiRooted,
+        stated: StatedWiring | None = None,
+        neighbours: Neighbours = Neighbours.WIRING,
+    ) -> None:
         self.fabric: Fabric = fabric
         self.topology = topology = fabric.topology
         names = _host_names(fabric)
@@ -57,23 +86,25 @@ class DataCentre:
             tuple(node for node in topology.nodes if node not in hosts),
             tuple(link for link in topology.links if hosts.isdisjoint(link.ends)),
         )
-        taken = {switch: len(others) for switch, others in among_switches.neighbours.items()}
-        sites = []
-        for name, address in zip(names, _addresses(fabric), strict=True):
-            switch = topology.neighbours[name][0]
-            taken[switch] += 1
-            prefix = IPv4Network((address, 32))
-            sites.append(Site(name, switch, taken[switch], address, prefix, fabric.nic_rate))
-        self.wiring = HostedWiring(among_switches, tuple(sites))
+        edge_of = {name: topology.neighbours[name][0] for name in names}
+        self._stated = stated
+        self.wiring: Wiring
+        if stated is None:
+            sites = _numbered_sites(edge_of, _addresses(fabric), among_switches, fabric.nic_rate)
+            self.wiring = HostedWiring(among_switches, sites, neighbours=neighbours)
+        else:
+            stated.of(among_switches)
+            sites = _stated_sites(edge_of, stated, fabric.nic_rate)
+            self.wiring = FittedHostedWiring(among_switches, stated, sites, neighbours=neighbours)
         self._number_of = {site.address: number for number, site in enumerate(sites)}
 
     @cached_property
     def edges(self) -> tuple[tuple[str, IPv4Network], ...]:
         """The switches that have hosts, with the prefix of their addresses."""
-        prefixes = {
-            site.switch: IPv4Network((int(site.address) >> _EDGE_BITS << _EDGE_BITS, 32 - _EDGE_BITS))
-            for site in self.wiring.sites
-        }
+        if self._stated is None:
+            prefixes = {site.switch: _around(site.address) for site in self.wiring.sites}
+        else:
+            prefixes = {switch: self.wiring.prefix(switch) for switch in self.hosts_of}
         return tuple(prefixes.items())
 
     @cached_property
@@ -84,6 +115,17 @@ class DataCentre:
             found.setdefault(site.switch, []).append(site)
         return {switch: tuple(sites) for switch, sites in found.items()}
 
+    @cached_property
+    def segments(self) -> tuple[Segment, ...]:
+        """The hosts of each edge switch, as far as they are to be learned."""
+        found = []
+        for switch, prefix in self.edges:
+            gateways = self.wiring.gateways(switch)
+            if gateways:
+                ports = tuple(site.port for site in self.hosts_of[switch])
+                found.append(Segment(switch, ports, (prefix,), gateways, table_id=ROUTE_TABLE))
+        return tuple(found)
+
     def host_at(self, address: IPv4Address) -> int | None:
         """Return the number of the host with an address, None if there is none."""
         return self._number_of.get(address)
@@ -91,6 +133,42 @@ class DataCentre:
     def switch_path(self, links: Sequence[int]) -> tuple[str, ...]:
         """Return the switches on a path of the fabric from host to host."""
         return tuple(self.topology.links[link].target for link in links[:-1])
+
+
+def _around(address: IPv4Address) -> IPv4Network:
+    """Return the prefix of the edge switch of a host that no file states."""
+    return IPv4Network((int(address) >> _EDGE_BITS << _EDGE_BITS, 32 - _EDGE_BITS))
+
+
+def _numbered_sites(
+    edge_of: Mapping[str, str], addresses: Sequence[IPv4Address], switches: Topology, nic_rate: float
+) -> tuple[Site, ...]:
+    """Return the hosts with ports by the topology."""
+    taken = {switch: len(others) for switch, others in switches.neighbours.items()}
+    sites = []
+    for (name, switch), address in zip(edge_of.items(), addresses, strict=True):
+        taken[switch] += 1
+        sites.append(Site(name, switch, taken[switch], address, IPv4Network(address), nic_rate))
+    return tuple(sites)
+
+
+def _stated_sites(edge_of: Mapping[str, str], stated: StatedWiring, nic_rate: float) -> tuple[Site, ...]:
+    """Return the hosts with the ports and addresses of a file; raises InputError."""
+    counts = Counter(edge_of.values())
+    place: Counter[str] = Counter()
+    sites = []
+    for name, switch in edge_of.items():
+        where, host = ("switches", switch, "host"), stated.switches[switch].host
+        if host is None or len(host.ports) != counts[switch]:
+            found = "no host" if host is None else f"{len(host.ports)} ports"
+            raise stated.contradiction(where, found, f"a port for each of its {counts[switch]} hosts")
+        address = host.address + place[switch]
+        if len(host.prefixes) > 1 or address not in host.prefixes[0] or address in host.gateways:
+            expected = f"one prefix, with {counts[switch]} addresses from {host.address} on, none of them the gateway's"
+            raise stated.contradiction(where, f"host {shown(name)} has no address", expected)
+        sites.append(Site(name, switch, host.ports[place[switch]], address, IPv4Network(address), nic_rate))
+        place[switch] += 1
+    return tuple(sites)
 
 
 def _host_names(fabric: FatTree | MultiRooted) -> tuple[str, ...]:

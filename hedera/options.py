@@ -11,6 +11,9 @@ from hedera.multi_rooted import MultiRooted
 from hedera.placement.interface import Placement
 from hedera.placement.registry import make_placement
 from kuijia_app.control.plan_checks import Missing
+from kuijia_app.tables.options import member_option
+from kuijia_app.tables.wiring import Neighbours
+from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
@@ -38,6 +41,8 @@ class SchedulerOptions:
         placement: name of the placement of elephants; "ecmp" leaves all where the hash sends them.
         period: seconds between two rounds.
         idle_timeout: seconds after which the switches remove the entries of an ended flow.
+        wiring: a wiring file; empty, switches and ports are numbered by the topology.
+        neighbours: a value of `Neighbours`: edge switches whose hosts are learned.
     """
 
     fat_tree: int = 4
@@ -46,6 +51,8 @@ class SchedulerOptions:
     placement: str = "simulated-annealing"
     period: float = 5.0
     idle_timeout: int = 10
+    wiring: str = ""
+    neighbours: str = Neighbours.WIRING.value
 
 
 def missing_option(word: str) -> Missing:
@@ -72,16 +79,20 @@ def build(options: SchedulerOptions) -> tuple[DataCentre, Placement]:
 
 def _centre(options: SchedulerOptions) -> DataCentre:
     source = options.topology or "fat-tree"
+    stated = load_wiring(Path(options.wiring)) if options.wiring else None
+    more = stated, member_option(Neighbours, "neighbours", options.neighbours)
     try:
         if options.topology is not None:
             topology = load_topology(Path(options.topology))
             _require_prepared_soon(topology)
-            return DataCentre(MultiRooted(topology))
+            return DataCentre(MultiRooted(topology), *more)
         tree = FatTree(options.fat_tree, options.nic_rate)
         if tree.k > MOST_PORTS:
             problem = f"a fat-tree of {tree.k}-port switches"
             raise UnsoundError(("k",), problem, f"at most {MOST_PORTS} ports to schedule")
-        return DataCentre(tree)
+        return DataCentre(tree, *more)
+    except InputError:  # about the wiring
+        raise
     except UnsoundError as error:
         raise InputError(source, str(error.where[0]), error.problem, error.expected) from error
 

@@ -79,6 +79,12 @@ OPTIONS = [
         default=_DEFAULTS.idle_timeout,
         help="seconds for which switches keep the entry of a flow that sends nothing",
     ),
+    cfg.StrOpt("wiring", default=_DEFAULTS.wiring, help="file with the numbers of switches and ports"),
+    cfg.StrOpt(
+        "neighbours",
+        default=_DEFAULTS.neighbours,
+        help="edge switches whose hosts are learned: wiring, static, learned",
+    ),
     cfg.StrOpt("missing", default=MISSING[0].value, help="warn or ignore: whether links are probed"),
     cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
@@ -150,7 +156,7 @@ class HederaScheduler(PairApplication):
         probed = self._wiring.topology.nodes if missing is Missing.WARN else ()
         full = {(switch, port): given.host_mtu for switch in probed for port in self._wiring.link_ports(switch)}
         self._probe_links(ProbeForm(Tagging.DSCP_ECN, PLAIN_LAYOUT.control), full)
-        self._learn_hosts(())
+        self._learn_hosts(self._centre.segments)
         self._next_look = 0.0
         self._polls = Polls.every(self._options.period, self._centre.fabric.nic_rate)
         self._routing = first_routing(self._centre)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from hedera.data_centre import DataCentre
+from hedera.data_centre import ROUTE_TABLE, DataCentre
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
     Bucket,
@@ -35,7 +35,6 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-ROUTE_TABLE = 1
 COUNTER_TABLE = 2
 
 PREFIX_PRIORITY = 10

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 from experiments.hedera.alternatives import centre_of
@@ -12,6 +12,7 @@ from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from experiments.measuring.load import Load, LoadWatch, overload
 from hedera import events
 from hedera.data_centre import DataCentre
+from kuijia_app.tables.wiring import Neighbours
 from te_solver.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT, Event
 from testbed.controllers.scheduler_process import SchedulerProcess
@@ -85,7 +86,7 @@ def is_quiet(told: Sequence[Event]) -> bool:
 
 
 @contextmanager
-def hedera_lab(
+def hedera_lab(  # noqa: PLR0913  # options are keywords
     k: int,
     nic_rate: float,
     scheme: str,
@@ -94,6 +95,7 @@ def hedera_lab(
     report: Callable[[str], None],
     *,
     probes: bool = False,
+    learned: bool = False,
 ) -> Iterator[HederaLab]:
     """Run a lab for the duration of a block.
 
@@ -105,6 +107,7 @@ def hedera_lab(
         options: of the network.
         report: receives a line about each step that takes time.
         probes: the scheduler probes links, and avoids those that carry nothing.
+        learned: hosts have an address and a default route, and the scheduler learns them.
     """
     machine = require_emulation()
     remove_leftovers(report)
@@ -116,6 +119,9 @@ def hedera_lab(
             save_topology(centre.topology, file)
             told = {"topology": file, "placement": ECMP, "period": period}
         wiring = centre.wiring
+        if learned:
+            told = {**told, "neighbours": Neighbours.LEARNED.value}
+            wiring = replace(wiring, neighbours=Neighbours.LEARNED)
         report(f"starting {len(wiring.topology.nodes)} switches and {len(wiring.sites)} hosts for {scheme}")
         with Network(wiring.topology, wiring, run, options, report) as network:
             network.start()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from pathlib import Path
 
 from hedera.options import MISSING, MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
@@ -18,6 +19,7 @@ from kuijia.cli.controller import (
     peer_options,
     tls_files,
 )
+from kuijia.cli.table_options import add_neighbours, add_wiring
 from kuijia_app.framework.launcher import run_application
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
 
@@ -68,6 +70,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SECONDS",
         help="time for which switches keep the entry of a flow that sends nothing (default: %(default)s)",
     )
+    add_neighbours(parser)
+    add_wiring(parser)
     add_listening_options(parser)
     parser.add_argument(
         "--missing",
@@ -82,6 +86,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     names = asdict(_DEFAULTS)
     options = SchedulerOptions(**{name: getattr(args, name) for name in names})
+    if options.wiring:
+        options = replace(options, wiring=str(Path(options.wiring).absolute()))
     centre, _ = build(options)  # bad ones are refused here, in one line, not in a thread of the framework
     switches = len(centre.wiring.topology.nodes)
     if switches >= _MANY_SWITCHES:

@@ -70,6 +70,12 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         default=OtherTraffic.DROP.value,
         help="treatment of packets between sites without a planned pair (default: %(default)s)",
     )
+    add_neighbours(parser)
+    add_wiring(parser)
+
+
+def add_neighbours(parser: argparse.ArgumentParser) -> None:
+    """Add the option on who learns hosts."""
     parser.add_argument(
         "--neighbours",
         choices=[each.value for each in Neighbours],
@@ -77,7 +83,6 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
         help="sites whose hosts the controller learns, and answers as their gateway: those with a gateway in the wiring"
         " file, none, or all (default: %(default)s)",
     )
-    add_wiring(parser)
 
 
 def add_wiring(parser: argparse.ArgumentParser) -> None:

@@ -111,6 +111,7 @@ class _Sought:
     due: float
     questions: int = 0
     waiting: list[Ipv4Frame] = field(default_factory=list)
+    askers: list[tuple[int, ArpFrame]] = field(default_factory=list)
 
 
 class _Site:
@@ -247,7 +248,10 @@ class Neighbours:
             return arp.sender != segment.router
         if len(segment.ports) > 1:
             self._seek(site, arp.target, None, now, step)
-        return False  # it is at the same port and answers itself, or will be known when it is asked for again
+            sought = site.sought.get(arp.target)
+            if sought is not None and len(sought.askers) < MOST_WAITING:
+                sought.askers.append((port, arp))
+        return False  # it is at the same port and answers itself, or is still sought
 
     def _heard(self, site: _Site, address: IPv4Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
         host = site.hosts.get(address)
@@ -274,9 +278,12 @@ class Neighbours:
             keys = {(entry.priority, entry.match) for _, entry in its}
             step.deleted = [each for each in step.deleted if (each[1].priority, each[1].match) not in keys]
             step.put += its
-        sought = site.sought.pop(address, None)
-        for packet in () if sought is None else sought.waiting:
+        sought = site.sought.pop(address, _Sought(now))
+        for packet in sought.waiting:
             self._deliver(site, host, packet, step)
+        for asker, arp in sought.askers:
+            if asker != port:
+                step.frames.append(FrameOut(site.segment.switch, asker, arp_reply(arp, _GATEWAY)))
 
     def _packet(self, site: _Site, packet: Ipv4Frame, now: float, step: NeighbourStep) -> None:
         segment = site.segment

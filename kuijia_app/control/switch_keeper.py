@@ -199,9 +199,10 @@ class SwitchKeeper(ABC):
         key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
         self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())
 
-    def _learn_hosts(self, segments: Iterable[Segment]) -> None:
+    def _learn_hosts(self, segments: Collection[Segment]) -> None:
         """Learn the hosts of sites from now on, and be their gateway."""
         prefixes = [prefix for site in self._wiring.sites for prefix in site.prefixes]
+        prefixes += [prefix for segment in segments for prefix in segment.prefixes]
         neighbours = Neighbours(segments, prefixes, self._now())
         self._gateway = Gateway(neighbours, self._connections, self._findings, self._now)
 

@@ -8,9 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from hedera.data_centre import ROUTE_TABLE
 from hedera.flows import TCP, UDP, FlowKey, ScheduledEntry
 from hedera.messages import SCHEDULED_COOKIE, SchedulerMessages, readings
-from hedera.tables import ROUTE_TABLE, SCHEDULED_PRIORITY
+from hedera.tables import SCHEDULED_PRIORITY
 
 frameworks = pytest.mark.parametrize("package", ["os_ken", "ryu"])
 

@@ -263,7 +263,8 @@ def test_a_host_at_another_port_of_the_site_is_reached_by_the_gateway() -> None:
     its = gateway()
     asked = its.arrived("w", 4, asks(A, "10.0.2.1", "10.0.2.7"), 0.0)
     assert {each.port for each in asked.frames} == {4, 5}, "it is asked for"
-    its.arrived("w", 5, says(B, "10.0.2.7"), 0.1)
+    told = its.arrived("w", 5, says(B, "10.0.2.7"), 0.1)
+    assert (only_arp(told).sender_mac, told.frames[0].port) == (GATEWAY, 4), "once it is known"
     assert only_arp(its.arrived("w", 4, asks(A, "10.0.2.1", "10.0.2.7"), 1.0)).sender_mac == GATEWAY
     assert not its.arrived("w", 5, asks(C, "10.0.2.3", "10.0.2.7"), 1.0).frames, "at its own port it answers itself"
 

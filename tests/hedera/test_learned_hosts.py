@@ -1,0 +1,91 @@
+"""Hosts of a data centre with only an address and a default route; switches with ids and ports of their own."""
+
+from __future__ import annotations
+
+import time
+from ipaddress import IPv4Address, IPv4Network
+from pathlib import Path
+
+import pytest
+
+from experiments.hedera.testbed_lab import hedera_lab
+from hedera.data_centre import DataCentre
+from hedera.fat_tree import FatTree
+from hedera.options import SchedulerOptions, build
+from hedera.tables import Routing
+from kuijia_app.tables.wiring import Neighbours
+from kuijia_base.errors import InputError
+from testbed.network.network_options import NetworkOptions
+from tests.kuijia_app.dummy_switches import wait_until
+
+CENTRE = DataCentre(FatTree(4))
+
+
+def wiring_text(ports: str = "", address: str = "") -> str:
+    """Return a file for the fat-tree of four ports: ids from 0x100, ports from 11, edge prefixes in 172.16.0.0/12."""
+    lines = ["version: 1", "switches:"]
+    topology = CENTRE.wiring.topology
+    for number, node in enumerate(topology.nodes):
+        links = ", ".join(f"{other}: {11 + place}" for place, other in enumerate(topology.neighbours[node]))
+        host = ""
+        if node in CENTRE.hosts_of:
+            its_ports, first = ports or "[21, 22]", address or f"172.16.{number}.2"
+            prefix = f"prefixes: [172.16.{number}.0/24], gateway: 172.16.{number}.1"
+            host = f", host: {{port: {its_ports}, {prefix}, address: {first}}}"
+        lines.append(f'  {node}: {{datapath_id: "0x{0x100 + number:x}", links: {{{links}}}{host}}}')
+    return "\n".join(lines) + "\n"
+
+
+def test_a_wiring_file_renumbers_switches_ports_and_hosts(tmp_path: Path) -> None:
+    file = tmp_path / "wiring.yaml"
+    file.write_text(wiring_text())
+    centre, _ = build(SchedulerOptions(wiring=str(file)))
+    wiring = centre.wiring
+    assert wiring.datapath_id("p0e0") == 0x100 + wiring.topology.nodes.index("p0e0")
+    assert [site.port for site in centre.hosts_of["p0e0"]] == [21, 22]
+    number = wiring.topology.nodes.index("p0e0")
+    assert [str(site.address) for site in centre.hosts_of["p0e0"]] == [f"172.16.{number}.2", f"172.16.{number}.3"]
+    assert dict(centre.edges)["p0e0"] == IPv4Network(f"172.16.{number}.0/24")
+    tables, usual = Routing(centre).tables(), Routing(CENTRE).tables()
+    sizes = [{name: (len(each.groups), len(each.flows)) for name, each in found.items()} for found in (tables, usual)]
+    assert sizes[0] == sizes[1]
+    assert {each.switch for each in centre.segments} == set(CENTRE.hosts_of)
+
+
+@pytest.mark.parametrize(
+    ("ports", "address", "problem"),
+    [
+        ("21", "", "1 ports"),
+        ("[21, 22, 23]", "", "3 ports"),
+        ("[21, 11]", "", "also the one"),
+        ("", "172.16.0.254", "address"),
+    ],
+)
+def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, ports: str, address: str, problem: str) -> None:
+    file = tmp_path / "wiring.yaml"
+    file.write_text(wiring_text(ports, address))
+    with pytest.raises(InputError, match=problem):
+        build(SchedulerOptions(wiring=str(file)))
+
+
+def test_learned_hosts_find_the_gateway_at_the_first_address_of_their_edge_switch() -> None:
+    centre = DataCentre(FatTree(4), neighbours=Neighbours.LEARNED)
+    first = centre.segments[0]
+    assert (first.switch, first.gateways) == ("p0e0", (IPv4Address("10.0.0.1"),))
+    assert not CENTRE.segments
+    assert Routing(centre).tables() == Routing(CENTRE).tables(), "no table of routes changes"
+
+
+@pytest.mark.emulation
+def test_the_first_ping_is_answered_within_a_second_near_and_far() -> None:
+    with hedera_lab(4, 5.0, "ecmp", 1.0, NetworkOptions(), lambda _: None, learned=True) as lab:
+        host = {name: lab.network.host(name) for name in ("h0", "h1", "h3", "h15")}
+        for target in ("h15", "h1", "h3"):
+            began = time.monotonic()
+            answer = host["h0"].run(["ping", "-c", "1", "-W", "2", str(host[target].address)]).stdout
+            assert " 1 received" in answer, target
+            assert time.monotonic() - began < 1.0, target
+        assert " 1 received" in host["h15"].run(["ping", "-c", "1", "-W", "2", "10.0.0.1"]).stdout
+        lab.network.ovs.ofctl("del-flows", "s1", "cookie=0x4b55494a4e440000/-1")
+        again = ["ping", "-c", "1", "-W", "1", str(host["h0"].address)]
+        wait_until(lambda: " 1 received" in host["h15"].run(again).stdout, "deleted entries come back")
