@@ -29,6 +29,12 @@ is under way at times, or counted late: a loss never looks like that."""
 HALF_LIFE = 120.0
 """Seconds in which what surpluses have shown falls to the half."""
 
+LEAST_TELLING = 50
+"""Packets of a stream in a round from which on a surplus shows that counters differ in age."""
+
+LONGEST_UNSTEADY = 5.0
+"""Seconds by which a window may be longer, until its counters do not differ in age any more."""
+
 SLACK = 3
 """Packets that may be missing from any window."""
 
@@ -123,7 +129,11 @@ class _Window:
 
 @dataclass(slots=True)
 class _Streak:
-    """Windows in a row in which a hop lost packets, and how many of these may be under way instead."""
+    """Windows in a row in which a hop lost packets, and how many of these may be under way instead.
+
+    Attributes:
+        worst: packets lost and sent in the window that lost most.
+    """
 
     windows: int = 0
     sent: int = 0
@@ -131,6 +141,7 @@ class _Streak:
     vanished: int = 0
     doubt: float = 0.0
     noise: float = 0.0
+    worst: tuple[int, int] = (0, 0)
     is_obscured: bool = False
 
 
@@ -161,6 +172,7 @@ class _Moves:
         arrived: packets of all our entries for one port.
         unclear: ports with an entry whose counter began anew.
         ports: state of each port that was compared with the far end's entries already.
+        is_steady: False if some counters are younger than others, as on a machine that is too busy.
     """
 
     seconds: float
@@ -169,6 +181,7 @@ class _Moves:
     arrived: defaultdict[tuple[str, int | None], int] = field(default_factory=lambda: defaultdict(int))
     unclear: set[tuple[str, int | None]] = field(default_factory=set)
     ports: dict[Port, _Queue] = field(default_factory=dict)
+    is_steady: bool = True
 
 
 class HopLosses:
@@ -223,6 +236,9 @@ class HopLosses:
         self.forget(excused)
         for key in [key for key in self._judged if key[0] in moves.restarted]:
             del self._judged[key]
+        yield
+        self._put_right(moves)
+        moves.is_steady = _is_steady(moves)
         losses: dict[Tunnel, HopLoss] = {}
         quiet = [stream for stream, _ in self._judged if stream not in moves.counts]
         for stream in (*moves.counts, *dict.fromkeys(quiet)):
@@ -255,6 +271,34 @@ class HopLosses:
             if not seen.issuperset((stream.tunnel[0], *(hop.receiver for hop in stream.hops))):
                 moves.restarted.add(stream)
         return moves
+
+    def _put_right(self, moves: _Moves) -> None:
+        """Count packets for the tunnels that have carried them.
+
+        Open vSwitch adds packets that a datapath flow has carried to the buckets that the flow would use now. When
+        traffic moves to another tunnel of its pair, those since the last update are missing from the bucket that sent
+        them, and seem to vanish after the other. What one tunnel has too little, the others then have too much.
+        """
+        by_ends: defaultdict[tuple[str, str], list[CountedStream]] = defaultdict(list)
+        for stream in moves.counts:
+            by_ends[stream.tunnel[0], stream.hops[-1].receiver].append(stream)
+        for streams in by_ends.values():
+            known = [stream for stream in streams if stream not in moves.restarted]
+            off = {stream: _off(moves.counts[stream], moves.seconds) for stream in known}
+            lacking, spare = ([stream for stream in known if off[stream] * sign > 0] for sign in (1, -1))
+            lacks, spares = sum(off[stream] for stream in lacking), -sum(off[stream] for stream in spare)
+            packets = sum(moves.counts[stream][0] for stream in known)
+            if spare and abs(lacks - spares) <= LEAST_SKEW * packets / moves.seconds + SLACK * len(known):
+                for stream in (*lacking, *spare):
+                    moves.counts[stream][0] -= off[stream]
+                continue
+            moved = min(lacks, spares)  # more may come later: surpluses are learned from, too
+            for stream in lacking:
+                part = min(moved, off[stream])
+                moves.counts[stream][0] -= part
+                moved -= part
+            if len(known) < len(streams):
+                moves.restarted.update(lacking)  # the others may have too much
 
     def _add_entries(self, moves: _Moves, old: Snapshot, new: Snapshot) -> Iterator[None]:
         counted, earlier = self._counters.of_entry.get(new.switch, {}), old.packets
@@ -371,6 +415,13 @@ class HopLosses:
         if not is_whole and window.seconds < span.patience:
             self.suspects |= self._is_silent(window)
             return None
+        if not (moves.is_steady or self._is_silent(window) or window.seconds >= span.patience + LONGEST_UNSTEADY):
+            # What seems to be missing may only be counted late.
+            self.suspects |= any(
+                sent - arrived > self._noise(stream, position, window.peak)
+                for position, (sent, arrived) in enumerate(pairwise(window.counts))
+            )
+            return None
         judged.window = _Window.empty(hops)
         loss = None
         for position, hop in enumerate(stream.hops):
@@ -410,15 +461,16 @@ class HopLosses:
         is_silent = not arrived and sent >= LEAST_SILENT
         goes_on = streak.windows > 0 and lost > noise / 3
         if not is_silent and not (lost > self._limit * sent and (lost > noise or goes_on)):
-            if sent:
+            if sent or arrived:
                 judged.streaks[position] = _Streak()
             return False
         streak.windows += 1
         streak.sent += sent
         streak.lost += lost
+        streak.worst = max(streak.worst, (lost, sent))
         streak.vanished += window.vanished[position]
         streak.is_obscured |= window.obscured[position]
-        streak.noise = noise if is_silent else max(streak.noise, noise)
+        streak.noise = max(streak.noise, noise)
         streak.doubt = max(streak.doubt, window.doubt[position])
         has_vanished = streak.vanished - streak.doubt >= streak.lost / 2
         if not has_vanished and streak.is_obscured:
@@ -428,9 +480,11 @@ class HopLosses:
             return False
         if streak.lost == streak.sent:
             return streak.lost >= LEAST_SILENT
-        expected = self._limit * streak.sent
-        # Packets under way explain a difference once: of windows in a row, at their ends only.
-        return streak.lost >= LEAST_LOST and streak.lost - streak.noise > expected + 2 * math.sqrt(expected)
+        # Packets under way, and counters that are late, explain a difference once: the other windows in a row must show
+        # the loss as well.
+        lost, sent = streak.lost - streak.worst[0], streak.sent - streak.worst[1]
+        expected = self._limit * sent
+        return streak.lost >= LEAST_LOST and lost - streak.noise > expected + 2 * math.sqrt(expected)
 
     def _spares(self, hop: CountedHop, stream: CountedStream, moves: _Moves) -> bool:
         """Return True if packets of another stream cross the hop's link in this round without a loss like this."""
@@ -444,6 +498,23 @@ class HopLosses:
                 if is_same and sent >= LEAST_SILENT and arrived and sent - arrived <= noise:
                     return True
         return False
+
+
+def _off(counts: list[int], seconds: float) -> int:
+    """Return how many packets more an ingress has counted than its first hop, beyond what may be under way."""
+    sent, arrived = counts[:2]
+    return 0 if abs(sent - arrived) <= LEAST_SKEW * max(sent, arrived) / seconds + SLACK else sent - arrived
+
+
+def _is_steady(moves: _Moves) -> bool:
+    """Return False if more of a stream arrives at a hop than was sent there: the counters were not updated together."""
+    for stream, counts in moves.counts.items():
+        most = max(counts)
+        if most >= LEAST_TELLING and stream not in moves.restarted:
+            surplus = max(arrived - sent for sent, arrived in pairwise(counts))
+            if surplus > LEAST_SKEW * most / moves.seconds + SLACK:
+                return False
+    return True
 
 
 def _may_have_dropped(stream: CountedStream, hop: CountedHop, old: Snapshot, new: Snapshot) -> bool:

@@ -427,6 +427,8 @@ class SwitchConnection:
         if sender.wanted is not None:
             left_out = {*self._uncertain, *self._unnamed}
             found = differences(self._owns, sender.present, snapshot, left_out)
+            if not found:
+                self._polls.share(sender.present)
         self._reports.polled(snapshot, found)
 
     def _read(self) -> None:

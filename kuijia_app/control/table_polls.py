@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kuijia_app.control.reconciliation import FlowKey
+from kuijia_app.control.reconciliation import FlowKey, Tables
 from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework.switch_limits import LONGEST_STEP, SwitchFaultError
@@ -72,6 +72,7 @@ class TablePolls:
         self._known_groups: dict[Hashable, tuple[int, Group | None]] = {}
         self._groups: dict[int, Group | None] = {}
         self._digest: Hashable = None
+        self._shared: tuple[object, object] = (None, None)
         self._refused: set[Poll] = set()
         self._unanswered_for: dict[Poll, float] = {}
         self._looked_at: float | None = None
@@ -157,6 +158,22 @@ class TablePolls:
             self._round = None
             defaults: dict[str, Any] = {"entries": {}, "packets": {}, "groups": {}, "buckets": {}, "ports": {}}
             self._done(Snapshot(self._switch, under_way.asked_at, now(), **{**defaults, "queues": None, **found}))
+
+    def share(self, tables: Tables) -> None:
+        """Use rules of these tables in later snapshots where they are equal: comparing a thing with itself is cheap."""
+        if self._entries is self._shared[0] and self._groups is self._shared[1]:
+            return
+        keys = dict(zip(tables.flows, tables.flows, strict=True))
+        self._own = {
+            identity: (keys.get(key, key), tables.flows[key] if tables.flows.get(key) == entry else entry)
+            for identity, (key, entry) in self._own.items()
+        }
+        self._known_groups = {
+            identity: (group_id, tables.groups[group_id] if tables.groups.get(group_id) == group else group)
+            for identity, (group_id, group) in self._known_groups.items()
+        }
+        self._entries, self._groups = dict(self._own.values()), dict(self._known_groups.values())
+        self._shared = self._entries, self._groups
 
     def _read_entries(self, answer: object, found: dict[str, Any], *, everything: bool) -> Iterator[None]:
         known = self._own

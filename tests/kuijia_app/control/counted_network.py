@@ -68,12 +68,21 @@ class CountedNetwork:
             (hop.sender, hop.out_port): hop.capacity for each in self.counters.streams for hop in each.hops
         }
         self._credit: defaultdict[Place, float] = defaultdict(float)
+        self._fresh: defaultdict[CountedStream, int] = defaultdict(int)
 
     def send(self, stream: CountedStream, packets: int) -> None:
         """Let the ingress send packets into a tunnel."""
         group_id, position = self._bucket_of[stream]
         self._buckets[stream.tunnel[0]][group_id][position] += packets
+        self._fresh[stream] += packets
         self._queue(stream, 0, packets)
+
+    def lead_to(self, old: CountedStream, new: CountedStream) -> None:
+        """Lead traffic to another tunnel as Open vSwitch does: what nobody has read yet counts for the new one."""
+        for stream, packets in ((old, -self._fresh[old]), (new, self._fresh[old])):
+            group_id, position = self._bucket_of[stream]
+            self._buckets[stream.tunnel[0]][group_id][position] += packets
+        self._fresh[old] = 0
 
     def restart_entry(self, stream: CountedStream, position: int) -> None:
         """Let an entry count from 0 again, as if it were installed again."""
@@ -106,6 +115,8 @@ class CountedNetwork:
 
     def snapshot(self, switch: str) -> Snapshot:
         """Return the counters of a switch as they are now."""
+        for stream in [stream for stream in self._fresh if stream.tunnel[0] == switch]:
+            del self._fresh[stream]
         ports = {
             port: PortCounters(received, sent, sent * FRAME, 0, 0, 0, 0)
             for (its, port), (received, sent) in self._ports.items()

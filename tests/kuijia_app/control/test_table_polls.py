@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from random import Random
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control import poll_bodies
 from kuijia_app.control.openflow import Messages
-from kuijia_app.control.reconciliation import AddGroup, FlowKey, PutFlow
+from kuijia_app.control.reconciliation import AddGroup, FlowKey, PutFlow, Tables
 from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, PortCounters, QueueCounters, Snapshot
 from kuijia_app.control.table_polls import TablePolls
 from kuijia_app.framework.switch_limits import SwitchFaultError
@@ -113,6 +114,25 @@ def test_what_has_not_changed_but_its_counters_is_not_parsed_again() -> None:
     assert second.packets == {FlowKey.of(OURS): 5}
     assert second.entries is first.entries
     assert second.groups is first.groups
+
+
+def test_equal_rules_are_the_acknowledged_ones_once_they_were_compared() -> None:
+    polled = Polled()
+    group = Group(0x10000001, GroupType.SELECT, ())
+    sent = [flow_bytes("os_ken", OURS), flow_bytes("os_ken", THEIRS)], [group_bytes("os_ken", group)]
+    other = replace(THEIRS, actions=(Output(1),))
+    present = Tables({0x10000001: group}, {FlowKey.of(each): each for each in (OURS, other)})
+    first = polled.poll(*sent)
+    polled.polls.share(present)
+    second = polled.poll(*sent)
+    assert second.entries == first.entries
+    assert second.entries[FlowKey.of(OURS)] is OURS
+    assert second.entries[FlowKey.of(THEIRS)] == THEIRS
+    assert second.groups[group.group_id] is group
+    assert {id(key) for key in second.packets} == {id(key) for key in present.flows}
+    polled.polls.share(present)
+    assert polled.poll(*sent).entries is second.entries
+    assert polled.parsed == 3
 
 
 def test_what_is_gone_or_other_is_gone_or_other_in_the_next_snapshot() -> None:
