@@ -111,8 +111,11 @@ def test_a_group_is_added_after_those_it_uses_and_deleted_before_them(old: Switc
             has[change.group.group_id] = change.group
 
 
-def test_a_group_that_only_watches_another_is_deleted_before_it() -> None:
-    watched = Group(1, GroupType.FAST_FAILOVER, (Bucket((Output(1),), watch_port=1),))
-    watcher = Group(2, GroupType.FAST_FAILOVER, (Bucket((Output(2),), watch_group=1),))
-    present = Tables.of(SwitchTables((watched, watcher), ()))
-    assert difference(present, SwitchTables((), ())) == [DeleteGroup(2), DeleteGroup(1)]
+@pytest.mark.parametrize(("watcher", "watched"), [(1, 2), (2, 1)])
+def test_a_group_that_only_watches_another_is_deleted_before_it(watcher: int, watched: int) -> None:
+    groups = {
+        watched: Group(watched, GroupType.FAST_FAILOVER, (Bucket((Output(1),), watch_port=1),)),
+        watcher: Group(watcher, GroupType.FAST_FAILOVER, (Bucket((Output(2),), watch_group=watched),)),
+    }
+    present = Tables.of(SwitchTables((groups[1], groups[2]), ()))
+    assert difference(present, SwitchTables((), ())) == [DeleteGroup(watcher), DeleteGroup(watched)]

@@ -201,8 +201,10 @@ def test_a_plan_solved_in_parts_is_solved_in_parts_again() -> None:
 
 
 def test_a_plan_without_recorded_options_counts_as_solved_by_hops_for_as_many_tunnels_as_it_has() -> None:
-    old = replace(solve(TRIANGLE, [Demand("a", "b", 5.0)], 2), options=None)
-    new = reoptimised(old, frozenset({frozenset("bc")}))
+    network = mesh("ab", "bc", "ac", "cd", "de")
+    old = replace(solve(network, [Demand("c", "d", 5.0), Demand("a", "b", 5.0)], 2), options=None)
+    assert [len(pair.tunnels) for pair in old.pairs] == [1, 2]
+    new = reoptimised(old, frozenset({frozenset("de")}))
     assert new.options == PlanOptions(2)
 
 
