@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.mutants import __main__ as command
 from tests.mutants import python_room, room
 from tests.mutants.__main__ import main
-from tests.mutants.change import EQUIVALENT, read_equivalents
+from tests.mutants.change import EQUIVALENT, Change, read_equivalents
 from tests.mutants.python_changes import changes_of
 from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import ROOT, Verdict
@@ -108,6 +109,60 @@ def test_changes_are_killed_survive_and_time_out_and_the_copy_is_restored(
     assert verdicts["while number <= end:"] is Verdict.KILLED
     assert verdicts["number = 1"] is Verdict.SURVIVED
     assert (clone / "pkg" / "counting.py").read_bytes() == COUNTING
+
+
+class Scripted:
+    """A room of one file whose changes have these verdicts in turn; None is Ctrl-C."""
+
+    name = "scripted"
+
+    def __init__(self, *verdicts: Verdict | None) -> None:
+        self._verdicts = iter(verdicts)
+        self.copies: list[Path] = []
+
+    def changes(self) -> list[Change]:
+        return changes_of("counting.py", COUNTING)
+
+    def prepare(self, copy: Path, limit: float, *, nearest_only: bool) -> Scripted:
+        del limit, nearest_only
+        self.copies.append(copy)
+        return self
+
+    def verdict(self, change: Change) -> Verdict:
+        assert change.file == "counting.py"
+        verdict = next(self._verdicts)
+        if verdict is None:
+            raise KeyboardInterrupt
+        return verdict
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "arguments", "status", "said"),
+    [
+        (
+            [Verdict.KILLED, Verdict.TIMED_OUT],
+            ["--sample", "2"],
+            0,
+            "1 killed, 1 timed out, 0 survived\n100.0 % noticed",
+        ),
+        ([Verdict.KILLED, Verdict.SURVIVED], ["--sample", "2"], 1, "1 killed, 0 timed out, 1 survived\n50.0 % noticed"),
+        ([Verdict.KILLED, None], [], 0, "1 killed, 0 timed out, 0 survived\n100.0 % noticed"),
+    ],
+)
+def test_survivors_make_the_status_and_an_interrupted_run_says_what_it_knows(
+    verdicts: list[Verdict | None],
+    arguments: list[str],
+    status: int,
+    said: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    scripted = Scripted(*verdicts)
+    monkeypatch.setattr(command, "ROOMS", (scripted,))
+    monkeypatch.setattr(command, "copy_clone", lambda to: to.mkdir())
+    assert main(["scripted", *arguments]) == status
+    assert capsys.readouterr().out.endswith(f"{said}\n")
+    assert not scripted.copies[0].parent.exists()
 
 
 def test_an_unknown_room_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
