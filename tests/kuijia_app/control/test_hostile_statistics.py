@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hedera.messages import COUNTER_COOKIE, readings
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.openflow_reading import error_name, read_flow, read_group
-from kuijia_app.control.reconciliation import DeleteFlow, DeleteGroup
+from kuijia_app.control.reconciliation import DeleteFlow, DeleteGroup, FlowKey
 from kuijia_app.tables.rules import Group, Match
 from tests.kuijia_app.hostile_statistics import flow_statistics, group_descriptions, ofproto_of, parser_of
 
@@ -93,3 +93,11 @@ def test_counters_of_flows_under_a_mask_are_none_of_a_flow() -> None:
     for masked in ({"ipv4_src": ("10.0.0.0", "255.0.255.0")}, {"tcp_src": (2, 2)}):
         match = SimpleNamespace(items=lambda masked=masked: [*{**whole, "tcp_dst": 2, **masked}.items()])
         assert readings([SimpleNamespace(match=match, byte_count=1, duration_sec=0, duration_nsec=0)]) == []
+
+
+@frameworks
+def test_an_entry_can_be_named_unless_there_is_no_such_field(package: str) -> None:
+    messages = Messages(datapath(package))
+    assert messages.can_name(FlowKey(0, 5, Match(in_port=1)))
+    assert messages.can_name(FlowKey(0, 5, (("eth_type", 0x86DD),)))
+    assert not messages.can_name(FlowKey(0, 5, (("no_such_field", 1),)))

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control import peer_messages
 from kuijia_app.control.pair import Beat
-from kuijia_app.control.peer_messages import Decoder, decoded_beat, encoded
+from kuijia_app.control.peer_messages import Decoder, _within, decoded_beat, encoded
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
 from te_solver.networks import shipped_network
@@ -202,3 +202,12 @@ def test_an_update_goes_on_where_another_controller_was() -> None:
     progress += [each for switch in first.tables for each in ours.acknowledged(switch, 14.0)]
     assert ours.is_settled
     assert [each.state for each in progress if each.name == "new"] == ["live", "done"]
+
+
+@pytest.mark.parametrize(("number", "is_within"), [(-1, False), (0, True), (5, True), (6, False)])
+def test_a_number_is_from_zero_to_its_last(number: int, *, is_within: bool) -> None:
+    if is_within:
+        assert _within(5, number, "rank") == number
+        return
+    with pytest.raises(ValueError, match="its rank is not from 0 to 5"):
+        _within(5, number, "rank")

@@ -223,3 +223,29 @@ def test_a_second_change_of_an_entry_waits_for_the_answer_to_the_first() -> None
     second = sender.urgent_batch()
     assert second is not None
     assert second.changes == (DeleteFlow(KEY),)
+
+
+def test_an_entry_that_was_urgent_gives_way_to_one_of_the_tables_that_are_wanted_next() -> None:
+    ours = FlowEntry(EXTRA.priority, EXTRA.match, (Output(7),))
+    sender = Sender(Tables())
+    sender.want(SwitchTables((), ()))
+    sender.want_besides({KEY: EXTRA})
+    sender.want(SwitchTables((), (ours,)))
+    assert sender.urgent_batch() is None
+    (batch,) = sent(sender)
+    assert batch.changes == (PutFlow(ours),)
+
+
+def test_no_more_urgent_batches_wait_for_an_answer_than_others() -> None:
+    sender = Sender(Tables.of(SwitchTables(GROUPS, ())), in_flight=1)
+    sender.want(SwitchTables(GROUPS, ()))
+    assert sender.urgent_batch() is None
+    sender.want_instead(2, EMPTIED)
+    first = sender.urgent_batch()
+    assert first is not None
+    sender.want_instead(3, replace(EMPTIED, group_id=3))
+    assert sender.urgent_batch() is None
+    sender.acknowledged(first.number)
+    second = sender.urgent_batch()
+    assert second is not None
+    assert second.changes == (ModifyGroup(replace(EMPTIED, group_id=3)),)
