@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import Room
 
-_SCHEMES = ("tests/te_solver/*schemes/test_*.py",)
+_SCHEMES = ("tests/te_solver/*schemes/test_*.py", "tests/plugins/test_*.py")
 _SOLVING = ("resolve", "column_generation", "partition", "highs", "exposure", "tunnel_links")
 _PATHS = ("path_search", "arc_graph", "tunnels", "disjoint_paths", "connectivity", "diameter", "tunnel_table")
 
