@@ -157,7 +157,7 @@ def _other_value(value: float) -> str:
 
 def _says_only(node: ast.AST) -> bool:
     match node:
-        case ast.JoinedStr() | ast.Assert() | ast.Import() | ast.ImportFrom():
+        case ast.JoinedStr() | ast.Assert() | ast.Import() | ast.ImportFrom() | ast.keyword(arg="strict"):
             return True
         case ast.If(test=ast.Name(id="TYPE_CHECKING")):
             return True

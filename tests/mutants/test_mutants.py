@@ -57,6 +57,7 @@ def test_operators_numbers_conditions_and_statements_are_changed(line: str, chan
         'f"{a + 1}"',
         "import a",
         "x = 'b'",
+        "x = zip(a, b, strict=True)",
     ],
 )
 def test_what_no_test_can_notice_stays(line: str) -> None:

@@ -116,3 +116,14 @@ def test_a_step_is_a_quarter_of_the_shortest_round_trip_unless_given() -> None:
 def test_impossible_ramps_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="expected more than 0"):
         Ramp(**wrong)
+
+
+def test_a_loss_ends_the_slow_start() -> None:
+    before, after, narrow = stage(0, 10, 0), stage(1, 100, 50), stage(2, 1, 50)
+    climb = Climb(RAMP, before)
+    climb.enter(after, numbers(50))
+    climb.grow(after.flows, numbers(1), 0.1)
+    climb.enter(narrow, numbers(1))
+    assert allowances(climb, narrow) == [0.5]
+    climb.grow(narrow.flows, numbers(0.5), 0.1)
+    assert allowances(climb, narrow) == [0.6]
