@@ -145,3 +145,14 @@ def test_an_elephant_whose_way_dies_without_another_one_loses_its_entries() -> N
     found = scheduler.run(STRIDE8)
     led = {entry.flow for entry in found.put}
     assert not {key for key in led if CENTRE.host_at(key.source) in (0, 1) or CENTRE.host_at(key.target) in (0, 1)}
+
+
+def test_flows_find_no_capacity_on_cables_that_are_dead_and_all_of_it_once_they_heal() -> None:
+    scheduler, links = schedule(), CENTRE.topology.links
+    failed = {frozenset(links[0].ends)}
+    scheduler.follow(Routing(CENTRE, failed), failed)
+    dead = [frozenset(link.ends) in failed for link in links]
+    assert sum(dead) == 2
+    assert (scheduler._capacity == 0).tolist() == dead
+    scheduler.follow(Routing(CENTRE), [])
+    assert scheduler._capacity.tolist() == CENTRE.fabric.capacity.tolist()
