@@ -82,6 +82,15 @@ def test_all_pairs_are_counted_while_that_takes_no_more_steps_than_allowed() -> 
     assert not lonely.of_all_pairs(effort=8 * 6 - 1).exact
 
 
+def test_a_ring_of_fifteen_hundred_nodes_is_more_than_is_counted_exactly() -> None:
+    """3,000 ends and 1,500 nodes are 13.5 million steps, of 12 million allowed."""
+    nodes = tuple(f"n{number}" for number in range(1500))
+    ring = pairwise([*nodes, nodes[0]])
+    links = tuple(Link(*ends, 1.0) for a, b in ring for ends in ((a, b), (b, a)))
+    found = DisjointPathCounter(Topology("ring", nodes, links)).of_all_pairs(sample=3)
+    assert (found.exact, found.pairs) == (False, {2: 3})
+
+
 @pytest.mark.parametrize(("steps", "size"), [(9, 1), (10, 2), (39, 4), (40, 5), (999, 5)])
 def test_a_sample_is_smaller_where_each_search_takes_longer(
     steps: int, size: int, monkeypatch: pytest.MonkeyPatch
