@@ -36,6 +36,7 @@ class PairKeeper(SwitchKeeper):
         super().__init__(**contexts)
         self._process = secrets.token_hex(8)
         self._pair: Pair | None = None
+        self._unlisted: frozenset[str | None] = frozenset()
         self._next_beat = 0.0
         self._has_successor = False
         self._asked: deque[HandoverAnswer | None] = deque()
@@ -134,17 +135,18 @@ class PairKeeper(SwitchKeeper):
 
     def _note_unlisted(self, pair: Pair, now: float) -> None:
         """Log the controllers that do not list each other, as one of them may act by its own plan one day."""
-        for beat in pair.unlisted(now):
-            times = self._reports.occurred((event_log.PEER_UNLISTED, "heard"), now)
+        found: dict[str | None, str | None] = {beat.process: beat.address for beat in pair.unlisted(now)}
+        if pair.is_unheard(now):
+            found[None] = None
+        for process in found.keys() - self._unlisted:
+            address = found[process]
+            times = self._reports.occurred((event_log.PEER_UNLISTED, process is None), now)
             if times is not None:
-                self._log.write(event_log.PEER_UNLISTED, address=beat.address, times=times)
-                words = "the controller at %s is heard, but does not hear this one%s: each needs the other as --peer"
-                self.logger.warning(words, beat.address or "an unknown address", repeated(times))
-        times = self._reports.occurred((event_log.PEER_UNLISTED, "unheard"), now) if pair.is_unheard(now) else None
-        if times is not None:
-            self._log.write(event_log.PEER_UNLISTED, address=None, times=times)
-            words = "another controller acts, but none is heard%s: do the others have this one as --peer?"
-            self.logger.warning(words, repeated(times))
+                self._log.write(event_log.PEER_UNLISTED, address=address, times=times)
+                heard = f"the controller at {address or 'an unknown address'} is heard, but does not hear this one"
+                problem = "another controller acts, but none is heard" if process is None else heard
+                self.logger.warning("%s%s: each needs the others as --peer", problem, repeated(times))
+        self._unlisted = frozenset(found)
 
     def _take_requests(self, now: float) -> None:
         """Begin or refuse the handovers that were asked for, and give one up that takes too long."""

@@ -138,6 +138,31 @@ def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
         assert part(controller) == (1, 0)
 
 
+def test_a_controller_that_is_not_listed_is_named_and_its_plan_is_not_followed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [100.0]
+    ours = motivation_plan()
+    theirs = replace(ours, pairs=tuple(replace(pair, demand=pair.demand / 2) for pair in ours.pairs))
+    with application_of(ours, tmp_path) as controller:
+        monkeypatch.setattr(controller, "_now", lambda: now[0])
+        controller._join(Pair(1, now[0]))
+        listed = Beat(
+            3, False, first_generation(1, 3), frozenset(), process="listed", hears=frozenset({controller._process})
+        )
+        outsider = Beat(
+            2, True, first_generation(9, 2), frozenset(), process="p", hears=frozenset(), address="10.0.0.9:6654"
+        )
+        for turn in range(40):
+            for beat, stages in ((listed, None), (outsider, None if turn else Stages(Version("new", theirs, {})))):
+                controller._heard.put(controller._decoded(encoded(beat, stages, controller._agreed)))
+            controller._time_passed()
+            now[0] += BEAT
+        assert controller._rollout.in_force.plan == ours
+    told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
+    assert [each["address"] for each in told if each["event"] == "peer-unlisted"] == ["10.0.0.9:6654"]
+
+
 class Asked:
     """A controller that acts, and was asked to hand over to a peer; its answers."""
 
