@@ -29,6 +29,11 @@ LEASE = 0.8
 UNHEARD_LEASE = 3 * LEASE
 """Seconds likewise for one that has heard no peer for `FORGOTTEN`, though somebody has acted: others go first."""
 
+CHALLENGE = 3 * LEASE
+"""Seconds for which a controller has to reach more switches than the one that acts before it takes over.
+
+A switch that connects again does not come to all controllers at the same time."""
+
 LONGEST_STEP = LEASE / 4
 """Most seconds that count between two looks: if more have passed, it was this process that stood still."""
 
@@ -273,7 +278,7 @@ class Pair:
         return sum(now - each.at < lease and instance_of(each.generation) not in strange for each in ids)
 
     def _challenge(self, acting: Collection[Beat], reach: frozenset[str], now: float) -> Decision | None:
-        """Take over from a peer that asks for it, or that has reached fewer switches for a lease.
+        """Take over from a peer that asks for it, or that has reached fewer switches for a while.
 
         A switch that has been the reason for that does not count for a while: it may connect to whoever stands by.
         """
@@ -283,7 +288,7 @@ class Pair:
         if all(len(beat.reach - unsteady) < len(reach - unsteady) for beat in acting):
             if self._reaches_more_since is None:
                 self._reaches_more_since = now
-            if now - self._reaches_more_since >= LEASE:
+            if now - self._reaches_more_since >= CHALLENGE:
                 self._note_moved(reach.difference(*(beat.reach for beat in acting)))
                 return self._changed(Decision.TAKE_OVER)
         else:

@@ -29,6 +29,9 @@ _FOREIGN = "a foreign controller"
 _PUT_RIGHT = 2.0
 """Seconds within which deleted tables are back, and a switch that connects without any is programmed."""
 
+_PAST = 3.0
+"""Seconds after a fault in which controllers may still change their parts."""
+
 _LIED_FOR = 0.5
 """Seconds from the begin of a lie until another switch loses its tables."""
 
@@ -45,6 +48,7 @@ def hit(world: World, fault: Fault) -> None:
     world.traffic.disturbed(fault.span)
     world.updates.disturbed(fault)
     _EFFECTS[fault.kind](world, fault)
+    world.faulted_at = world.time.now
 
 
 def _hit_link(world: World, fault: Fault) -> None:
@@ -213,7 +217,7 @@ def _lie(world: World, fault: Fault, lie: Lie) -> None:
     world.traffic.switch_hit(name)
     liar = world.switches[name].lie = lie, world.random
     world.time.after(fault.span, partial(_be_honest, world, name, liar))
-    if world.is_only_lie(world.faults) and world.acting.is_settled and _are_others_honest(world, name):
+    if _is_calm(world, name):
         parts = _changes_of_parts(world)
         world.time.after(_LIED_FOR, partial(_wipe_another, world, fault, name, world.faults))
         for seconds in (_LIED_FOR, 2 * _LIED_FOR + _PUT_RIGHT, 6.0):
@@ -225,9 +229,12 @@ def _be_honest(world: World, name: str, lie: tuple[Lie, Random]) -> None:
         world.switches[name].lie = None
 
 
-def _are_others_honest(world: World, name: str) -> bool:
+def _is_calm(world: World, name: str) -> bool:
+    """Return True if there is no fault but the one of a switch that begins now, and the one before is long past."""
     others = (switch for other, switch in world.switches.items() if other != name)
-    return not world.wanderers and all(each.lie is None for each in others)
+    are_honest = not world.wanderers and all(each.lie is None for each in others)
+    is_past = world.time.now - world.faulted_at > _PAST
+    return is_past and are_honest and world.acting.is_settled and world.is_only_lie(world.faults)
 
 
 def _changes_of_parts(world: World) -> list[int]:
@@ -263,7 +270,7 @@ def _wander(world: World, fault: Fault) -> None:
     if len(world.controllers) == 1:
         return
     name = _switch(world, fault)
-    if world.is_only_lie(world.faults) and world.acting.is_settled and _are_others_honest(world, name):
+    if _is_calm(world, name):
         parts = _changes_of_parts(world)
         world.time.after(fault.span, partial(_require_parts, world, world.faults, parts, 1))
     world.wanderers.add(name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
+from math import inf
 from random import Random
 from typing import Any
 
@@ -55,6 +56,7 @@ class World:
         connections: those that the switch knows to be up.
         delays: greatest seconds of messages on slow lines.
         faults: number of faults so far.
+        faulted_at: when the last one began.
         tampered: switches that a foreign controller has written into.
     """
 
@@ -91,6 +93,7 @@ class World:
         self.tampered: set[str] = set()
         self.wanderers: set[str] = set()
         self.faults = 0
+        self.faulted_at = -inf
         self._cuts: dict[tuple[Line, str], int] = {}
         self._frozen: dict[str, int] = {}
         self._acted: Stages | None = None
@@ -185,7 +188,10 @@ class World:
         expected = (len(self.switches) - len(self.wanderers)) * len(self.controllers)
         are_here = sum(name not in self.wanderers for name, _ in self.connections) == expected
         can_follow = all(each.is_running for each in self.controllers) and self.acting.is_acting
-        takes_all = not any(each.is_full or each.is_table_full or each.missing for each in self.switches.values())
+        takes_all = not any(
+            each.is_full or each.is_table_full or each.missing or each.refuses_after is not None
+            for each in self.switches.values()
+        )
         return number == self.faults and is_whole and are_here and can_follow and takes_all
 
     def wipe(self, name: str) -> None:

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from kuijia_app.control.pair import BEAT, LEASE, LONGEST_WAIT, UNHEARD_LEASE, Beat, Decision, Pair
+from kuijia_app.control.pair import BEAT, CHALLENGE, LEASE, LONGEST_WAIT, UNHEARD_LEASE, Beat, Decision, Pair
 from kuijia_app.control.roles import Claims, first_generation, is_later
 
 SWITCHES = frozenset({"s1", "s2", "s3"})
@@ -58,7 +58,7 @@ def test_of_two_that_stand_by_the_one_with_more_switches_acts_or_the_smaller_num
 def test_a_peer_that_is_cut_off_from_some_switches_is_replaced() -> None:
     taken = watched(Pair(1, 0.0), 5.0, peer=beat(reach=frozenset({"s1", "s2"})), renewed=frozenset({"s1", "s2"}))
     assert taken is not None
-    assert taken >= 2 * LEASE
+    assert CHALLENGE <= taken <= CHALLENGE + LEASE + 3 * BEAT
 
 
 def test_a_peer_that_hands_over_is_replaced_at_once() -> None:
@@ -241,10 +241,10 @@ def test_a_switch_that_connects_to_whoever_stands_by_is_a_reason_for_one_takeove
 
 def test_a_switch_that_the_one_that_acts_loses_is_a_reason_even_just_after_another_one() -> None:
     pair = Pair(1, 0.0)
-    assert watched(pair, 3.0, peer=beat(reach=frozenset({"s1", "s2"})), renewed=SWITCHES) is not None
+    assert watched(pair, 5.0, peer=beat(reach=frozenset({"s1", "s2"})), renewed=SWITCHES) is not None
     pair.is_acting = False
-    both, now = frozenset({"s2", "s3"}), 3.0
-    for turn in range(1, 12):
+    both, now = frozenset({"s2", "s3"}), 5.0
+    for turn in range(1, 30):
         pair.heard(beat(reach=both), now + turn * BEAT)
         if pair.look(OURS, SWITCHES, now + turn * BEAT) is Decision.TAKE_OVER:
             break
