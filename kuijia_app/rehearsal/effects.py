@@ -212,7 +212,7 @@ def _add_foreign_entry(world: World, fault: Fault) -> None:
 
 
 def _lie(world: World, fault: Fault, lie: Lie) -> None:
-    """Let a switch lie; while nothing else is wrong, no part changes, and another one that is wiped is programmed."""
+    """Let a switch lie and connect again; no part changes, and a switch that is wiped is programmed."""
     name = _switch(world, fault)
     world.traffic.switch_hit(name)
     liar = world.switches[name].lie = lie, world.random
@@ -222,6 +222,7 @@ def _lie(world: World, fault: Fault, lie: Lie) -> None:
         world.time.after(_LIED_FOR, partial(_wipe_another, world, fault, name, world.faults))
         for seconds in (_LIED_FOR, 2 * _LIED_FOR + _PUT_RIGHT, 6.0):
             world.time.after(seconds, partial(_require_parts, world, world.faults, parts, 0))
+    world.come_again(name)
 
 
 def _be_honest(world: World, name: str, lie: tuple[Lie, Random]) -> None:
@@ -234,7 +235,8 @@ def _is_calm(world: World, name: str) -> bool:
     others = (switch for other, switch in world.switches.items() if other != name)
     are_honest = not world.wanderers and all(each.lie is None for each in others)
     is_past = world.time.now - world.faulted_at > _PAST
-    return is_past and are_honest and world.acting.is_settled and world.is_only_lie(world.faults)
+    acts = world.acting.is_acting and world.acting.is_settled
+    return is_past and are_honest and acts and world.is_only_lie(world.faults)
 
 
 def _changes_of_parts(world: World) -> list[int]:
@@ -256,7 +258,8 @@ def _wipe_another(world: World, fault: Fault, liar: str, number: int) -> None:
     if world.is_only_lie(number):
         world.traffic.switch_hit(name)
         world.traffic.disturbed(fault.span)
-        world.wipe(name)
+        world.come_again(name)
+        world.switches[name].restart()
         world.time.after(_LATEST_CONNECTION + _PUT_RIGHT, partial(_require_programmed, world, name, number))
 
 

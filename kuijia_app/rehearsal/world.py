@@ -180,26 +180,26 @@ class World:
     def is_only_fault(self, number: int) -> bool:
         """Return True if no fault has come since this one, and none that came before lasts."""
         are_honest = not self.wanderers and all(each.lie is None for each in self.switches.values())
-        return are_honest and self.acting.is_settled and self.is_only_lie(number)
+        can_mend = self.acting.is_acting and self.acting.is_settled
+        return are_honest and can_mend and self.is_only_lie(number)
 
     def is_only_lie(self, number: int) -> bool:
         """Return True if no fault has come since this one, and none lasts but what switches say of roles."""
         is_whole = not (self._cuts or self.delays or self._frozen or self.tampered or self.peers.is_cut)
         expected = (len(self.switches) - len(self.wanderers)) * len(self.controllers)
         are_here = sum(name not in self.wanderers for name, _ in self.connections) == expected
-        can_follow = all(each.is_running for each in self.controllers) and self.acting.is_acting
+        can_follow = all(each.is_running for each in self.controllers)
         takes_all = not any(
             each.is_full or each.is_table_full or each.missing or each.refuses_after is not None
             for each in self.switches.values()
         )
         return number == self.faults and is_whole and are_here and can_follow and takes_all
 
-    def wipe(self, name: str) -> None:
-        """Let a switch lose its tables and its connections; both ends of these know at once."""
+    def come_again(self, name: str) -> None:
+        """Let a switch end its connections, which both ends know at once, and connect again."""
         for line, connection in list(self.connections.items()):
             if line[0] == name:
                 self._end_now(line, connection)
-        self.switches[name].restart()
 
     def wander(self, name: str) -> None:
         """Let a switch that connects only to controllers that stand by leave those that act."""

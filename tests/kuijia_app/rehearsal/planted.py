@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,7 +18,6 @@ from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.control.reconciliation import Change, DeleteGroup, Tables, difference
-from kuijia_app.control.role_verification import RoleVerification
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
@@ -116,10 +115,6 @@ def _look(self: Pair, generation: int, reach: Any, now: float) -> Any:  # noqa: 
     return None if self.is_acting else _judged(self, generation, reach, now)
 
 
-def _one_decides(self: RoleVerification, connected: Collection[str], _: float) -> bool:
-    return bool(self.denials(connected))
-
-
 def _one_end(self: LivenessTracker) -> None:
     edges = [frozenset((switch, self._neighbour(switch, port))) for switch, port in self._down_ports]
     self._failed_edges = frozenset(edge for edge in edges if edges.count(edge) > 1)
@@ -182,10 +177,6 @@ PLANTED = (
     Planted("a switch that lacked ports is not read again", SwitchConnection, "read_again", _nothing),
     Planted("an update is forgotten at a takeover", Rollout, "resume", _resumed_without_next, 2),
     Planted("a controller does not yield to a later one", PlanKeeper, "_displaced", _nothing, 2),
-    Planted("one switch outvotes all others", RoleVerification, "is_lost", _one_decides),
-    Planted("one switch outvotes all others of a pair", RoleVerification, "is_lost", _one_decides, 2),
-    Planted("a switch that denies is never claimed again", RoleVerification, "due", lambda *_: []),
-    Planted("whoever reaches more takes over each time", Pair, "_note_moved", _nothing, 2),
     Planted("a controller ignores peers that act", Pair, "look", _look, 2),
     Planted("a controller that stands by ignores ports", PlanKeeper, "_ports_told", _nothing, 2),
     Planted("the plan file is overwritten before its plan is beside it", PlanSource, "begun", _begun),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_app.control.pair import Pair
+from kuijia_app.control.role_verification import RoleVerification
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_calm, require_tables
 from kuijia_app.rehearsal.effects import hit
 from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
 
 LIES = (FaultKind.ROLE_LIES, FaultKind.ID_LIES, FaultKind.ERROR_LIES)
@@ -44,11 +47,29 @@ def test_while_one_switch_lies_others_that_come_back_empty_are_programmed_and_no
     for name in [each for each in world.switches if each != liar]:
         world.traffic.switch_hit(name)
         world.traffic.disturbed(0.0)
-        world.wipe(name)
+        world.come_again(name)
+        world.switches[name].restart()
         world.time.run_until(world.time.now + 2.5)
         require_tables(world, world.acting, name)
     assert parts(world) == before
     end(world)
+
+
+@pytest.mark.parametrize("controllers", [1, 2])
+def test_a_controller_that_believes_one_switch_is_noticed(monkeypatch: pytest.MonkeyPatch, controllers: int) -> None:
+    monkeypatch.setattr(RoleVerification, "is_lost", lambda self, connected, _: bool(self.denials(connected)))
+    world = resting(1, controllers)
+    hit(world, Fault(FaultKind.ROLE_LIES, 0.0, 0, 0, LONG))
+    with pytest.raises(ViolationError, match="one switch makes controllers change their parts"):
+        world.time.run_until(world.time.now + 6.5)
+
+
+def test_a_pair_in_which_whoever_reaches_more_takes_over_each_time_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Pair, "_note_moved", lambda *_: None)
+    world = resting(3, controllers=2)
+    hit(world, Fault(FaultKind.WANDERER, 0.0, 0, 0, LONG))
+    with pytest.raises(ViolationError, match="one switch makes controllers change their parts"):
+        world.time.run_until(world.time.now + LONG + 1.0)
 
 
 def test_a_switch_that_connects_to_whoever_stands_by_is_a_reason_for_one_takeover() -> None:
