@@ -25,8 +25,15 @@ from kuijia_app.control.snapshot import Poll, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.table_differences import TableDifferences, differences
 from kuijia_app.control.table_polls import TablePolls
-from kuijia_app.framework.switch_limits import MOST_UNKNOWN_ENTRIES, Patience, SwitchFaultError
+from kuijia_app.framework.switch_limits import (
+    MOST_UNKNOWN_ENTRIES,
+    REREADS_BURST,
+    REREADS_RATE,
+    Patience,
+    SwitchFaultError,
+)
 from kuijia_app.gate.frames import FIRST_POLL_XID, LAST_POLL_XID
+from kuijia_app.gate.rates import Allowance
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.rules import FlowEntry, Group, Match, SwitchTables
 
@@ -160,6 +167,9 @@ class SwitchConnection:
         self._bundle_probe: int | None = None
         self._last_probe = FIRST_PROBE_XID - 1
         self._last_neighbour = FIRST_NEIGHBOUR_XID - 1
+        self._rereads = Allowance(REREADS_RATE, REREADS_BURST, 0.0)
+        self._is_read_due = False
+        self._looked_at = 0.0
         self._is_displaced = False
         self._was_done = False
         self._stands_by = self._is_to_be_slave = False
@@ -180,7 +190,13 @@ class SwitchConnection:
         self._polls.end()
 
     def lost_patience(self, now: float) -> str | None:
-        """Return in words what the switch has owed for too long, None if nothing; call this at regular intervals."""
+        """Return in words what the switch has owed for too long, None if nothing; call this at regular intervals.
+
+        A switch that refuses messages without end is read again here, once in a while.
+        """
+        self._looked_at = now
+        if self._is_read_due and not self._is_displaced and self._rereads.take(now):
+            self._read()
         is_owed = bool(self._waiting)
         return self._patience.lost(now, self._answers, is_owed=is_owed, is_reading=self._reading is not None)
 
@@ -372,7 +388,10 @@ class SwitchConnection:
             self._sender = self._next_wanted = None
             self._ids_besides.clear()
             self._reports.refused(headed_for, name)
-            self._read()
+            if self._rereads.take(self._looked_at):
+                self._read()
+            else:
+                self._is_read_due = True
 
     def read_again(self) -> None:
         """Read the tables anew if the switch is ours; `want` is without effect until then."""
@@ -435,6 +454,7 @@ class SwitchConnection:
         messages = self._messages
         ports, groups, flows = messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()
         under_way = self._reading = _Reading()
+        self._is_read_due = False
         # What was sent before is done or void: a bundle that was given up makes Open vSwitch complain 10 s later.
         self._read_after = self._last_id
         self._unnamed.clear()

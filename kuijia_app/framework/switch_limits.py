@@ -15,6 +15,11 @@ MOST_UNKNOWN_ENTRIES = 10_000
 """Described flow entries with our cookie and match fields that none of our rules has: for each the check whether a
 message can name it takes half a millisecond."""
 
+REREADS_RATE = 0.5
+REREADS_BURST = 8.0
+"""Descriptions asked of one switch because it has refused a message: so many at once, then so many a second. Each costs
+the work of a new connection."""
+
 ANSWER_WITHIN = 10.0
 """Seconds without progress after which a switch that owes answers is given up, like one that owes echo replies."""
 

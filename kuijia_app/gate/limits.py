@@ -30,9 +30,11 @@ class Limits:
         greeting_frames: messages before the datapath id is known.
         greeting_length: the longest message before the datapath id is known.
         frames_rate: messages, or parts of long ones, handled for one switch; above it the switch waits. A long one
-            counts one more for each `frame_share` bytes.
+            counts one more for each `frame_share` bytes, an error as `error_cost`, a port-status as `port_cost`.
         frames_burst: messages at once.
         frame_share: bytes, see above.
+        error_cost: see above.
+        port_cost: see above.
         unknown_frames_rate: the same for an unknown switch.
         packets_rate: packets for the controller that are passed on for one switch and cookie; more are dropped.
         packets_burst: such packets at once.
@@ -72,6 +74,8 @@ class Limits:
     frames_rate: float = 4000.0
     frames_burst: float = 16000.0
     frame_share: int = 256
+    error_cost: float = 10.0
+    port_cost: float = 4.0
     unknown_frames_rate: float = 10.0
     packets_rate: float = 200.0
     packets_burst: float = 1000.0

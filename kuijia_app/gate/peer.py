@@ -61,6 +61,7 @@ class Peer:
         self._parts: Iterator[Frame] = iter(())
         self._has_parts = False
         self._allowance = Allowance(limits.frames_rate, limits.frames_burst, now)
+        self._costs: dict[int, float] = {Kind.ERROR: limits.error_cost, Kind.PORT_STATUS: limits.port_cost}
         self._packets: dict[int, Allowance] = {}
         self._unread_echoes = 0
         self._echo_ids = count(1)
@@ -105,7 +106,7 @@ class Peer:
             self._has_parts = False
             part = self._splitter.take()
         if part is not None:
-            self._allowance.take(now, 1.0 + len(part.data) // self._limits.frame_share)
+            self._allowance.take(now, self._costs.get(part.kind, 1.0) + len(part.data) // self._limits.frame_share)
         return part
 
     def packet(self, frame: Frame, cookies: Collection[int], now: float) -> elements.PacketIn | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -13,9 +14,11 @@ import pytest
 from kuijia_app.control.pair import Pair
 from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
+from kuijia_app.control.switch_connection import FIRST_PROBE_XID
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
+from kuijia_app.framework.switch_limits import REREADS_BURST, REREADS_RATE
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import SwitchTables
 from te_solver.plan import Plan
@@ -122,6 +125,32 @@ def test_a_refusal_is_named_and_what_was_done_is_undone(application: KuijiaContr
     )
     assert events(tmp_path, event_log.SWITCH_READY) == []
     assert len(events(tmp_path, event_log.SWITCH_REFUSED)) == 1
+
+
+def test_a_switch_that_refuses_messages_without_end_is_read_again_a_few_times_and_then_once_in_a_while(
+    application: KuijiaController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = time.monotonic()
+    monkeypatch.setattr(application, "_now", lambda: now)
+    switch = connected(application, S1)
+    application.time_passed(Tick())
+
+    def readings_after(refusals: int) -> int:
+        before = sum(isinstance(message, PARSER.OFPGroupDescStatsRequest) for message in switch.sent)
+        for _ in range(refusals):
+            latest = next(message for message in reversed(switch.sent) if message.xid < FIRST_PROBE_XID)
+            switch.refuse(latest, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)
+            switch.answer()
+            application.time_passed(Tick())
+            switch.answer()
+        return sum(isinstance(message, PARSER.OFPGroupDescStatsRequest) for message in switch.sent) - before
+
+    assert 1 <= readings_after(25) <= REREADS_BURST + 2
+    now += 1.0 / REREADS_RATE
+    application.time_passed(Tick())
+    switch.answer()
+    assert application._connections["s1"]._sender is not None, "it is read in the end, though it goes on"
+    assert readings_after(25) <= 2
 
 
 def test_a_liveness_that_the_switch_refuses_is_not_logged_as_told(

@@ -186,7 +186,7 @@ def test_while_the_application_is_busy_switches_wait_and_are_not_given_up(house:
         assert not switch.has_ended
 
 
-@pytest.mark.parametrize("house", [{"frames_rate": 50.0, "frames_burst": 60.0}], indirect=True)
+@pytest.mark.parametrize("house", [{"frames_rate": 200.0, "frames_burst": 240.0}], indirect=True)
 def test_a_switch_that_says_more_than_its_share_waits_and_loses_nothing(house: House) -> None:
     with ImitatedSwitch(house.port, 1) as switch, ImitatedSwitch(house.port, 2) as other:
         wait_until(lambda: house.kinds().count("EventOFPPortDescStatsReply") == 2, "both are there")

@@ -179,3 +179,16 @@ def test_who_reads_slowly_cannot_have_answers_to_echo_requests_kept_without_an_e
             assert peer.passed(request) is None
             bench.other.recv(1)
     assert bench.wire.unsent <= Limits().unread_echoes
+
+
+@pytest.mark.parametrize(("kind", "length", "most"), [(Kind.ECHO_REPLY, 8, 60), (Kind.ERROR, 76, 6), (12, 80, 15)])
+def test_messages_that_make_the_application_work_count_as_several(
+    bench: Bench, kind: int, length: int, most: int
+) -> None:
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0, Limits(frames_rate=1.0, frames_burst=60.0))
+    peer.fed(100 * (struct.pack("!BBHI", VERSION, kind, length, 0) + bytes(length - 8)), 0.0)
+    taken = 0
+    while peer.may_speak(0.0):
+        assert peer.take(0.0) is not None
+        taken += 1
+    assert taken == most
