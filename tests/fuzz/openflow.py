@@ -1,5 +1,7 @@
 """The fuzz targets `openflow:…`: hostile peers against a live controller or scheduler with real switches.
 
+Where the real switches connect by TLS, the peers have no certificate.
+
 Cases are messages sent. Of each round it is required that the process lives, every real switch keeps its connection
 and its tables, each cut of a link gets its reaction, and memory, threads and descriptors are afterwards as before;
 of all rounds together, that 99 of 100 reactions of a controller come within 50 ms where the machine is idle enough to
@@ -55,10 +57,11 @@ class OpenFlowPeers(LiveTarget):
 
     suffix = ".json"
 
-    def __init__(self, application: str, framework: Framework) -> None:
-        self.name = f"openflow:{application}-{framework}"
+    def __init__(self, application: str, framework: Framework, *, by_tls: bool = False) -> None:
+        self.name = f"openflow:{application}-{framework}{'-tls' if by_tls else ''}"
         self._application = application
         self._framework = framework
+        self._by_tls = by_tls
 
     def obstacle(self) -> str | None:
         missing = [program for program in ("ovs-vswitchd", "ovsdb-server") if shutil.which(program) is None]
@@ -102,7 +105,7 @@ class OpenFlowPeers(LiveTarget):
 
         with (
             tempfile.TemporaryDirectory() as folder,
-            victim(self._application, self._framework, Path(folder)) as started,
+            victim(self._application, self._framework, Path(folder), by_tls=self._by_tls) as started,
         ):
             yield started
 
@@ -192,6 +195,8 @@ def _messages(assault: Assault, victim: Victim) -> Iterator[str]:
 TARGETS: Sequence[LiveTarget] = (
     OpenFlowPeers("controller", "os-ken"),
     OpenFlowPeers("controller", "ryu"),
+    OpenFlowPeers("controller", "os-ken", by_tls=True),
+    OpenFlowPeers("controller", "ryu", by_tls=True),
     OpenFlowPeers("scheduler", "os-ken"),
     OpenFlowPeers("scheduler", "ryu"),
 )

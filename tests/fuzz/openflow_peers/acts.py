@@ -67,6 +67,21 @@ class Deny:
 
 
 @dataclass(frozen=True)
+class Secure:
+    """Shake hands by TLS without a certificate, for so many flights; write plain bytes from then on."""
+
+    flights: int
+
+
+@dataclass(frozen=True)
+class Refuse:
+    """Refuse messages that came on this connection, by their own ids: so many errors of a type, with codes in turn."""
+
+    errors: int
+    kind: int
+
+
+@dataclass(frozen=True)
 class Shut:
     """Close the own half of the connection."""
 
@@ -76,5 +91,5 @@ class Reset:
     """End the connection by a reset."""
 
 
-Act = Send | Handshake | Drip | Stay | Serve | Deny | Shut | Reset
+Act = Send | Handshake | Drip | Stay | Serve | Deny | Secure | Refuse | Shut | Reset
 Script = list[Act]

@@ -9,16 +9,29 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import ssl
 import struct
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import dataclass
 from random import Random
 
 from tests.fuzz.openflow_peers import wire
-from tests.fuzz.openflow_peers.acts import Act, Deny, Drip, Handshake, Lie, Reset, Send, Serve, Shut, Stay
+from tests.fuzz.openflow_peers.acts import (
+    Act,
+    Deny,
+    Drip,
+    Handshake,
+    Lie,
+    Refuse,
+    Secure,
+    Send,
+    Serve,
+    Shut,
+    Stay,
+)
 from tests.fuzz.openflow_peers.peers import World, kind_of, script_of
 
 _CONNECT_SECONDS = 10.0
@@ -63,6 +76,9 @@ class Order:
         return World({int(datapath_id): ports for datapath_id, ports in self.ports.items()}, self.free, self.messages)
 
 
+_REMEMBERED = 60
+"""Ids of messages of the victim that a peer keeps."""
+
 _SIMPLE_ANSWERS = {wire.ECHO_REQUEST: wire.ECHO_REPLY, wire.BARRIER_REQUEST: wire.BARRIER_REPLY}
 
 
@@ -102,6 +118,7 @@ class _Peer:
         self._connection = connection
         self._counts = counts
         self._heard = b""
+        self._ids: deque[int] = deque([1], _REMEMBERED)
 
     async def do(self, act: Act) -> None:
         match act:
@@ -110,19 +127,25 @@ class _Peer:
             case Handshake(datapath_id, ports):
                 await self._shake_hands(datapath_id, ports)
             case Drip(data, pause):
-                for at in range(len(data)):
-                    await self._send(data[at : at + 1], 0)
-                    await asyncio.sleep(pause)
+                await self._drip(data, pause)
             case Stay(seconds, reading, answering):
                 await self._stay(seconds, reading=reading, answering=answering)
             case Serve(seconds, more):
                 await self._serve(seconds, more)
             case Deny(seconds, lie, seed):
                 await self._serve(seconds, 0, _Liar(lie, Random(seed)))
-            case Shut():
-                self._connection.shutdown(socket.SHUT_WR)
-            case Reset():
-                self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            case Secure(flights):
+                await self._secure(flights)
+            case Refuse(errors, kind):
+                await self._refuse(errors, kind)
+            case _:
+                self._end(act)
+
+    def _end(self, act: Act) -> None:
+        if act == Shut():
+            self._connection.shutdown(socket.SHUT_WR)
+        else:
+            self._connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
 
     async def _send(self, data: bytes, messages: int) -> None:
         await asyncio.wait_for(self._loop.sock_sendall(self._connection, data), _SEND_SECONDS)
@@ -170,18 +193,49 @@ class _Peer:
                     part = wire.multipart_reply(asked, b"", xid, wire.REPLY_MORE)
                     await self._send(part * more + wire.multipart_reply(asked, b"", xid), more + 1)
 
+    async def _drip(self, data: bytes, pause: float) -> None:
+        for at in range(len(data)):
+            await self._send(data[at : at + 1], 0)
+            await asyncio.sleep(pause)
+
+    async def _refuse(self, errors: int, kind: int) -> None:
+        for number in range(errors):
+            await self._send(wire.error(self._ids[-1 - number % len(self._ids)], kind, number % 16), 1)
+
+    async def _secure(self, flights: int) -> None:
+        """Go on with a handshake for a number of flights; a victim without TLS gets them as garbage."""
+        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        session = _CLIENT.wrap_bio(incoming, outgoing)
+        for _ in range(flights):
+            with suppress(ssl.SSLError):
+                session.do_handshake()
+            await self._send(outgoing.read(), 1)
+            with suppress(asyncio.TimeoutError):
+                chunk = self._loop.sock_recv(self._connection, _CHUNK)
+                incoming.write(await asyncio.wait_for(chunk, _DESCRIPTION_SECONDS))
+
     async def _frame(self) -> tuple[int, int, bytes]:
         """Return kind, xid and body of the next message; raises ConnectionError at the end."""
         while True:
             if len(self._heard) >= wire.HEADER:
                 _, kind, length, xid = struct.unpack_from("!BBHI", self._heard)
                 if len(self._heard) >= length >= wire.HEADER:
+                    self._ids.append(xid)
                     body, self._heard = self._heard[wire.HEADER : length], self._heard[length:]
                     return kind, xid, body
             chunk = await self._loop.sock_recv(self._connection, _CHUNK)
             if not chunk:
                 raise ConnectionResetError
             self._heard += chunk
+
+
+def _without_certificate() -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    return context
+
+
+_CLIENT = _without_certificate()
 
 
 async def attack(order: Order) -> Counter[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
@@ -11,7 +12,20 @@ from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from tests.fuzz.openflow_peers import wire
-from tests.fuzz.openflow_peers.acts import Deny, Drip, Handshake, Lie, Reset, Script, Send, Serve, Shut, Stay
+from tests.fuzz.openflow_peers.acts import (
+    Deny,
+    Drip,
+    Handshake,
+    Lie,
+    Refuse,
+    Reset,
+    Script,
+    Secure,
+    Send,
+    Serve,
+    Shut,
+    Stay,
+)
 
 FIRST_UNKNOWN = 0x00DEAD0000000000
 """Datapath ids from here on are nobody's."""
@@ -104,6 +118,25 @@ def _random_bytes(random: Random, world: World) -> Script:
 def _tls_garbage(random: Random, world: World) -> Script:
     client_hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + random.randbytes(506)
     return [Send(client_hello * max(1, world.messages // 10), world.messages), Stay(0.2)]
+
+
+def _zeros(_random: Random, world: World) -> Script:
+    """Send what is neither TLS nor OpenFlow."""
+    return [Send(bytes(200), 1), *([Send(bytes(8), 1)] * (world.messages // 10)), Stay(0.1)]
+
+
+def _half_a_handshake(random: Random, world: World) -> Script:
+    return [Secure(1), random.choice((Stay(0.2), Reset(), Shut(), Send(random.randbytes(60 * world.messages))))]
+
+
+def _no_certificate(random: Random, world: World) -> Script:
+    """End the handshake without a certificate; send records that nobody can decrypt."""
+
+    def make() -> bytes:
+        body = random.randbytes(random.randrange(1, 200))
+        return struct.pack("!BHH", random.choice((20, 21, 22, 23)), 0x0303, len(body)) + body
+
+    return [Secure(3), *_flood(world, make), Stay(0.1)]
 
 
 def _other_versions(random: Random, world: World) -> Script:
@@ -278,6 +311,34 @@ def _accepted_errors(random: Random, world: World) -> Script:
     return [world.known(random), Serve(0.3), *_flood(world, make), Serve(0.2)]
 
 
+def _refusals(random: Random, world: World) -> Script:
+    """Be a switch that refuses what it was just sent, by the ids of these messages; come back for more."""
+    script: Script = [world.known(random)]
+    for _ in range(max(1, world.messages // 20)):
+        script += [Serve(0.05), Refuse(20, random.randrange(1, 14))]
+    return [*script, Serve(0.2)]
+
+
+def _masked_ports(random: Random, world: World) -> Script:
+    """Be a switch whose packets came in at a masked port."""
+
+    def make() -> bytes:
+        mask = random.choice((0, 1, 0xFFFF, 0xFFFFFFFF))
+        return wire.packet_in(random.randbytes(100), random.randrange(1, 9), cookie=LINK_PROBE_COOKIE, mask=mask)
+
+    return [world.known(random), Serve(0.2), *_flood(world, make), Serve(0.2)]
+
+
+def _masked_fields(random: Random, world: World) -> Script:
+    """Be a switch whose answers have masks where there can be none."""
+
+    def make() -> bytes:
+        entry = wire.flow_stats(wire.any_field(random))
+        return wire.multipart_reply(wire.FLOW, entry, _own_ids(random), random.choice((0, wire.REPLY_MORE)))
+
+    return [world.known(random), Serve(0.2), *_flood(world, make), Serve(0.2)]
+
+
 def _accepted_barriers(random: Random, world: World) -> Script:
     """Be a switch, then answer barriers that have been answered or were never sent."""
     return [
@@ -359,6 +420,9 @@ KINDS: Mapping[str, Kind] = {
     "truncated": _truncated,
     "random-bytes": _random_bytes,
     "tls-garbage": _tls_garbage,
+    "zeros": _zeros,
+    "half-a-handshake": _half_a_handshake,
+    "no-certificate": _no_certificate,
     "other-versions": _other_versions,
     "damaged": _damaged,
     "features-first": _features_first,
@@ -380,6 +444,9 @@ KINDS: Mapping[str, Kind] = {
     "forged-probes": _forged_probes,
     "garbage-queues": _garbage_queues,
     "accepted-errors": _accepted_errors,
+    "refusals": _refusals,
+    "masked-ports": _masked_ports,
+    "masked-fields": _masked_fields,
     "accepted-barriers": _accepted_barriers,
     "lying-switch": _lying_switch,
     "role-errors": _role_errors,

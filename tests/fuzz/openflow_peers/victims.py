@@ -13,6 +13,7 @@ from hedera import events as hedera_events
 from hedera.data_centre import DataCentre
 from hedera.fat_tree import FatTree
 from kuijia_app.framework import event_log
+from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
@@ -21,6 +22,7 @@ from testbed.controllers.scheduler_process import SchedulerProcess
 from testbed.crosscheck.dummy_switches import DummyBridges, DummyNetwork
 from testbed.machine.errors import TestbedError
 from testbed.machine.unixctl import ControlSocket
+from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import both_ways, plan_of
 
@@ -56,12 +58,18 @@ class Victim(ABC):
     """A running application with its switches; what is opened is closed by `undo`."""
 
     def __init__(
-        self, network: DummyNetwork, process: ApplicationProcess, port: int, away: str | None, undo: ExitStack
+        self,
+        network: DummyNetwork,
+        process: ApplicationProcess,
+        listening: Listening,
+        away: str | None,
+        undo: ExitStack,
     ) -> None:
         """`away` is a switch that does not connect, and whose coming changes no tables of the others."""
         self.network = network
         self.process = process
-        self.port = port
+        self.port = listening.port
+        self._controller = f"{listening.protocol}:127.0.0.1:{listening.port}"
         self._away = away
         self._cut_at: dict[tuple[str, int], float] = {}
         self._next = 0
@@ -127,7 +135,7 @@ class Victim(ABC):
         self.network.ovs.ofctl("del-flows", bridge)
         self.network.ovs.ofctl("del-groups", bridge)
         began = time.time()
-        self.network.ovs.vsctl("set-controller", bridge, f"tcp:127.0.0.1:{self.port}")
+        self.network.ovs.vsctl("set-controller", bridge, self._controller)
         deadline = time.monotonic() + _SETTLED_SECONDS
         while time.monotonic() < deadline:
             for event in self.process.events()[known:]:
@@ -247,10 +255,11 @@ class SchedulerVictim(Victim):
 
 
 @contextmanager
-def victim(application: str, framework: Framework, folder: Path) -> Iterator[Victim]:
+def victim(application: str, framework: Framework, folder: Path, *, by_tls: bool = False) -> Iterator[Victim]:
     """Start an application, `controller` or `scheduler`, and its switches; stop both afterwards."""
     with ExitStack() as undo:
-        port = free_port()
+        tls = _tls_files(folder) if by_tls else None
+        listening = Listening(free_port(), tls=tls)
         network: DummyNetwork
         process: ApplicationProcess
         kind: type[Victim]
@@ -263,20 +272,31 @@ def victim(application: str, framework: Framework, folder: Path) -> Iterator[Vic
             plan = plan_of(topology, " ".join(f"a-{m}-b" for m in middles))
             save_plan(plan, folder / "plan.json")
             network = DummyBridges(plan, folder)
-            process = ControllerProcess(folder, folder / "plan.json", OptionWords(), framework, Listening(port))
+            process = ControllerProcess(folder, folder / "plan.json", OptionWords(), framework, listening)
             kind = ControllerVictim
         else:
             centre = DataCentre(FatTree(4, 0.001))
             network = DummyNetwork(centre.wiring, folder)
             away = None  # any of them would say which cables others have to do without
             options = {"nic_rate": centre.fabric.nic_rate, "period": 1.0}
-            process = SchedulerProcess(folder, options, framework, Listening(port))
+            process = SchedulerProcess(folder, options, framework, listening)
             kind = SchedulerVictim
         undo.enter_context(network)
+        if tls is not None:
+            network.ovs.vsctl("set-ssl", str(folder / "switch.key"), str(folder / "switch.pem"), str(tls.ca))
         undo.callback(process.stop)
         process.start()
         switches = [switch for switch in network.wiring.topology.nodes if switch != away]
         for switch in switches:
-            network.ovs.vsctl("set-controller", network.bridge(switch), f"tcp:127.0.0.1:{port}")
+            network.ovs.vsctl(
+                "set-controller", network.bridge(switch), f"{listening.protocol}:127.0.0.1:{listening.port}"
+            )
         process.wait_until_ready(switches)
-        yield kind(network, process, port, away, undo)
+        yield kind(network, process, listening, away, undo)
+
+
+def _tls_files(folder: Path) -> TlsFiles:
+    """Make keys and certificates of a controller and of its switches."""
+    for name in ("controller", "switch"):
+        make_certificate(folder, name)
+    return TlsFiles(folder / "controller.key", folder / "controller.pem", folder / "ca.pem")

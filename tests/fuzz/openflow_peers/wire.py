@@ -9,6 +9,8 @@ import struct
 from collections.abc import Callable, Iterable, Sequence
 from random import Random
 
+from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE
+
 VERSION = 4
 HEADER = 8
 
@@ -88,6 +90,13 @@ def masked_address(address: bytes, mask: bytes) -> bytes:
     return struct.pack("!HBB", 0x8000, 12 << 1 | 1, 8) + address + mask
 
 
+def any_field(random: Random) -> bytes:
+    """Return an OXM field of any number, with a mask or without, and mostly with the length that it should have."""
+    number, has_mask = random.randrange(42), random.random() < 0.7
+    length = random.choice((1, 2, 3, 4, 6, 8, 16)) * (2 if has_mask else 1)
+    return struct.pack("!HBB", 0x8000, number << 1 | has_mask, length) + random.randbytes(length)
+
+
 def error(xid: int, kind: int, code: int, data: bytes = b"") -> bytes:
     """Return an error message (7.5.4)."""
     return message(ERROR, struct.pack("!HH", kind, code) + data, xid)
@@ -97,9 +106,13 @@ def role_reply(role: int, generation: int, xid: int = 0) -> bytes:
     return message(ROLE_REPLY, struct.pack("!I4xQ", role & 0xFFFFFFFF, generation & (1 << 64) - 1), xid)
 
 
-def packet_in(data: bytes, port_number: int, total: int | None = None, cookie: int = 0) -> bytes:
-    """Return a packet that an entry with this cookie has handed to the controller (7.4.1)."""
+def packet_in(
+    data: bytes, port_number: int, total: int | None = None, cookie: int = 0, mask: int | None = None
+) -> bytes:
+    """Return a packet that an entry with this cookie has handed to the controller (7.4.1), its port perhaps masked."""
     fields = struct.pack("!HBBI", 0x8000, 0, 4, port_number)
+    if mask is not None:
+        fields = struct.pack("!HBBII", 0x8000, 1, 8, port_number, mask)
     match = struct.pack("!HH", 1, 4 + len(fields)) + fields
     match += bytes(-len(match) % 8)
     said = len(data) if total is None else total
@@ -150,6 +163,13 @@ _MAKERS: tuple[Callable[[Random, int, int], bytes], ...] = (
     ),
     lambda random, xid, number: port_description([number, 1, 2], xid, random.choice((0, REPLY_MORE))),
     lambda random, _, number: packet_in(random.randbytes(random.randrange(100)), number),
+    lambda random, _, number: packet_in(
+        random.randbytes(random.randrange(100)),
+        number,
+        cookie=LINK_PROBE_COOKIE,
+        mask=random.choice((0, 1, 0xFFFFFFFF)),
+    ),
+    lambda random, xid, _: multipart_reply(FLOW, flow_stats(any_field(random)), xid),
     lambda random, _, __: empty_elements(random.choice(MULTIPARTS), random.choice((1, 5))),
     lambda random, xid, _: features_reply(random.randrange(1 << 64), xid),
     lambda random, xid, _: message(
