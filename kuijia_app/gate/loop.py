@@ -204,6 +204,6 @@ class Loop:
             listener.watch(reads=True)
         self._unfinished = {
             peer: None
-            for peer in self._reception.named
-            if peer.has_frame and not peer.is_paused and not peer.is_leaving
+            for peer in (*self._unfinished, *self._reception.named)
+            if self._reception.is_here(peer) and peer.has_frame and not peer.is_paused and not peer.is_leaving
         }

@@ -93,6 +93,7 @@ class Peer:
         self.named_at = self._next_echo = now
         self._splitter.longest = LONGEST
         if is_unknown:
+            self._costs = {}  # its messages make no work: they are dropped
             rate = self._limits.unknown_frames_rate
             self._allowance = Allowance(rate, 2 * rate, now)
 

@@ -21,15 +21,20 @@ class Listener(socket.socket):
 
     They are counted before TLS and HTTP begin: a peer without a token, or without a handshake, takes a place, too. On
     Windows, whose event loop does not call `accept`, there are no limits.
+
+    Attributes:
+        accepted: number of connections so far.
     """
 
     def __init__(self, family: socket.AddressFamily) -> None:
         super().__init__(family)
+        self.accepted = 0
         self._open: list[tuple[str, socket.socket]] = []
 
     def accept(self) -> tuple[socket.socket, Any]:
         """Return the next connection and its peer; raises ConnectionAbortedError, which event loops expect."""
         connection, peer = super().accept()
+        self.accepted += 1
         client = str(peer[0])
         self._open = [each for each in self._open if each[1].fileno() != -1]
         if len(self._open) >= MOST_CONNECTIONS or self._has_all(client):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import ipaddress
 import secrets
 import signal
@@ -21,7 +22,7 @@ from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
 from testbed.web.hub import Hub
-from testbed.web.listener import listen
+from testbed.web.listener import Listener, listen
 from testbed.web.punctual import PunctualProtocol
 from testbed.web.recording import Recorder
 from testbed.web.tls import TlsPair, follow
@@ -30,6 +31,10 @@ PORT = 8400
 LOOPBACK = "127.0.0.1"
 
 _SECONDS_TO_END = 2
+_COLLECTED_EACH = 32
+"""Connections after which cyclic garbage is searched for: those of asyncio by TLS are cycles, each with a buffer of
+256 KiB, and a few objects that Python does not search for by itself before there are 3,000 of them."""
+
 _TOKEN_BYTES = 24
 
 
@@ -117,11 +122,14 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             _use(config, followed)
         scheme = "http" if followed is None else "https"
         expiry = ExpiryWatch({} if serving.tls is None else {"own": serving.tls.certificate})
-        server = _Server(
-            config, lambda: ready(Link(_host(serving), listener.getsockname()[1], token, scheme)), hub.close, expiry
-        )
+        link = Link(_host(serving), listener.getsockname()[1], token, scheme)
+        server = _Server(config, lambda: ready(link), hub.close, expiry, listener)
         set_up_logs(DEFAULT_LEVEL, DEFAULT_FORM)
-        asyncio.run(server.serve(sockets=[listener]))
+        gc.freeze()  # what is there now stays: later searches for garbage need not look at it
+        try:
+            asyncio.run(server.serve(sockets=[listener]))
+        finally:
+            gc.unfreeze()
 
 
 def _host(serving: Serving) -> str:
@@ -146,9 +154,16 @@ class _Server(uvicorn.Server):
     """A server that says when it is ready and when its certificate expires, and for which Ctrl-C is no error."""
 
     def __init__(
-        self, config: uvicorn.Config, ready: Callable[[], None], end: Callable[[], None], expiry: ExpiryWatch
+        self,
+        config: uvicorn.Config,
+        ready: Callable[[], None],
+        end: Callable[[], None],
+        expiry: ExpiryWatch,
+        listener: Listener,
     ) -> None:
         super().__init__(config)
+        self._listener = listener
+        self._collected_at = 0
         self._ready, self._end_streams, self._expiry = ready, end, expiry
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -159,6 +174,9 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         self._look_at_certificate()
+        if self._listener.accepted >= self._collected_at + _COLLECTED_EACH:
+            self._collected_at = self._listener.accepted
+            gc.collect()
         return await super().on_tick(counter)
 
     def _look_at_certificate(self) -> None:

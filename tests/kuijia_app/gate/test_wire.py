@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from kuijia_app.gate.channels import PlainChannel
+from kuijia_app.gate.datapath import GatedDatapath
 from kuijia_app.gate.elements import PacketIn
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import VERSION, Frame, Kind, message
@@ -192,3 +193,14 @@ def test_messages_that_make_the_application_work_count_as_several(
         assert peer.take(0.0) is not None
         taken += 1
     assert taken == most
+
+
+def test_messages_of_an_unknown_switch_are_dropped_and_count_once(bench: Bench) -> None:
+    """Otherwise a connection that has ended would stay until its last message has had its turn."""
+    peer = Peer(bench.wire, ("127.0.0.1", 1), 0.0, Limits(unknown_frames_rate=10.0))
+    peer.named(GatedDatapath(bench.wire, peer.answers, peer.address, 7), 0.0, is_unknown=True)
+    peer.fed(100 * (struct.pack("!BBHI", VERSION, Kind.ERROR, 12, 0) + bytes(4)), 0.0)
+    for now in range(9):
+        while peer.may_speak(now) and peer.take(now) is not None:
+            pass
+    assert not peer.has_frame

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import socket
 import ssl
+import time
+from asyncio.sslproto import SSLProtocol
 from collections.abc import Callable
 from pathlib import Path
 
@@ -119,3 +122,19 @@ def test_a_renewed_certificate_is_shown_without_a_restart(keys: Path, monkeypatc
 def test_unusable_files_are_refused_before_anything_listens(keys: Path) -> None:
     with pytest.raises(InputError, match=r"ca\.pem: not usable with the key .*page\.key"):
         follow(TlsPair(keys / "page.key", keys / "ca.pem"))
+
+
+def test_connections_that_end_within_their_handshake_leave_no_buffers(keys: Path) -> None:
+    def sessions() -> int:
+        return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
+
+    def act(link: Link) -> None:
+        for number in range(600):
+            with socket.create_connection(("127.0.0.1", link.port), 10) as connected:
+                connected.sendall(b"\x16\x03\x01\x02\x00\x01" if number % 2 else bytes(200))
+        deadline = time.monotonic() + 10
+        while sessions() > 100 and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert sessions() <= 100
+
+    while_served(keys, act)
