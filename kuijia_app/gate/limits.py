@@ -74,7 +74,7 @@ class Limits:
     frames_rate: float = 4000.0
     frames_burst: float = 16000.0
     frame_share: int = 256
-    error_cost: float = 10.0
+    error_cost: float = 20.0
     port_cost: float = 4.0
     unknown_frames_rate: float = 10.0
     packets_rate: float = 200.0

@@ -182,7 +182,7 @@ def test_who_reads_slowly_cannot_have_answers_to_echo_requests_kept_without_an_e
     assert bench.wire.unsent <= Limits().unread_echoes
 
 
-@pytest.mark.parametrize(("kind", "length", "most"), [(Kind.ECHO_REPLY, 8, 60), (Kind.ERROR, 76, 6), (12, 80, 15)])
+@pytest.mark.parametrize(("kind", "length", "most"), [(Kind.ECHO_REPLY, 8, 60), (Kind.ERROR, 76, 3), (12, 80, 15)])
 def test_messages_that_make_the_application_work_count_as_several(
     bench: Bench, kind: int, length: int, most: int
 ) -> None:
