@@ -15,6 +15,7 @@ from kuijia_base.errors import InputError, one_line, quoted
 
 SCHEMES = "kuijia.schemes"
 OBJECTIVES = "kuijia.objectives"
+PATH_CHOICES = "kuijia.path_choices"
 TOPOLOGY_FORMATS = "kuijia.topology_formats"
 TRANSPORTS = "kuijia.transports"
 EXPERIMENTS = "kuijia.experiments"
@@ -24,6 +25,7 @@ _LONGEST_FAULT = 120
 _WORDS = {
     SCHEMES: "scheme",
     OBJECTIVES: "objective",
+    PATH_CHOICES: "path choice",
     TOPOLOGY_FORMATS: "topology format",
     TRANSPORTS: "transport",
     EXPERIMENTS: "experiment",

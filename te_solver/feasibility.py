@@ -5,7 +5,7 @@ from __future__ import annotations
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.exposure import Exposure
 from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.programs.registry import MIN_MAX_UTILISATION
+from te_solver.programs.registry import CARRY_ALL
 from te_solver.topology import Topology
 
 TOLERANCE = 1e-6
@@ -65,12 +65,13 @@ def require_sound_tunnels(plan: Plan) -> None:
 def require_within_bounds(plan: Plan) -> None:
     """Require that no rate is negative, no pair exceeds its demand or its tunnels' rates, no link its capacity.
 
-    A plan of `min-max-utilisation` must instead carry all demand, and no link may exceed the plan's utilisation.
+    A plan of `min-max-utilisation` or `static-splits` must instead carry all demand, and no link may exceed the plan's
+    utilisation.
 
     Raises:
         UnsoundError: at the first excess of more than one part in a million.
     """
-    carries_all = plan.objective == MIN_MAX_UTILISATION
+    carries_all = plan.objective in CARRY_ALL
     for index, pair in enumerate(plan.pairs):
         for number, tunnel in enumerate(pair.tunnels):
             if not tunnel.rate >= 0:

@@ -9,7 +9,7 @@ from itertools import pairwise
 from kuijia_base.quantities import rate_of
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
-from te_solver.tunnels import Weight
+from te_solver.tunnels import DISJOINT, Weight
 
 FIRST_PATH_ID = 16
 """Smallest path id; path ids are MPLS labels, and 0 to 15 are reserved (RFC 3032 section 2.1)."""
@@ -18,6 +18,10 @@ LAST_PATH_ID = 0xFFFFF
 """Largest label, of 20 bits; switches cannot be programmed with a plan that counts beyond."""
 
 MAX_TUNNELS_PER_PAIR = 16
+"""Tunnels of a pair that switches are programmed with."""
+
+MOST_PATHS = 64
+"""Tunnels of a pair that a plan is solved for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +66,10 @@ class PlanOptions:
         tunnels: number of tunnels that each pair has, if the network allows.
         tunnel_weight: metric that tunnels minimise.
         node_disjoint: True if a pair's tunnels share no node where possible.
+        paths: the choice that tunnels were found by, see `te_solver.path_choices`.
         spread: True if traffic uses all tunnels of a pair equally instead of preferring shorter ones.
         partitions: number of parts that maximum throughput was solved in; None for one program.
-        seed: of the division into parts.
+        seed: of the division into parts, and of paths that are drawn.
     """
 
     tunnels: int
@@ -73,6 +78,7 @@ class PlanOptions:
     spread: bool = False
     partitions: int | None = None
     seed: int = 1
+    paths: str = DISJOINT
 
 
 @dataclass(frozen=True, repr=False)

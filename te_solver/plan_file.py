@@ -18,6 +18,7 @@ from te_solver.feasibility import require_sound_tunnels
 from te_solver.plan import PairPlan, Plan, PlanOptions, Tunnel
 from te_solver.schemas import schema
 from te_solver.topology import Link, Topology
+from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -145,7 +146,10 @@ def _topology(data: dict[str, Any]) -> Topology:
 
 
 def _options_to_json(options: PlanOptions) -> dict[str, Any]:
-    return {name: value for name, value in asdict(options).items() if value is not None}
+    found = {name: value for name, value in asdict(options).items() if value is not None}
+    if options.paths == DISJOINT:
+        del found["paths"]  # plans are written as before there were other choices
+    return found
 
 
 def _options(data: dict[str, Any]) -> PlanOptions:

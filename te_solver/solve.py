@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
@@ -14,13 +14,14 @@ from te_solver.demands import Demand
 from te_solver.exposure import Exposure
 from te_solver.feasibility import require_feasible
 from te_solver.partition import Partitioning
+from te_solver.path_finders import finder_like
 from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, PlanOptions, Tunnel
-from te_solver.programs.incidence import Incidence
+from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objective_names
 from te_solver.topology import Topology
-from te_solver.tunnels import PairsFinder, TunnelFinder
+from te_solver.tunnels import DISJOINT, PairsFinder, TunnelFinder
 
 MOST_CLASSES = 100
 """Priorities of demands: each is a program of its own."""
@@ -54,21 +55,29 @@ def solve(
 
     Raises:
         InputError: a pair is not connected, or `Planner` rejects the demands.
-        UnsoundError: a demand has a node outside the topology, or `Planner` raises it.
+        UnsoundError: a demand has a node outside the topology, the path choice has no path for a pair, or `Planner`
+            raises it.
         SolverError: the solver gave up, or its answer breaks a bound.
     """
     _require_connected(topology, demands, source)
     finder = finder or TunnelFinder(topology)
     pairs = list(dict.fromkeys(demand.pair for demand in demands))
     tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, tunnels_per_pair), strict=True))
-    planner = Planner(topology, tunnels, demands, objective, options=options, source=source)
+    for pair, paths in tunnels.items():
+        if not paths:
+            raise UnsoundError(
+                ("paths",), f"{finder.choice} has no path from {pair[0]} to {pair[1]}", "one for each pair"
+            )
+    planner = Planner(topology, tunnels, demands, objective, options=options, shares_of=finder.shares, source=source)
     parts = planner.objective.partitioning
     asked = PlanOptions(
         tunnels_per_pair,
         finder.weight,
         finder.node_disjoint,
         spread=planner.options.spread,
-        **({} if parts is None else {"partitions": parts.parts, "seed": parts.seed}),
+        paths=DISJOINT if finder.node_disjoint else finder.choice,
+        seed=finder.seed if parts is None else parts.seed,
+        partitions=None if parts is None else parts.parts,
     )
     return replace(planner.plan(), options=asked)
 
@@ -87,7 +96,7 @@ def solve_like(plan: Plan, topology: Topology, demands: Sequence[Demand], source
     if asked.partitions is not None:
         objective = in_parts(Partitioning(asked.partitions, seed=asked.seed))
     options = Options(spread=asked.spread, protect=max(plan.protected_failures, 1))
-    finder = TunnelFinder(topology, asked.tunnel_weight, node_disjoint=asked.node_disjoint)
+    finder = finder_like(topology, asked)
     return solve(topology, demands, asked.tunnels, objective, options=options, finder=finder, source=source)
 
 
@@ -115,6 +124,7 @@ class Planner:
         demands: the demands, each source, target and priority once; the plan's pairs have their order.
         objective: one of `objective_names()`, or one of your own.
         options: further options.
+        shares_of: returns the shares that the path choice gives a pair's tunnels; None for equal ones.
         source: name of the demands in error messages.
 
     Raises:
@@ -136,6 +146,7 @@ class Planner:
         objective: str | Objective = MAX_THROUGHPUT,
         *,
         options: Options | None = None,
+        shares_of: Callable[[Pair], tuple[float, ...] | None] = lambda _pair: None,
         source: str = "demands",
     ) -> None:
         _require_distinct(demands, source)
@@ -144,6 +155,7 @@ class Planner:
         self._tunnels = {demand.pair: tunnels[demand.pair] for demand in demands}
         self.objective = _found(objective) if isinstance(objective, str) else objective
         self.options = options or Options()
+        self._shares_of = shares_of
         if self.objective.protects:
             _require_protectable(tuple(self._tunnels.values()), self.options.protect)
         self._classes = [self._traffic_class(priority) for priority in sorted({each.priority for each in demands})]
@@ -151,7 +163,15 @@ class Planner:
     def _traffic_class(self, priority: int) -> _TrafficClass:
         positions = tuple(at for at, demand in enumerate(self._demands) if demand.priority == priority)
         incidence = Incidence.of(self._topology, [self._tunnels[self._demands[at].pair] for at in positions])
-        return _TrafficClass(positions, self.objective.program(incidence, self.options))
+        options = self.options
+        if self.objective.takes_shares:
+            options = replace(options, shares=self._shares([self._demands[at].pair for at in positions]))
+        return _TrafficClass(positions, self.objective.program(incidence, options))
+
+    def _shares(self, pairs: Sequence[Pair]) -> Vector:
+        """Return the share of each tunnel of these pairs."""
+        equal = {pair: (1 / len(self._tunnels[pair]),) * len(self._tunnels[pair]) for pair in pairs}
+        return np.array([share for pair in pairs for share in self._shares_of(pair) or equal[pair]])
 
     def plan(self, demands: Sequence[Demand] | None = None, topology: Topology | None = None) -> Plan:
         """Return the plan for these rates and capacities, by default those that the planner was made with.

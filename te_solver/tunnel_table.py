@@ -76,6 +76,10 @@ class ParallelFinder:
     progress: Progress | None = None
 
     @property
+    def choice(self) -> str:
+        return self.finder.choice
+
+    @property
     def weight(self) -> Weight:
         return self.finder.weight
 
@@ -83,9 +87,16 @@ class ParallelFinder:
     def node_disjoint(self) -> bool:
         return self.finder.node_disjoint
 
+    @property
+    def seed(self) -> int:
+        return self.finder.seed
+
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> TunnelTable:
         """Return the tunnels of each pair, as `TunnelFinder.tunnels` returns them."""
         return find_tunnels(self.finder, pairs, count, progress=self.progress)
+
+    def shares(self, pair: tuple[str, str]) -> None:
+        return self.finder.shares(pair)
 
 
 def find_tunnels(

@@ -16,6 +16,9 @@ Weight = Literal["hops", "delay", "inverse-capacity"]
 
 WEIGHTS: tuple[Weight, ...] = get_args(Weight)
 
+DISJOINT, NODE_DISJOINT = "disjoint", "node-disjoint"
+"""Names of the path choices of a `TunnelFinder`, see `te_solver.path_choices`."""
+
 Path = tuple[int, ...]
 """Nodes as positions in the topology's order, from source to target."""
 
@@ -65,7 +68,11 @@ def _inverses(capacities: Sequence[Fraction]) -> list[int]:
 
 
 class PairsFinder(Protocol):
-    """Finder of the tunnels of many pairs: a `TunnelFinder`, or one that uses several processes."""
+    """Finder of the tunnels of many pairs: a `TunnelFinder`, in several processes or not, or another path choice."""
+
+    @property
+    def choice(self) -> str:
+        """Name of the path choice."""
 
     @property
     def weight(self) -> Weight:
@@ -75,8 +82,15 @@ class PairsFinder(Protocol):
     def node_disjoint(self) -> bool:
         """True if tunnels of a pair share no node where possible."""
 
+    @property
+    def seed(self) -> int:
+        """Seed of paths that are drawn."""
+
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
         """Return the tunnels of each pair, as `TunnelFinder.tunnels` does."""
+
+    def shares(self, pair: tuple[str, str]) -> tuple[float, ...] | None:
+        """Return the shares by which the choice itself would use a pair's tunnels, once found; None for equal ones."""
 
 
 def tunnels_for(topology: Topology, source: str, target: str, count: int) -> Paths:
@@ -98,12 +112,16 @@ class TunnelFinder:
     Attributes:
         names: names of the nodes, in the topology's order.
         weight, node_disjoint: as given.
+        choice: name of this path choice.
+        seed: 1, as nothing is drawn.
         symmetric: True if every link has an opposite of the same weight.
     """
 
     def __init__(self, topology: Topology, weight: Weight = "hops", *, node_disjoint: bool = False) -> None:
         self.names = topology.nodes
         self.weight, self.node_disjoint = weight, node_disjoint
+        self.choice = NODE_DISJOINT if node_disjoint else DISJOINT
+        self.seed = 1
         self._position = {node: position for position, node in enumerate(topology.nodes)}
         neighbours = [[self._position[other] for other in topology.neighbours[node]] for node in topology.nodes]
         cost = link_costs(topology, weight)
@@ -141,6 +159,9 @@ class TunnelFinder:
     def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
         """Return the `tunnels` of each pair."""
         return (self.tunnels(source, target, count) for source, target in pairs)
+
+    def shares(self, pair: tuple[str, str]) -> None:
+        """Return nothing: tunnels are chosen for what they avoid, and share equally."""
 
     def count_disjoint(self, source: str, target: str, at_most: int) -> int:
         """Return the number of disjoint paths from `source` to `target`, counted up to `at_most`."""

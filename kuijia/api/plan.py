@@ -23,11 +23,11 @@ from kuijia_base.quantities import rate, rate_of
 from te_solver import plan as core
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
-from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.plan import MOST_PATHS
 from te_solver.plan_file import load_plan as load_core_plan
 from te_solver.plan_file import plan_to_json, save_plan
 from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
-from te_solver.tunnels import Weight
+from te_solver.tunnels import DISJOINT, Weight
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -161,6 +161,7 @@ def solve(  # noqa: PLR0913  # options are keywords
     objective: str = MAX_THROUGHPUT,
     tunnel_weight: Weight = "hops",
     node_disjoint: bool = False,
+    paths: str = DISJOINT,
     protect: int | None = None,
     spread: bool = False,
     partitions: int | None = None,
@@ -178,9 +179,11 @@ def solve(  # noqa: PLR0913  # options are keywords
         topology: the network in any form, see `load_topology`.
         demands: the demands in any form, see `load_demands`; by default those in the file of the network.
         tunnels: tunnels per pair, edge-disjoint where possible.
-        objective: "max-throughput", "max-min", "ffc" or "min-max-utilisation".
+        objective: "max-throughput", "max-min", "ffc", "min-max-utilisation" or "static-splits".
         tunnel_weight: metric that tunnels minimise, "hops", "delay" or "inverse-capacity".
-        node_disjoint: tunnels of a pair have no node in common where possible.
+        node_disjoint: tunnels of a pair have no node in common where possible; the same as "node-disjoint" for `paths`.
+        paths: how tunnels are chosen, "disjoint", "node-disjoint", "ksp", "ecmp", "vlb", "raeke", "edge-disjoint-flow",
+            "srlg-disjoint:FILE" or "file:FILE"; see `docs/te_solver.md`.
         protect: ffc: failed links that the plan survives without loss; 1 by default.
         spread: use all tunnels of a pair equally instead of preferring shorter ones.
         partitions: max-throughput: solve in so many parts on all processors; with more than 20,000 demands several by
@@ -191,7 +194,7 @@ def solve(  # noqa: PLR0913  # options are keywords
         demand_format: format of the file of demands; by default that of its suffix.
         row: number of the matrix in a TEAVAR file, from 1.
         drop_unreachable: leave out demands between nodes that are not connected.
-        seed: seed of the partitions.
+        seed: seed of the partitions, and of paths that are drawn.
 
     Raises:
         InputError: an input or an option cannot be used.
@@ -200,7 +203,7 @@ def solve(  # noqa: PLR0913  # options are keywords
     require_known("objective", objective, objective_names())
     require_known("tunnel_weight", tunnel_weight, get_args(Weight))
     how = Solving(
-        parsed("tunnels", tunnels, whole_number(1, MAX_TUNNELS_PER_PAIR, of=" tunnels per pair")),
+        parsed("tunnels", tunnels, whole_number(1, MOST_PATHS, of=" tunnels per pair")),
         tunnel_weight,
         node_disjoint,
         objective,
@@ -209,6 +212,7 @@ def solve(  # noqa: PLR0913  # options are keywords
         parsed_or_none("partitions", partitions, whole_number(1, MOST_PARTS)),
         solver,
         parsed("seed", seed, whole_number(0)),
+        paths,
     )
     how.require_sense()
     network = load_topology(topology, format=format, default_capacity=default_capacity)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import duration, size
 from te_solver.effort import TUNNELS_TO_ANNOUNCE, Effort, free_memory
-from te_solver.tunnel_table import ParallelFinder, TunnelTable
-from te_solver.tunnels import Weight
+from te_solver.tunnel_table import TunnelTable
+from te_solver.tunnels import PairsFinder, Paths, Weight
 
 _SCARCE = 0.9
 """Share of the free memory above which a warning is due."""
@@ -72,8 +72,12 @@ class Watch:
 class SizedFinder:
     """Finder that tells the size of the program over the tunnels that it has found."""
 
-    finder: ParallelFinder
+    finder: PairsFinder
     announce: Callable[[Effort], None]
+
+    @property
+    def choice(self) -> str:
+        return self.finder.choice
 
     @property
     def weight(self) -> Weight:
@@ -83,8 +87,19 @@ class SizedFinder:
     def node_disjoint(self) -> bool:
         return self.finder.node_disjoint
 
-    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> TunnelTable:
-        table = self.finder.tunnels_of_pairs(pairs, count)
-        tunnels = table.starts.size - 1
-        self.announce(Effort(len(pairs), tunnels, int(table.nodes.size) - tunnels))
-        return table
+    @property
+    def seed(self) -> int:
+        return self.finder.seed
+
+    def tunnels_of_pairs(self, pairs: Sequence[tuple[str, str]], count: int) -> Iterable[Paths]:
+        found = self.finder.tunnels_of_pairs(pairs, count)
+        if isinstance(found, TunnelTable):
+            tunnels, nodes = found.starts.size - 1, int(found.nodes.size)
+        else:
+            found = list(found)
+            tunnels, nodes = sum(map(len, found)), sum(len(path) for paths in found for path in paths)
+        self.announce(Effort(len(pairs), tunnels, nodes - tunnels))
+        return found
+
+    def shares(self, pair: tuple[str, str]) -> tuple[float, ...] | None:
+        return self.finder.shares(pair)

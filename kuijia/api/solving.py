@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 from kuijia.api.spelling import Phrase, Setting, bad_option, options_named
 from te_solver.demands import Demand
 from te_solver.effort import parts_for
+from te_solver.path_finders import finder_by, require_path_choice
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT
-from te_solver.tunnels import TunnelFinder, Weight
+from te_solver.tunnels import DISJOINT, NODE_DISJOINT, TunnelFinder, Weight
 
 if TYPE_CHECKING:
+    from kuijia.api.solve_effort import SizedFinder, Watch
     from kuijia_base.progress import Progress
     from te_solver.plan import Plan
     from te_solver.programs.program import Objective
@@ -44,9 +46,11 @@ class Solving:
     partitions: int | None = None
     solver: str = DEFAULT_SOLVER
     seed: int = 1
+    paths: str = DISJOINT
 
     def require_sense(self) -> None:
-        """Raise OptionError for options that the objective does not have."""
+        """Raise OptionError for options that the objective or the paths do not have."""
+        require_paths(self.paths, node_disjoint=self.node_disjoint)
         if self.protect is not None and self.objective != FFC:
             problem = f"{self.objective} protects against nothing"
             raise bad_option("protect", problem, Setting("objective", FFC))
@@ -59,6 +63,33 @@ class Solving:
         if self.partitions is not None or self.objective != MAX_THROUGHPUT or self.spread:
             return self
         return replace(self, partitions=default_parts(demands, say) if self.solver.upper() == DEFAULT_SOLVER else None)
+
+
+def require_paths(paths: str, *, node_disjoint: bool) -> None:
+    """Raise OptionError unless tunnels can be chosen so; `node_disjoint` is the older option for one of the choices."""
+    with options_named():
+        require_path_choice(paths)
+    if node_disjoint and paths not in (DISJOINT, NODE_DISJOINT):
+        raise bad_option("node_disjoint", f"{paths} chooses by another rule", Setting("paths", NODE_DISJOINT))
+
+
+def finder_of(
+    topology: Topology,
+    paths: str,
+    weight: Weight,
+    seed: int,
+    *,
+    node_disjoint: bool,
+    watch: Watch,
+    say: Callable[[str], None],
+) -> SizedFinder:
+    """Return the finder of a plan's tunnels, which shows its progress and announces the size of the program."""
+    from kuijia.api.solve_effort import SizedFinder  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
+
+    found = watch.told("pairs have their tunnels")
+    by = finder_by(topology, NODE_DISJOINT if node_disjoint else paths, weight, seed, say, found)
+    return SizedFinder(ParallelFinder(by, found) if isinstance(by, TunnelFinder) else by, watch.announce)
 
 
 def default_parts(demands: Sequence[Demand], say: Callable[[Phrase], None]) -> int | None:
@@ -84,18 +115,24 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
         SolverError: the solver gave up, or its answer breaks a bound.
     """
     # The optimiser takes a second to import; --help and bad input should not wait for it.
-    from kuijia.api.solve_effort import SizedFinder, Watch  # noqa: PLC0415  # slow to import: NumPy
+    from kuijia.api.solve_effort import Watch  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.partitioned import in_parts, require_solvable_in_parts  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
     parts = None if how.partitions == 1 else how.partitions
     watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
-    links = TunnelFinder(topology, how.tunnel_weight, node_disjoint=how.node_disjoint)
-    finder = SizedFinder(ParallelFinder(links, watch.told("pairs have their tunnels")), watch.announce)
+    finder = finder_of(
+        topology,
+        how.paths,
+        how.tunnel_weight,
+        how.seed,
+        node_disjoint=how.node_disjoint,
+        watch=watch,
+        say=progress.say,
+    )
     objective: str | Objective = how.objective
     if parts is not None:
         objective = in_parts(Partitioning(parts, seed=how.seed), watch.told("programs solved"))

@@ -46,8 +46,9 @@ from simulator.flow.failure_impact import Weighting
 from te_solver import plan as core
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failures import Failure
-from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.plan import MOST_PATHS
 from te_solver.programs.registry import objective_names
+from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
     from kuijia.api.whatif_contenders import Plans
@@ -70,6 +71,7 @@ def whatif(
     seed: int = 1,
     tunnels: int | None = None,
     node_disjoint: bool = False,
+    paths: str = DISJOINT,
     objective: str | None = None,
     partitions: int | None = None,
     protect: int | None = None,
@@ -94,6 +96,7 @@ def whatif(
     seed: int = 1,
     tunnels: int | None = None,
     node_disjoint: bool = False,
+    paths: str = DISJOINT,
     objective: str | None = None,
     partitions: int | None = None,
     sizes: FileName | int | None = None,
@@ -120,6 +123,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
     seed: int = 1,
     tunnels: int | None = None,
     node_disjoint: bool = False,
+    paths: str = DISJOINT,
     objective: str | None = None,
     partitions: int | None = None,
     protect: int | None = None,
@@ -154,6 +158,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         seed: seed of the sample, and of random places of nodes in pictures.
         tunnels: with a network: tunnels per pair, 3 by default.
         node_disjoint: with a network: tunnels of a pair have no node in common where possible.
+        paths: with a network: how tunnels are chosen, as in `kuijia.solve`.
         objective: with a network: objective of the plan that the schemes work on; ffc has its own.
         partitions: with a network: solve its plan in so many parts; by default one, and more for very many demands.
         protect: ffc: failed links that its plan survives without loss; 1 by default.
@@ -208,11 +213,12 @@ def whatif(  # noqa: PLR0913  # options are keywords
         how = on_switches(how, say)
     how.require_used()
     planning = Planning(
-        parsed_or_none("tunnels", tunnels, whole_number(1, MAX_TUNNELS_PER_PAIR, of=" tunnels per pair")),
+        parsed_or_none("tunnels", tunnels, whole_number(1, MOST_PATHS, of=" tunnels per pair")),
         node_disjoint,
         objective,
         parsed_or_none("partitions", partitions, whole_number(1, MOST_PARTS)),
         parsed("seed", seed, whole_number(0)),
+        paths,
     )
     processes = parsed_or_none("workers", workers, whole_number(1))
     kept = parsed_or_none("sample", sample, whole_number(1, 10**9, expected="a whole number, one or more"))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from kuijia.api.solve_effort import SizedFinder, Watch
-from kuijia.api.solving import default_parts
+from kuijia.api.solve_effort import Watch
+from kuijia.api.solving import default_parts, finder_of
 from kuijia.api.spelling import OptionError, Setting
 from kuijia.api.whatif_study import Planning, Rerouting, Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
@@ -28,8 +28,6 @@ from te_solver.schemes.registry import SPLITS
 from te_solver.schemes.traffic import PlannedTraffic
 from te_solver.solve import Planner, solve
 from te_solver.topology import Topology
-from te_solver.tunnel_table import ParallelFinder
-from te_solver.tunnels import TunnelFinder
 
 Solve = Callable[[str], Plan]
 """Returns the plan for an objective; raises UnsoundError if there is none."""
@@ -84,8 +82,7 @@ def plans_for(
 ) -> Plans:
     """Return plans to be made for demands, which messages call `source`."""
     watch = Watch(progress, how.partitions, predictable=False)
-    links = TunnelFinder(topology, node_disjoint=how.node_disjoint)
-    finder = SizedFinder(ParallelFinder(links, watch.told("pairs have their tunnels")), watch.announce)
+    finder = finder_of(topology, how.paths, "hops", how.seed, node_disjoint=how.node_disjoint, watch=watch, say=say)
 
     def solved(name: str) -> Plan:
         objective: str | Objective = name

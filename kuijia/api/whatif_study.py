@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.sweep.workers import Workers
-from kuijia.api.solving import DEFAULT_TUNNELS
+from kuijia.api.solving import DEFAULT_TUNNELS, require_paths
 from kuijia.api.spelling import Phrase, Setting, bad_option, require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
@@ -16,6 +16,7 @@ from kuijia_base.progress import Progress
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.registry import failure_scheme, scheme_names
 from te_solver.programs.registry import MAX_THROUGHPUT
+from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
     from experiments.whatif.study import Provenance, Study
@@ -83,13 +84,15 @@ class Planning:
     objective: str | None = None
     partitions: int | None = None
     seed: int = 1
+    paths: str = DISJOINT
 
     @property
     def tunnels_per_pair(self) -> int:
         return DEFAULT_TUNNELS if self.tunnels is None else self.tunnels
 
     def require_sense(self) -> None:
-        """Raise OptionError for parts of an objective that is not solved in parts."""
+        """Raise OptionError for parts of an objective that is not solved in parts, or paths that cannot be chosen."""
+        require_paths(self.paths, node_disjoint=self.node_disjoint)
         if self.partitions is not None and self.objective not in {None, MAX_THROUGHPUT}:
             problem = f"{self.objective} is not solved in parts"
             raise bad_option("partitions", problem, Setting("objective", MAX_THROUGHPUT))
@@ -100,6 +103,7 @@ class Planning:
             ("objective", self.objective is not None),
             ("partitions", self.partitions is not None),
             ("node_disjoint", self.node_disjoint),
+            ("paths", self.paths != DISJOINT),
             ("tunnels", self.tunnels is not None),
         ):
             if given:

@@ -19,9 +19,11 @@ from te_solver.demands_file import DEMAND_FORMATS
 from te_solver.formats.draft import DEFAULT_CAPACITY
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_names
+from te_solver.path_finders import path_choice_words
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 from te_solver.topology import Topology
 from te_solver.topology_file import topology_formats
+from te_solver.tunnels import DISJOINT
 
 
 def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, required: bool = True) -> None:
@@ -79,13 +81,22 @@ def add_demands(parser: argparse.ArgumentParser, *, required: bool = True, of_to
     )
 
 
-def add_tunnels(parser: argparse.ArgumentParser) -> None:
+def add_tunnels(parser: argparse.ArgumentParser, most: int = MAX_TUNNELS_PER_PAIR) -> None:
     parser.add_argument(
         "--tunnels",
-        type=whole_number(1, MAX_TUNNELS_PER_PAIR, of=" tunnels per pair"),
+        type=whole_number(1, most, of=" tunnels per pair"),
         default=DEFAULT_TUNNELS,
         metavar="K",
         help="tunnels per pair, edge-disjoint where possible (default: %(default)s)",
+    )
+
+
+def add_paths(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--paths",
+        default=DISJOINT,
+        metavar="CHOICE",
+        help=f"how tunnels are chosen: {', '.join(path_choice_words())} (default: %(default)s)",
     )
 
 

@@ -12,7 +12,7 @@ from kuijia.api.plan_summary import plan_summary
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, planned
 from kuijia.api.spelling import typed, typed_options
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.inputs import add_demands, add_paths, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path, whole_number
@@ -20,7 +20,7 @@ from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
 from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
-from te_solver.plan import Plan
+from te_solver.plan import MOST_PATHS, Plan
 from te_solver.plan_file import plan_text
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
@@ -33,7 +33,8 @@ _LISTED = 10
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser)
     add_demands(parser, of_topology=True)
-    add_tunnels(parser)
+    add_tunnels(parser, MOST_PATHS)
+    add_paths(parser)
     parser.add_argument(
         "--tunnel-weight",
         choices=get_args(Weight),

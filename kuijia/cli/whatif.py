@@ -34,7 +34,7 @@ from kuijia.api.whatif_study import (
 )
 from kuijia.cli import whatif_packets
 from kuijia.cli.common_options import add_alias
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.inputs import add_demands, add_paths, add_topology, add_tunnels, announce, read_demands, read_topology
 from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
@@ -47,7 +47,7 @@ from te_solver.demands import Demand
 from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities
 from te_solver.failures import Failure
-from te_solver.plan import MAX_TUNNELS_PER_PAIR, Plan
+from te_solver.plan import MAX_TUNNELS_PER_PAIR, MOST_PATHS, Plan
 from te_solver.plan_file import load_plan
 from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
@@ -62,7 +62,8 @@ _WORST = 5
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, required=False)
     add_demands(parser, of_topology=True)
-    add_tunnels(parser)
+    add_tunnels(parser, MOST_PATHS)
+    add_paths(parser)
     parser.add_argument(
         "--plan", type=Path, metavar="PLAN", help="plan file to examine, in place of TOPOLOGY and DEMANDS"
     )
@@ -142,7 +143,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     how = Rerouting(**{field.name: getattr(args, field.name) for field in fields(Rerouting)})
     tunnels = args.tunnels if args.tunnels != DEFAULT_TUNNELS else None
-    planning = Planning(tunnels, args.node_disjoint, args.objective, args.partitions, args.seed)
+    planning = Planning(tunnels, args.node_disjoint, args.objective, args.partitions, args.seed, args.paths)
     with typed_options():
         refuse_others(args.backend, vars(args))
         if args.backend == PACKET:

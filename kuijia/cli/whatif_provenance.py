@@ -18,6 +18,7 @@ _OPTIONS = {
     "drop_unreachable": "--drop-unreachable",
     "tunnels": "--tunnels",
     "node_disjoint": "--node-disjoint",
+    "paths": "--paths",
     "objective": "--objective",
     "partitions": "--partitions",
     "plan": "--plan",

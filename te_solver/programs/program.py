@@ -32,6 +32,8 @@ class Options:
         protect: number of failed links (edges, both directions at once) that an `ffc` plan survives without loss.
         formulation: formulation of `ffc`'s protection; the optimum is the same, see `programs.ffc`.
         solver: the solver of the programs.
+        shares: of `static-splits`: the share of its pair's demand that each tunnel gets, shape (T,); None for equal
+            ones.
 
     Raises:
         UnsoundError: `protect` is less than one.
@@ -41,6 +43,7 @@ class Options:
     protect: int = 1
     formulation: Formulation = "smaller"
     solver: Solver = field(default_factory=Solver)
+    shares: Vector | None = None
 
     def __post_init__(self) -> None:
         if self.protect < 1:
@@ -119,6 +122,7 @@ class Objective:
         program: creates its program.
         value: computes a plan's value.
         protects: True if its plans survive `Options.protect` failed edges without loss.
+        takes_shares: True if its programs use the shares of the path choice.
         partitioning: how its programs are solved in parts; None for one program.
     """
 
@@ -126,4 +130,5 @@ class Objective:
     program: Callable[[Incidence, Options], Program]
     value: Callable[[Plan], float]
     protects: bool = False
+    takes_shares: bool = False
     partitioning: Partitioning | None = None

@@ -14,12 +14,17 @@ MAX_THROUGHPUT = "max-throughput"
 MAX_MIN = "max-min"
 FFC = "ffc"
 MIN_MAX_UTILISATION = "min-max-utilisation"
+STATIC_SPLITS = "static-splits"
+CARRY_ALL = frozenset({MIN_MAX_UTILISATION, STATIC_SPLITS})
+"""Objectives whose plans carry all demand, and whose value is the utilisation of the busiest link."""
+
 
 _MODULES = {
     MAX_THROUGHPUT: "max_throughput",
     MAX_MIN: "max_min",
     FFC: "ffc",
     MIN_MAX_UTILISATION: "min_max_utilisation",
+    STATIC_SPLITS: "static_splits",
 }
 
 

@@ -57,8 +57,11 @@ class PlanObjective:
         if self._compiled is None or self._compiled[0] is not incidence:
             plan = traffic.plan
             spread = plan.options is not None and plan.options.spread
-            options = Options(spread=spread, protect=max(plan.protected_failures, 1))
-            self._compiled = incidence, find_objective(plan.objective).program(incidence, options)
+            objective = find_objective(plan.objective)
+            same = objective.takes_shares and incidence is traffic.tunnels.incidence
+            shares = traffic.weight if same else None
+            options = Options(spread=spread, protect=max(plan.protected_failures, 1), shares=shares)
+            self._compiled = incidence, objective.program(incidence, options)
         return self._compiled[1]
 
     def __getstate__(self) -> dict[str, object]:

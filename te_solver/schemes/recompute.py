@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from te_solver.failures import Failure, surviving
+from te_solver.path_finders import finder_like
 from te_solver.programs.max_throughput import maximise_throughput
 from te_solver.schemes.interface import RateSolver
 from te_solver.schemes.plan_objective import PlanObjective
@@ -64,16 +65,14 @@ def _new_tunnels(traffic: PlannedTraffic, damage: Damage, failure: Failure) -> T
     """Return tunnels that replace the dead ones, for each pair whose ends are alive."""
     network = surviving(traffic.plan.topology, failure)
     asked = traffic.plan.options
-    finder = TunnelFinder(network)
-    if asked is not None:
-        finder = TunnelFinder(network, asked.tunnel_weight, node_disjoint=asked.node_disjoint)
+    finder = TunnelFinder(network) if asked is None else finder_like(network, asked)
     alive = iter(damage.alive.tolist())
     found: list[list[Path]] = []
     for pair in traffic.plan.pairs:
         left = [tunnel.nodes for tunnel in pair.tunnels if next(alive)]
         missing = len(pair.tunnels) - len(left)
         if missing and network.has_node(pair.source) and network.has_node(pair.target):
-            chosen = finder.tunnels(pair.source, pair.target, len(pair.tunnels))
+            (chosen,) = finder.tunnels_of_pairs([(pair.source, pair.target)], len(pair.tunnels))
             found.append(_least_shared([path for path in chosen if path not in left], left)[:missing])
         else:
             found.append([])

@@ -13,6 +13,7 @@ from experiments import registry
 from kuijia.cli import doctor
 from kuijia.cli.main import main
 from kuijia_base import additions
+from te_solver.path_finders import path_choice_names
 from te_solver.programs.registry import objective_names
 from te_solver.schemes.registry import scheme_names
 from te_solver.topology_file import topology_formats
@@ -36,7 +37,7 @@ def example(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_it_adds_one_of_everything() -> None:
-    groups = {additions.SCHEMES, additions.OBJECTIVES, additions.TOPOLOGY_FORMATS}
+    groups = {additions.SCHEMES, additions.OBJECTIVES, additions.PATH_CHOICES, additions.TOPOLOGY_FORMATS}
     assert set(entry_points_of_example()) == groups | {additions.TRANSPORTS, additions.EXPERIMENTS}
 
 
@@ -44,6 +45,7 @@ def test_names_are_known_before_its_code_is_loaded() -> None:
     assert objective_names()[-1] == "half-full"
     assert scheme_names()[-1] == "drop-victims"
     assert topology_formats()[-1] == "edge-list"
+    assert path_choice_names()[-1] == "one-hop-more"
     assert not [each for each in sys.modules if each.startswith("kuijia_example")]
 
 
@@ -64,6 +66,14 @@ def test_its_format_is_read_and_its_objective_solved(tmp_path: Path, capsys: pyt
     plan = json.loads(streams.out)
     assert (plan["objective"], plan["objective_value"]) == ("half-full", 1000.0)
     assert "net.edges: 1 of 3 edges without a capacity: 1 Gbit/s assumed" in streams.err
+
+
+def test_its_choice_of_paths_finds_tunnels(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "fig1", "fig1", "--paths", "one-hop-more", "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    assert plan["options"]["paths"] == "one-hop-more"
+    hops = [len(tunnel["nodes"]) - 1 for tunnel in plan["pairs"][0]["tunnels"]]
+    assert max(hops) - min(hops) <= 1
 
 
 def test_its_format_may_be_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,7 +107,7 @@ def test_doctor_names_what_it_adds(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     assert main(["doctor", "--json"]) == 0
     added = {each["name"]: each["problem"] for each in json.loads(capsys.readouterr().out)["additions"]}
     assert added.pop("eager-dctcp").startswith("package kuijia-example 1.0: transport 'eager-dctcp' cannot be loaded")
-    assert added == {"hops": None, "half-full": None, "drop-victims": None, "edge-list": None}
+    assert added == dict.fromkeys(("hops", "half-full", "drop-victims", "edge-list", "one-hop-more"))
 
 
 def test_nothing_of_ours_names_it() -> None:
