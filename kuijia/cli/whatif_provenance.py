@@ -54,7 +54,7 @@ def _words(args: argparse.Namespace) -> list[str]:
         options = {name: option for name, option in _OPTIONS.items() if name not in OF_FLOW} | of_packets
     for name, option in options.items():
         value = getattr(args, name)
-        if value is None or value is False or (name == "tunnels" and args.plan is not None):
+        if value is None or value is False or (name in ("tunnels", "paths") and args.plan is not None):
             continue
         words.append(option)
         if value is not True:

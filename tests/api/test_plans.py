@@ -86,8 +86,8 @@ def test_errors_are_those_of_the_command_with_options_as_in_python(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"tunnels": 0}, "option:tunnels: '0' tunnels per pair, expected a whole number from 1 to 16"),
-        ({"tunnels": "many"}, "option:tunnels: 'many' tunnels per pair, expected a whole number from 1 to 16"),
+        ({"tunnels": 0}, "option:tunnels: '0' tunnels per pair, expected a whole number from 1 to 64"),
+        ({"tunnels": "many"}, "option:tunnels: 'many' tunnels per pair, expected a whole number from 1 to 64"),
         (
             {"objective": "least-effort"},
             "option:objective: 'least-effort' is unknown, expected one of max-throughput, ",

@@ -175,7 +175,7 @@ def put(value: object, *path: str | int) -> Change:
             ":topology.nodes[1]: node b is given twice, expected different names",
         ),
         (put("x", "pairs", 0, "source"), ":pairs[0].source: unknown node 'x', expected a node of the topology"),
-        (put([], "pairs", 1, "tunnels"), ":pairs[1].tunnels: found 0 entries, expected a list of 1 to 16 tunnels"),
+        (put([], "pairs", 1, "tunnels"), ":pairs[1].tunnels: found 0 entries, expected a list of 1 to 64 tunnels"),
         (
             put("a-b-c", "pairs", 0, "tunnels", 1, "nodes"),
             ":pairs[0].tunnels[1].nodes: found 'a-b-c', expected a list of at least two node names",
