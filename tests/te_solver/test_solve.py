@@ -225,7 +225,10 @@ def test_demands_that_make_no_plan_are_refused(demands: list[Demand], message: s
         ),
         (
             lambda: solve(FIG1, [Demand("s1", "s4", 1)], objective="fame"),
-            "objective: objective 'fame', expected one of max-throughput, max-min, ffc, min-max-utilisation",
+            (
+                "objective: objective 'fame', expected one of max-throughput, max-min, ffc, min-max-utilisation, "
+                "static-splits"
+            ),
         ),
         (
             lambda: solve(FIG1, [Demand("s1", "s4", 1)], objective="ffc", options=Options(protect=3)),
