@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from te_solver.arc_graph import ArcGraph
 from te_solver.networks import shipped_network
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import load_topology
@@ -355,3 +356,13 @@ def test_three_links_of_a_third_cost_as_much_as_one_and_the_fewer_hops_decide() 
     ends = [("a", "d", 1.0), ("a", "b", 3.0), ("b", "c", 3.0), ("c", "d", 3.0)]
     topology = Topology("thirds", ("a", "b", "c", "d"), tuple(Link(a, b, capacity) for a, b, capacity in ends))
     assert TunnelFinder(topology, "inverse-capacity").tunnels("a", "d", 1) == (("a", "d"),)
+
+
+@pytest.mark.parametrize(("nodes_once", "size"), [(False, 3), (True, 5)])
+def test_tunnels_on_one_chain_share_its_links_and_where_nodes_count_its_inner_nodes(
+    size: int, *, nodes_once: bool
+) -> None:
+    chain = (0, 1, 2, 3)
+    graph = ArcGraph(4, dict.fromkeys(permutations(chain, 2), 1), nodes_once=nodes_once)
+    graph.add_chain(chain)
+    assert graph.size == [size, size]
