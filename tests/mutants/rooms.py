@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.mutants.core_rooms import CORE_ROOMS
 from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import Room
 
@@ -22,4 +23,5 @@ ROOMS: tuple[Room, ...] = (
     PythonRoom("proof", ("kuijia_app/proof/**/*.py",), ("tests/kuijia_app/proof/**/test_*.py",)),
     PythonRoom("control", ("kuijia_app/control/*.py",), ("tests/kuijia_app/control/test_*.py",)),
     PythonRoom("hedera", ("hedera/**/*.py",), ("tests/hedera/test_*.py",)),
+    *CORE_ROOMS,
 )

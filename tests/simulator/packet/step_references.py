@@ -5,6 +5,7 @@ Times are in picoseconds, windows in segments, rates shares of the most.
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from fractions import Fraction
@@ -402,3 +403,83 @@ class FlashPass:
         if self.finishing == 1 or in_hand + expected * (1 - self.most_loss) < needed:
             return "ordinary"
         return "over" if self.finishing == 0 else "nothing"
+
+
+@dataclass
+class FlashPassReceiver:
+    """A receiver of FlashPass: a credit for each emulation packet, several together while their data has time.
+
+    Attributes:
+        answered: what each packet of credits tells: when the first emulation packet left, and their numbers.
+    """
+
+    wait: int
+    batch: int
+    held: list[tuple[int, int]] = field(default_factory=list)  # when each left, and its number
+    answer_at: int | None = None
+    answered: list[tuple[int, list[int]]] = field(default_factory=list)
+
+    def arrive(self, number: int, sent: int, now: int) -> None:
+        gaps = sum(later != before + 1 for (_, before), (_, later) in itertools.pairwise(self.held))
+        if gaps == 2 and self.held[-1][1] + 1 != number:
+            self._answer()
+        if not self.held:
+            self.answer_at = now + max((self.wait - 2 * (now - sent)) // 2, 0)
+        self.held.append((sent, number))
+        if len(self.held) >= self.batch:
+            self._answer()
+        self.wake(now)
+
+    def wake(self, now: int) -> None:
+        if self.answer_at is not None and self.answer_at <= now:
+            self._answer()
+
+    def _answer(self) -> None:
+        self.answered.append((self.held[0][0], [number for _, number in self.held]))
+        self.held, self.answer_at = [], None
+
+
+@dataclass
+class ExpressPassReceiver:
+    """A receiver of ExpressPass: credits of random sizes at random distances, at the rate of `CreditRate`."""
+
+    rate: CreditRate
+    most: float  # bit/s of credits
+    sizes: tuple[int, int]
+    jitter: float
+    random: _core.Random
+    round_trip: int = 0
+    crediting: bool = False
+    begun: bool = False
+    due: int | None = None
+    credits: list[int] = field(default_factory=list)  # sizes
+    expected: int = 0
+
+    def request(self, now: int, initial: float) -> None:
+        if self.crediting:
+            return
+        self.crediting = True
+        if not self.begun:
+            self.begun = True
+            self.rate.begin(initial, now)
+        self.wake(now)
+
+    def stop(self) -> None:
+        self.crediting = False
+
+    def wake(self, now: int) -> None:
+        """Send a credit."""
+        if not self.crediting:
+            return
+        mean = sum(self.sizes) / 2
+        self.rate.adapt(now, self.round_trip, math.ceil(mean * 8 * SECOND / self.most))
+        self.credits.append(self.sizes[0] + int(self.random.whole(self.sizes[1] - self.sizes[0] + 1, 1)[0]))
+        late = 1 + self.jitter * (2 * float(self.random.unit(1)[0]) - 1)
+        self.due = now + math.ceil(mean * late * 8 * SECOND / (self.most * self.rate.rate))
+
+    def data(self, now: int, sent: int, credit: int) -> None:
+        sample = now - sent
+        self.round_trip = sample if self.round_trip == 0 else (4 * self.round_trip + sample) // 5
+        if credit >= self.expected:
+            self.rate.noted(credit - self.expected)
+            self.expected = credit + 1

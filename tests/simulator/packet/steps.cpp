@@ -256,19 +256,25 @@ void red(Options options) {
 }
 
 // A transport by credits: its rate and when it wants to wake as a sender and as a receiver, then what it sent: the kind
-// of each packet, its number and if queues drop it first.
-void credited(Transport &transport, Simulation &simulation) {
+// of each packet, its number and if queues drop it first; of a credit also its size, its time and what it answers.
+void take_steps(Transport &transport, Simulation &simulation) {
     run([&](Step &step) {
         Host host(simulation, 0, step.time());
         if (step.is("start")) {
             transport.start(host);
         } else if (step.is("wake")) {
-            transport.wake(host, 0);
-        } else if (step.is("credits")) {
+            transport.wake(host, step.more() ? step.count() : 0);
+        } else {
             Packet packet{};
-            packet.backward = true;
-            packet.kind = Kind::credit;
+            packet.backward = step.is("credits");
+            packet.kind = step.is("credits")     ? Kind::credit
+                          : step.is("emulation") ? Kind::emulation
+                          : step.is("request")   ? Kind::request
+                          : step.is("stop")      ? Kind::stop
+                                                 : Kind::data;
             packet.number = step.count();
+            packet.sent = packet.backward ? 0 : step.time();
+            packet.ecn_capable = true;
             for (; step.more(); packet.blocks = (packet.blocks + 1) & 3) {
                 packet.sacked[packet.blocks].begin = step.count();
                 packet.sacked[packet.blocks].end = step.count();
@@ -276,21 +282,25 @@ void credited(Transport &transport, Simulation &simulation) {
             transport.receive(host, packet);
         }
         const auto counters = transport.counters();
-        answer({counters.window, static_cast<double>(simulation.wakes[0])});
-        for (const auto &packet : simulation.sent)
+        answer({counters.window, static_cast<double>(simulation.wakes[0]), static_cast<double>(simulation.wakes[1])});
+        for (const auto &packet : simulation.sent) {
             answer({static_cast<double>(packet.kind), packet.number * 1.0, !packet.ecn_capable * 1.0});
+            for (std::uint8_t block = 0; packet.kind == Kind::credit && block < packet.blocks; ++block)
+                answer({packet.size * 1.0, static_cast<double>(packet.sent), packet.sacked[block].begin * 1.0,
+                        packet.sacked[block].end * 1.0});
+        }
         simulation.sent.clear();
     });
 }
 
-void flashpass(Options options) {
-    Simulation simulation(1);
+template <typename Rules> void credited(Options options) {
+    Simulation simulation(option(options, "seed", std::uint64_t{0}));
     simulation.links.push_back({option(options, "card", std::int64_t{10'000'000'000}), 0, 0, 0, 0, 0, 0});
     const FlowRules flow{0, 0, 0, 0, 0, option(options, "bytes", std::uint64_t{0})};
-    const auto rules = rules_of<FlashPassRules>(options);
+    const auto rules = rules_of<Rules>(options);
     require_empty(options);
     const auto transport = rules.transport(flow);
-    credited(*transport, simulation);
+    take_steps(*transport, simulation);
 }
 
 // Two racks of two hosts each with a spine for each path: hosts 0 to 3, switches 4 and 5, then the spines. A flow for
@@ -442,9 +452,14 @@ void strict_priority(Options options) {
 } // namespace
 
 int main(int count, char **arguments) {
-    const std::map<std::string, void (*)(Options)> parts{
-        {"window", window},       {"tcp", tcp},       {"credit_rate", credit_rate},        {"red", red},
-        {"flashpass", flashpass}, {"hermes", hermes}, {"strict_priority", strict_priority}};
+    const std::map<std::string, void (*)(Options)> parts{{"window", window},
+                                                         {"tcp", tcp},
+                                                         {"credit_rate", credit_rate},
+                                                         {"red", red},
+                                                         {"flashpass", credited<FlashPassRules>},
+                                                         {"expresspass", credited<ExpressPassRules>},
+                                                         {"hermes", hermes},
+                                                         {"strict_priority", strict_priority}};
     try {
         Options options;
         for (int place = 2; place < count; ++place) {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -33,6 +34,9 @@ SOURCES = (
 )
 FLAGS = ("-std=c++20", "-O0", "-g0", "-ffp-contract=off", "-ffunction-sections", "-Wl,--gc-sections")
 """Unused functions go, and with them what they need of the simulation."""
+
+BUILT = "KUIJIA_STEPS"
+"""The variable that names the driver where it is built already."""
 
 Step = tuple[str | float, ...]
 
@@ -77,12 +81,14 @@ class Conversation:
         self._process.communicate()
 
 
-def build_parts(folder: Path) -> Parts:
+def build_parts(folder: Path, core: Path = CORE) -> Parts:
     """Compile the driver and the sources of the core that it takes; raise CalledProcessError if that fails."""
+    if BUILT in os.environ:
+        return Parts(Path(os.environ[BUILT]))
     together = folder / "parts.cpp"
-    together.write_text("".join(f'#include "{CORE / source}"\n' for source in SOURCES))
+    together.write_text("".join(f'#include "{core / source}"\n' for source in SOURCES))
     program = folder / "steps"
-    subprocess.run([COMPILER, *FLAGS, f"-I{CORE}", "-o", program, DRIVER, together], check=True)
+    subprocess.run([COMPILER, *FLAGS, f"-I{core}", "-o", program, DRIVER, together], check=True)
     return Parts(program)
 
 

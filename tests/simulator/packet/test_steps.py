@@ -20,7 +20,9 @@ from tests.simulator.packet.step_references import (
     CreditRate,
     Cubic,
     Dctcp,
+    ExpressPassReceiver,
     FlashPass,
+    FlashPassReceiver,
     Priorities,
     Red,
     Reno,
@@ -37,7 +39,7 @@ MILLISECOND = SECOND // 1000
 MICROSECOND = SECOND // 1_000_000
 NEW_RENO, CUBIC, DCTCP = 0, 1, 2
 TAKE, MARK, DROP = 0, 1, 2
-DATA, EMULATION = 0, 4
+DATA, EMULATION, CREDIT = 0, 4, 5
 CARD = 10_000_000
 """bit/s of a card so slow that a round trip has few emulation packets."""
 
@@ -115,6 +117,14 @@ def test_cubic_converges_fast_only_below_its_old_maximum(parts: Parts) -> None:
     assert sizes[-1] == pytest.approx(56 + (ahead - 56) / 56)
 
 
+def test_cubic_that_regained_its_old_maximum_keeps_it_and_climbs_from_there(parts: Parts) -> None:
+    """By hand: at 100 again, W_max stays 100. Slow start up to there makes K 0, and the curve 0.4 * t^3 + 100."""
+    steps: list[Step] = [("set", 100.0), ("lost", 100.0), ("set", 100.0), ("lost", 100.0), ("set", 100.0)]
+    steps += [("grow", 1.0, 0, 0), ("set", 100.0), ("grow", 1.0, 4 * SECOND, SECOND)]
+    sizes = [size for size, _ in parts.answers("window", steps, congestion=CUBIC)]
+    assert sizes[-1] == pytest.approx(100 + 0.4 * 5**3 / 100)
+
+
 def test_cubic_is_in_the_friendly_region_while_its_curve_is_below_reno(parts: Parts) -> None:
     """By hand: alpha = 3 * 0.3 / 1.7 for each window of segments, until the old window is regained, then 1."""
     steps: list[Step] = [("set", 10.0), ("lost", 10.0), *[("grow", 7.0, 0, 0)] * 8]
@@ -136,9 +146,9 @@ def test_credit_rates_are_those_of_algorithm_1_and_of_the_public_code(
     draw = random.Random(seed)
     weights = (0.01, 0.5) if seed % 2 else (0.05, 0.3)
     reference = CreditRate(0.0625, *weights, 0.1, as_code, floor)
-    steps: list[Step] = [("begin", 0.0625, 1000)]
-    reference.begin(0.0625, 1000)
-    now, expected, share = 1000, [0.0625], 0.0
+    now, expected, share = 10**9, [0.0625], 0.0
+    steps: list[Step] = [("begin", 0.0625, now)]
+    reference.begin(0.0625, now)
     for _ in range(400):
         now += draw.randrange(1, 400_000)
         if draw.random() < 0.03:
@@ -146,7 +156,7 @@ def test_credit_rates_are_those_of_algorithm_1_and_of_the_public_code(
         lost = 0
         while draw.random() < share:
             lost += 1
-        round_trip = draw.choice((0, 1_000_000, 2_000_000))
+        round_trip = draw.choice((0, 1_000_000, 2_000_000, 2_000_000, 50_000 if as_code or floor else 1_000_000))
         full = draw.uniform(1e3, 1.5e5)
         steps += [("noted", lost), ("adapt", now, round_trip, full)]
         reference.noted(lost)
@@ -167,6 +177,88 @@ def test_a_rate_of_credits_falls_to_what_came_through_and_the_target_more(parts:
     assert rates[8] == pytest.approx(0.385)
     assert rates[10] == pytest.approx(0.75 * 0.385 + 0.25 * 1.1)
     assert rates[12] == pytest.approx(0.625 * rates[10] + 0.375 * 1.1)
+
+
+def test_a_rate_of_the_public_code_at_the_most_stays_there_while_nothing_is_lost(parts: Parts) -> None:
+    """Its target is then 0, and a loss of 0 is not above it, however few credits came through."""
+    steps: list[Step] = [("begin", 1.0, 0), ("noted", 0), ("adapt", 1000, 1000, 1.0)]
+    assert parts.answers("credit_rate", steps, as_code=1)[-1] == [1.0]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_receiver_of_expresspass_sends_credits_at_its_rate(parts: Parts, seed: int) -> None:
+    draw = random.Random(seed)
+    most = CARD * 84 / (84 + 1538)
+    receiver = ExpressPassReceiver(CreditRate(), most, (76, 92), 0.05, _core.Random(seed))
+    now = SECOND
+    sent: list[tuple[int, int]] = []  # credits on their way and their data
+    with parts.begin("expresspass", card=CARD, seed=seed, timeout=1000 * SECOND) as host:
+        for _ in range(400):
+            credits_before = len(receiver.credits)
+            due = receiver.due if receiver.crediting else None
+            if due is None:
+                now += draw.randrange(1, MILLISECOND)
+                receiver.request(now, 0.0625)
+                answer = host.step("request", now, 1000, 0)
+            elif sent and sent[0][0] <= due:
+                now, number = sent.pop(0)
+                if draw.random() < 0.02:
+                    receiver.stop()
+                    answer = host.step("stop", now, 0, 0)
+                elif draw.random() < 0.15:
+                    continue  # lost
+                else:
+                    left = now - 20 * MILLISECOND - draw.randrange(MILLISECOND)
+                    receiver.data(now, left, number)
+                    answer = host.step("data", now, 0, left, number, number + 1)
+            else:
+                now = due
+                receiver.wake(now)
+                answer = host.step("wake", now, 1)
+            made = [each for each in range(3, len(answer)) if answer[each] == CREDIT and len(answer) - each >= 7]
+            sizes = [int(answer[each + 3]) for each in made[:1]]
+            assert sizes == receiver.credits[credits_before:]
+            assert answer[0] == pytest.approx(receiver.rate.rate, rel=1e-9)
+            if receiver.crediting:
+                assert answer[2] == receiver.due
+            if sizes:
+                assert answer[-2:] == [len(receiver.credits) - 1, len(receiver.credits)]
+                sent.append((now + 20 * MILLISECOND, len(receiver.credits) - 1))
+
+
+@pytest.mark.parametrize("batch", [1, 3, 7])
+def test_a_receiver_of_flashpass_returns_each_credit_in_time_for_its_data(parts: Parts, batch: int) -> None:
+    draw = random.Random(batch)
+    receiver = FlashPassReceiver(50 * MILLISECOND, batch)
+    now = 100 * MILLISECOND
+    found: list[tuple[int, list[int]]] = []
+    number = 0
+    with parts.begin("flashpass", wait=receiver.wait, batch=batch, timeout=1000 * SECOND) as host:
+        for _ in range(300):
+            now += draw.randrange(1, 2 * MILLISECOND)
+            if receiver.answer_at is not None and receiver.answer_at <= now:
+                now = receiver.answer_at
+                receiver.wake(now)
+                answer = host.step("wake", now, 1)
+            else:
+                number += 1 if draw.random() < 0.7 else 2
+                sent = now - draw.choice((5, 22, 24, 25, 60)) * MILLISECOND
+                receiver.arrive(number, sent, now)
+                answer = host.step("emulation", now, number, sent)
+            if receiver.answer_at is not None:
+                assert answer[2] == receiver.answer_at
+            packets = answer[3:]
+            while packets:
+                size, left = packets[3:5]
+                numbers: list[int] = []
+                packets = packets[3:]
+                while packets and packets[0] == size:
+                    numbers += range(int(packets[2]), int(packets[3]))
+                    packets = packets[4:]
+                assert size == 84 + 8 * (len(numbers) - 1)
+                found.append((int(left), numbers))
+            assert found == receiver.answered
+    assert len(found) >= 300 / 2 / batch / 2
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -270,7 +362,7 @@ def follow_flashpass(parts: Parts, reference: FlashPass, seed: int, until: int, 
         answer = sender.step("start", 0)
         while now < until:
             sent, emulated = reference.act(now)
-            packets = list(zip(*[iter(answer[2:])] * 3, strict=True))
+            packets = list(zip(*[iter(answer[3:])] * 3, strict=True))
             assert sum(kind == DATA for kind, *_ in packets) == sent
             assert [(number, not drops) for kind, number, drops in packets if kind == EMULATION] == list(
                 enumerate(emulated, len(reference.emulated) - len(emulated))
