@@ -165,6 +165,7 @@ class Hermes:
     def __init__(self, rules: HermesRules, paths: int, base: int, most: float, seed: int) -> None:
         self.rules = rules
         self.paths = range(paths)
+        self.alive = list(self.paths)  # those that packets may take
         self.base = rules.base or base
         self.most = most * rules.rate  # R, in bytes of an estimator
         self.moves = 0
@@ -182,7 +183,7 @@ class Hermes:
         self._active = self._awake = False
 
     def send(self, number: int, now: int, size: int, segment: int, *, again: bool) -> int:
-        """Return the path of a packet of data."""
+        """Return the place of the path of a packet of data, among those alive."""
         self._keep_probing(now)
         flow = self.flows[number]
         known = self._known(number)
@@ -190,10 +191,11 @@ class Hermes:
             taken = flow.before if segment < flow.moved_at else flow.path
             if taken is not None:
                 self.found += self._rack[taken].note_again(self.base, now)
-        if flow.path is None or flow.timed_out or self._failed(number, flow.path, now):
+        must_move = flow.path not in self.alive or flow.timed_out
+        if flow.path is None or must_move or self._failed(number, flow.path, now):
             place = self._fresh(number, now)
-            if place is None and (flow.path is None or flow.timed_out):
-                place = self._below(len(self.paths))
+            if place is None and must_move:
+                place = self.alive[self._below(len(self.alive))]
             if place is not None:
                 self._move(number, place, now)
         elif self._wants_to_move(number, now):
@@ -208,7 +210,7 @@ class Hermes:
         flow.sent += size
         self._rates[number].add(size, now)
         known[flow.path].load.add(size, now)
-        return flow.path
+        return self.alive.index(flow.path)
 
     def answer(self, number: int, now: int) -> int:
         """Return the path of a packet of the receiver."""
@@ -299,7 +301,7 @@ class Hermes:
 
     def _fresh(self, number: int, now: int) -> int | None:
         known = self._known(number)
-        alive = [path for path in self.paths if not self._failed(number, path, now)]
+        alive = [path for path in self.alive if not self._failed(number, path, now)]
         for kind in ("good", "gray"):
             place = self._least_loaded(number, now, [path for path in alive if known[path].kind(self.base) == kind])
             if place is not None:
@@ -344,7 +346,7 @@ class Hermes:
             )
 
         for kind in ("good", "gray"):
-            place = self._least_loaded(number, now, [other for other in self.paths if is_better(other, kind)])
+            place = self._least_loaded(number, now, [other for other in self.alive if is_better(other, kind)])
             if place is not None:
                 return place
         return None
@@ -403,6 +405,7 @@ class Story:
             self._answer_probe: 6.0,
             self._answer: 5.0,
             self._acknowledge: 45.0,
+            self._change_routes: 0.5,
             self._send: 40.0,
         }
 
@@ -421,6 +424,11 @@ class Story:
         size = self._draw.choice((64, 1500))
         place = self._hermes.send(flow, self._now, size, segment, again=again)
         self._note(("send", flow, self._now, size, segment, int(again)), place)
+
+    def _change_routes(self, _flow: int) -> None:
+        alive = sorted(self._draw.sample(range(PATHS), self._draw.choice((2, PATHS - 1, PATHS))))
+        self._hermes.alive = alive
+        self._note(("routes", *alive))
 
     def _acknowledge(self, flow: int) -> None:
         path, sent, echo = self._passage()
@@ -454,7 +462,11 @@ class Story:
     def _passage(self) -> tuple[int, int, bool]:
         """Draw a path, when what has come back now was sent on it, and if it was marked."""
         path = self._draw.randrange(PATHS)
-        delay = self._delays[path]
+        rules, delay = self._hermes.rules, self._delays[path]
+        if rules.round_trip_gain == 1:  # exactly at a threshold, or just beyond it
+            apart = self._draw.choice((rules.low, rules.high, rules.low + rules.better_round_trip))
+            delay = self._hermes.base + apart + self._draw.randint(-1, 1)
+            return path, self._now - delay, self._draw.random() < (0.2 if apart == rules.low else 0.8)
         marked = self._draw.random() < (0.1 if delay < 100 * MICROSECOND else 0.9)
         return path, self._now - FASTEST - delay - self._draw.randrange(MICROSECOND), marked
 

@@ -347,7 +347,8 @@ void hermes(Options options) {
     PathNetwork network(simulation);
     const auto choice = rules.choice(network, seed);
     simulation.wakes[0] = -1;
-    std::vector<std::vector<std::uint32_t>> sets(2 * simulation.ends.size());
+    std::uint32_t version = 0;
+    std::vector<std::vector<std::uint32_t>> sets(2 * simulation.ends.size()); // of packets there, then of answers
     for (std::uint32_t set = 0; set < sets.size(); ++set)
         for (std::uint32_t path = 0; path < paths; ++path)
             sets[set].push_back(set * paths + path);
@@ -363,7 +364,16 @@ void hermes(Options options) {
             packet.number = step.count();
             packet.again = step.flag();
             const auto set = packet.flow + (packet.backward ? static_cast<std::uint32_t>(simulation.ends.size()) : 0);
-            place = choice->choose(packet, {sets[set], set, 0});
+            place = choice->choose(packet, {sets[set], set, packet.backward ? 0 : version});
+            if (!packet.backward && sets[set][static_cast<std::size_t>(place)] != set * paths + packet.path)
+                throw std::logic_error("the packet names another path than it takes");
+        } else if (step.is("routes")) {
+            ++version;
+            for (std::uint32_t set = 0; set < simulation.ends.size(); ++set)
+                sets[set].clear();
+            while (step.more())
+                for (std::uint32_t set = 0, path = step.count(); set < simulation.ends.size(); ++set)
+                    sets[set].push_back(set * paths + path);
         } else if (step.is("acknowledged")) {
             Packet packet{};
             packet.flow = step.count();

@@ -467,8 +467,17 @@ def test_queues_that_share_tokens_are_served_in_their_order(parts: Parts, seed: 
         HermesRules(sent=0, rate=0.01, better_marked=0.2, better_round_trip=30 * MICROSECOND, one_way=False),
         HermesRules(detects_failures=False, base=50 * MICROSECOND, probe_paths=3, marked_sample=3),
         HermesRules(rerouting=False, probing=False),
+        HermesRules(round_trip_gain=1.0, marked_sample=1, one_way=False, sent=0, high=80 * MICROSECOND, rate=1.0),
     ],
-    ids=["usual", "by delay alone, shared", "some of the time", "soon", "without failures", "without moves"],
+    ids=[
+        "usual",
+        "by delay alone, shared",
+        "some of the time",
+        "soon",
+        "without failures",
+        "without moves",
+        "at thresholds",
+    ],
 )
 def test_hermes_follows_algorithms_1_and_2(parts: Parts, rules: HermesRules, seed: int) -> None:
     back = 0 if rules.one_way else 4 * (10 * MICROSECOND + 40 * 800)
