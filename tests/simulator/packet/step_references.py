@@ -176,9 +176,9 @@ class CreditRate:
             ceiling = 1.0 if self.as_code else 1.0 + target
             self.rate = (1 - self.weight) * self.rate + self.weight * ceiling
         else:
-            arrived = (sent - lost) * full / (now - self.changed)
-            slower = arrived if self.as_code else self.rate * (1 - loss)
-            self.rate = min(slower * (1 + target), self.rate) if self.as_code else slower * (1 + target)
+            arrived = (sent - lost) * full / (now - self.changed)  # the rate at which credits came through
+            slower = arrived * (1 + target) if self.as_code else min(arrived, 1.0) * (1 + target)
+            self.rate = min(slower, self.rate) if self.as_code else slower
             self.weight = max(self.weight / 2, self.least_weight)
         self.increased = loss <= target
         if self.as_code:
