@@ -26,14 +26,14 @@ Paths = tuple[tuple[str, ...], ...]
 """The tunnels of a pair as node names."""
 
 _PARTS = 10**15
-"""Delays are in femtoseconds, so that sums of whole numbers tie exactly; inverse capacities likewise in parts of the
-greatest, where no common multiple makes them whole."""
+"""Parts of the greatest delay or inverse capacity, to which all are rounded if no common multiple makes them whole."""
 
-_MOST_BITS = 64
-"""Bits of a common multiple of capacities by which their inverses become whole."""
+_MOST_BITS = 4096
+"""Bits of a common multiple by which all delays or inverse capacities become whole, so that sums tie exactly."""
 
-_MOST_COSTS = 20_000_000
-"""Costs that are kept, in some 160 MB; those between all nodes of a network of 4,000 are fewer."""
+_COST_BITS, _MOST_COSTS = 64, 20_000_000
+"""Costs of so many bits that are kept, in some 160 MB; those between all nodes of a network of 4,000 are fewer. Fewer
+longer ones are kept, in proportion."""
 
 
 def link_costs(topology: Topology, weight: Weight) -> dict[Link, int]:
@@ -42,9 +42,9 @@ def link_costs(topology: Topology, weight: Weight) -> dict[Link, int]:
     if weight == "hops":
         weights = [0] * len(topology.links)
     elif weight == "delay":
-        weights = [round(_exact(link.delay) * _PARTS) for link in topology.links]
+        weights = _whole([_exact(link.delay) for link in topology.links])
     else:
-        weights = _inverses([_exact(link.capacity) for link in topology.links])
+        weights = _whole([1 / _exact(link.capacity) for link in topology.links])
     return {
         (position[link.source], position[link.target]): own * len(topology.nodes) + 1
         for link, own in zip(topology.links, weights, strict=True)
@@ -56,15 +56,15 @@ def _exact(number: float) -> Fraction:
     return Fraction(repr(float(number)))
 
 
-def _inverses(capacities: Sequence[Fraction]) -> list[int]:
-    """Return whole numbers in the ratio of the inverse capacities, exactly if they have no very large multiple."""
+def _whole(values: Sequence[Fraction]) -> list[int]:
+    """Return whole numbers in the ratio of the values, exactly if they have no very large common multiple."""
     multiple = 1
-    for each in capacities:
-        multiple = lcm(multiple, each.numerator)
+    for each in set(values):
+        multiple = lcm(multiple, each.denominator)
         if multiple.bit_length() > _MOST_BITS:
-            most = min(capacities) * _PARTS
-            return [round(most / each) for each in capacities]
-    return [int(multiple / each) for each in capacities]
+            scale = _PARTS / max(values)
+            return [round(each * scale) for each in values]
+    return [each.numerator * (multiple // each.denominator) for each in values]
 
 
 class PairsFinder(Protocol):
@@ -136,6 +136,7 @@ class TunnelFinder:
             [(tail, cost[tail, head], 0) for tail in neighbours[head] if (tail, head) in cost] for head in nodes
         ]
         self.symmetric = self._leaving == self._entering
+        self._most_costs = _MOST_COSTS * _COST_BITS // max(_COST_BITS, self._beyond.bit_length())
         self._costs_from: dict[int, list[int]] = {}
         self._costs_to: dict[int, list[int]] = self._costs_from if self.symmetric else {}
         self._with_start = -1, self._skeleton.graph
@@ -218,7 +219,7 @@ class TunnelFinder:
     def _kept(self, costs: dict[int, list[int]], node: int, steps: Sequence[list[Step]]) -> list[int]:
         """Return the costs between a node and all others, which are kept as long as they do not become too many."""
         if node not in costs:
-            if (len(costs) + 1) * len(steps) > _MOST_COSTS:
+            if (len(costs) + 1) * len(steps) > self._most_costs:
                 costs.clear()
             costs[node] = self._costs_of_all(node, steps)
         return costs[node]

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -366,3 +367,32 @@ def test_tunnels_on_one_chain_share_its_links_and_where_nodes_count_its_inner_no
     graph = ArcGraph(4, dict.fromkeys(permutations(chain, 2), 1), nodes_once=nodes_once)
     graph.add_chain(chain)
     assert graph.size == [size, size]
+
+
+ODD = (17.981, 19.300263, 100.7012, 110.55914, 205.149146, 181.861696)
+"""Capacities whose least common multiple with 30, 70 and 21 has 190 bits."""
+
+
+@pytest.mark.parametrize("others", [ODD, tuple(math.pi * number for number in range(1, 60))])
+def test_equal_sums_tie_whatever_the_capacities_of_other_links(others: tuple[float, ...]) -> None:
+    """1/30 + 1/70 is 1/21: rounded to parts of the greatest, the longer path was the cheaper one."""
+    ends = [("a", "d", 21.0), ("a", "b", 30.0), ("b", "d", 70.0), ("d", "z", 1.0)]
+    leaves = [("d", f"leaf {number}", capacity) for number, capacity in enumerate(others)]
+    links = tuple(Link(a, b, capacity) for a, b, capacity in ends + leaves)
+    topology = Topology("odd", ("a", "b", "d", "z", *(b for _, b, _ in leaves)), links)
+    assert TunnelFinder(topology, "inverse-capacity").tunnels("a", "d", 2) == (("a", "d"), ("a", "b", "d"))
+    assert TunnelFinder(topology, "inverse-capacity").tunnels("a", "z", 1) == (("a", "d", "z"),)
+
+
+def test_delays_are_exact_below_a_femtosecond() -> None:
+    ends = [("a", "d", 0.3 + 4e-17), ("a", "b", 0.1), ("b", "d", 0.2)]
+    links = tuple(Link(a, b, 1.0, delay) for a, b, delay in ends)
+    topology = Topology("close", ("a", "b", "d"), links)
+    assert TunnelFinder(topology, "delay").tunnels("a", "d", 1) == (("a", "b", "d"),)
+
+
+def test_long_costs_are_kept_in_as_much_memory_as_short_ones() -> None:
+    short = TunnelFinder(cables("ab", "bc"), "inverse-capacity")
+    links = tuple(Link("a", f"leaf {number}", math.pi * number) for number in range(1, 60))
+    long = TunnelFinder(Topology("odd", ("a", *(link.target for link in links)), links), "inverse-capacity")
+    assert long._most_costs < short._most_costs / 20
