@@ -31,7 +31,8 @@ def run(args: argparse.Namespace) -> int:
             {"package": each.package, "kind": each.kind, "name": each.name, "problem": problem}
             for each, problem in additions
         ]
-        print(json.dumps({**report, "other_grounds": other_grounds, "additions": added}, indent=2))
+        told = {"format": "kuijia-doctor", "version": 1, **report, "other_grounds": other_grounds, "additions": added}
+        print(json.dumps(told, indent=2))
     else:
         print("\n".join([*_lines(machine, others), *_section("Installed packages add:", map(_added, additions))]))
     return 1 if machine.obstacles else 0

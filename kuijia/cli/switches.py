@@ -13,7 +13,15 @@ from kuijia.cli.controller import add_bfd_interval, add_host_mtu, add_tls_files,
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.preparation.changes import Change, script_lines
 from kuijia_app.preparation.examination import Lack, Wanted, restoring
-from kuijia_app.preparation.runner import DEFAULT_ADDRESS, Databases, lacks_of, prepare, restore, survey
+from kuijia_app.preparation.runner import (
+    DEFAULT_ADDRESS,
+    Databases,
+    lacks_of,
+    prepare,
+    require_answers,
+    restore,
+    survey,
+)
 from kuijia_app.tables.needs import SwitchNeeds, needs_of
 from te_solver.formats.notes import counted
 
@@ -75,24 +83,30 @@ def _prepare(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databas
 
 def _restore(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databases: Databases, _: Wanted) -> int:
     if args.print:
-        _print_commands(args, [change for switch in survey(needs, databases) for change in restoring(switch)])
+        found = survey(needs, databases)
+        _print_commands(args, [change for switch in found for change in restoring(switch)])
+        require_answers(found)
         return 0
     count = restore(needs, databases)
     said = f"{counted(len(needs), 'switch', 'switches')} restored by {counted(count, 'change')}"
-    print(json.dumps({"changes": count}) if args.json else said if count else "nothing to restore")
+    print(_document({"changes": count}) if args.json else said if count else "nothing to restore")
     return 0
 
 
 def _show(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], lacks: Iterable[Lack]) -> int:
     lacks = list(lacks)
     if args.json:
-        print(json.dumps({"missing": [_as_data(lack) for lack in lacks]}, indent=2))
+        print(_document({"missing": [_as_data(lack) for lack in lacks]}))
     else:
         for lack in lacks:
             print(lack)
         what = counted(len(lacks), "item") if lacks else "nothing"
         print(f"{what} missing on {counted(len(needs), 'switch', 'switches')}")
     return 1 if lacks else 0
+
+
+def _document(data: Mapping[str, Any]) -> str:
+    return json.dumps({"format": "kuijia-switches", "version": 1, **data}, indent=2)
 
 
 def _as_data(lack: Lack) -> dict[str, Any]:
@@ -102,5 +116,5 @@ def _as_data(lack: Lack) -> dict[str, Any]:
 
 def _print_commands(args: argparse.Namespace, changes: Iterable[Change]) -> None:
     lines = [line for change in changes for line in script_lines(change)]
-    for line in [json.dumps({"commands": lines}, indent=2)] if args.json else lines:
+    for line in [_document({"commands": lines})] if args.json else lines:
         print(line)

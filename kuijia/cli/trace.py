@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     built = build(args)
     failure, walk, network = followed(built, _packet(args.packet), args.failures)
     if args.json:
-        print(json.dumps({"failure": failure.name, **walk_json(walk)}))
+        print(json.dumps({"format": "kuijia-trace", "version": 1, "failure": failure.name, **walk_json(walk)}))
     else:
         print("\n".join(walk_text(walk, network)))
     return 0

@@ -44,7 +44,8 @@ def run(args: argparse.Namespace) -> int:
         summary = asdict(found)
         summary["violations"] = [asdict(violation) for violation in found.violations]
         summary |= {"pairs": asdict(dead)} if args.failures == _PAIRS else {}
-        print(json.dumps({"sound": found.is_sound, "failures_kind": args.failures, "seconds": seconds, **summary}))
+        told = {"sound": found.is_sound, "failures_kind": args.failures, "seconds": seconds}
+        print(json.dumps({"format": "kuijia-verification", "version": 1, **told, **summary}))
     else:
         print("\n".join(_text(found, args.failures, seconds, None if args.verbose else _LISTED)))
         if args.failures == _PAIRS:

@@ -37,7 +37,8 @@ BFD_HOLD = 5.0
 
 FIRST_PAUSE = 5.0
 LONGEST_PAUSE = 300.0
-"""Seconds for which a switch that has refused an entry is left as it is: at first, doubled each time, and at most."""
+"""Seconds for which a switch that has refused an entry is left as it is: at first, doubled each time, and at most. One
+that has refused none for as long as its last pause begins with the first again."""
 
 MOST_AT_ONCE = 100
 """Pairs about which one call decides; others have their turn at the next."""
@@ -254,8 +255,8 @@ class Restoration:
 
     def refused(self, switch: str, now: float) -> None:
         """Take in that a switch has refused an entry."""
-        _, before = self._refused.get(switch, (0.0, FIRST_PAUSE / 2))
-        pause = min(2 * before, LONGEST_PAUSE)
+        until, before = self._refused.get(switch, (now, FIRST_PAUSE / 2))
+        pause = FIRST_PAUSE if now - until > before else min(2 * before, LONGEST_PAUSE)
         self._refused[switch] = now + pause, pause
 
     def told_anew(self, switch: str, wanted: IndexedTables) -> Layer:

@@ -80,6 +80,7 @@ class Reached:
         devices: network devices; None if the switch is on another machine.
         directory: of the daemon's sockets on this machine.
         send_buffer: bytes of the daemon's send buffer, None if it is unknown or there is none.
+        silence: why its database does not answer, with the address; empty if it does.
     """
 
     needs: SwitchNeeds
@@ -91,6 +92,7 @@ class Reached:
     devices: Mapping[str, DeviceFacts] | None = None
     directory: str = ""
     send_buffer: int | None = None
+    silence: str = ""
 
     def vsctl_with(self, arguments: Iterable[str]) -> Program:
         return Program((*self.vsctl, *arguments))
@@ -127,6 +129,9 @@ def reached(needs: SwitchNeeds, database: DatabaseFacts, address: str, vsctl: Wo
 def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
     """Yield what a switch lacks, in the order in which it has to be supplied."""
     name, bridge = switch.needs.switch, switch.bridge
+    if switch.silence:
+        yield Lack(name, "", switch.silence, "start its database, or correct the address")
+        return
     if bridge is None:
         yield missing_bridge(switch)
         return

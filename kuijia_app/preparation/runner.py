@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from kuijia_app.framework.tls import TlsFiles
@@ -22,6 +24,8 @@ DEFAULT_ADDRESS = "unix:/run/openvswitch/db.sock"
 """Database of Debian's package openvswitch-switch."""
 
 _SECONDS = 20
+_AT_ONCE = 16
+"""Databases that are read at a time."""
 _DEFAULT_SEND_BUFFER = Path("/proc/sys/net/core/wmem_default")
 _ROUNDS = 3
 
@@ -66,20 +70,40 @@ def survey(needs: Mapping[str, SwitchNeeds], databases: Databases, *, with_queue
     """Return the switches as they are; `with_queues` examines the queues of their devices, which takes longer.
 
     Raises:
-        TestbedError: a database or a program of this machine does not answer; the message is one line.
+        TestbedError: no database answers, or a program of this machine does not; the message is one line.
     """
     found: list[Reached] = []
-    read: dict[str, DatabaseFacts] = {}
+    addresses = list(dict.fromkeys(map(databases.of, needs)))
+    with ThreadPoolExecutor(_AT_ONCE) as readers:  # a silent one takes its time
+        read = dict(zip(addresses, readers.map(partial(_read_database, databases), addresses), strict=True))
+    failures = [each for each in read.values() if isinstance(each, TestbedError)]
+    if failures and len(failures) == len(read):
+        raise failures[0]
     for name, each in needs.items():
         address = databases.of(name)
-        if address not in read:
-            text = _run((*databases.vsctl(address), *list_arguments()), address)
-            read[address] = parse_database(text, address)
-        found.append(reached(each, read[address], address, databases.vsctl(address)))
+        its, vsctl = read[address], databases.vsctl(address)
+        if isinstance(its, TestbedError):
+            found.append(Reached(each, address, vsctl, None, frozenset(), silence=str(its)))
+        else:
+            found.append(reached(each, its, address, vsctl))
     local = [switch for switch in found if switch.address.startswith("unix:") and switch.bridge is not None]
     ports = [port.name for switch in local if switch.bridge for port in switch.bridge.ports.values()]
     devices = read_devices(ports if with_queues else ())
     return [_with_machine(switch, devices) if switch in local else switch for switch in found]
+
+
+def _read_database(databases: Databases, address: str) -> DatabaseFacts | TestbedError:
+    try:
+        return parse_database(_run((*databases.vsctl(address), *list_arguments()), address), address)
+    except TestbedError as error:
+        return error
+
+
+def require_answers(switches: Iterable[Reached]) -> None:
+    """Raise TestbedError for the first switch whose database does not answer."""
+    for switch in switches:
+        if switch.silence:
+            raise TestbedError(f"{switch.needs.switch}: {switch.silence}")
 
 
 def _with_machine(switch: Reached, devices: Mapping[str, DeviceFacts]) -> Reached:
@@ -132,7 +156,7 @@ def prepare(
     """Supply what switches lack; return what is still missing.
 
     Raises:
-        TestbedError: a database or this machine does not answer. What has been changed by then can be restored.
+        TestbedError: no database answers, or this machine does not. What has been changed by then can be restored.
     """
     lacks = lacks_of(survey(needs, databases), wanted)
     for _ in range(_ROUNDS):
@@ -155,10 +179,13 @@ def restore(needs: Mapping[str, SwitchNeeds], databases: Databases) -> int:
     """Restore switches to their state before they were prepared; return the number of changes.
 
     Raises:
-        TestbedError: a change failed; repeated, this continues with the rest.
+        TestbedError: a change failed, or the database of a switch does not answer, which others did not wait for;
+            repeated, this continues with the rest.
     """
-    changes = [change for switch in survey(needs, databases) for change in restoring(switch)]
+    found = survey(needs, databases)
+    changes = [change for switch in found for change in restoring(switch)]
     make(changes)
+    require_answers(found)
     return len(changes)
 
 

@@ -14,20 +14,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from io import BufferedWriter
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import quoted
 from kuijia_base.program import kuijia_command
 from testbed.controllers.event_file import EventFile
+from testbed.controllers.event_history import Event, EventHistory
 from testbed.machine.bounded_output import one_line
 from testbed.machine.commands import MODULES
 from testbed.machine.errors import TestbedError
 from testbed.machine.processes import LISTENING, owns_socket
 
 Framework = Literal["os-ken", "ryu"]
-Event = dict[str, Any]
 
 LISTEN_HOST = "127.0.0.1"
 LISTEN_PORT = 6653
@@ -94,7 +94,7 @@ class ApplicationProcess(ABC):
         self._process: subprocess.Popen[bytes] | None = None
         self._reading = threading.Lock()
         self._event_lines = EventFile(self._events_file)
-        self._events: list[Event] = []
+        self._history = EventHistory()
 
     @property
     def is_alive(self) -> bool:
@@ -113,7 +113,7 @@ class ApplicationProcess(ABC):
         """
         with self._reading:
             self._event_lines.clear()
-            self._events = []
+            self._history = EventHistory()
         with self._output_file.open("ab") as output:
             self._process = self._launch(output)
         pid = self._process.pid
@@ -177,10 +177,10 @@ class ApplicationProcess(ABC):
         return True
 
     def events(self) -> list[Event]:
-        """Return all events so far, oldest first; a line still being written is left for the next call."""
+        """Return the events so far as of `EventHistory`; a line still being written is left for the next call."""
         with self._reading:
-            self._events.extend(map(self._event, self._event_lines.new_lines()))
-            return list(self._events)
+            self._history.extend(map(self._event, self._event_lines.new_lines()))
+            return list(self._history.events)
 
     def _event(self, line: bytes) -> Event:
         try:

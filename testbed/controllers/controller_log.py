@@ -5,7 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from kuijia_app.framework import event_log
-from testbed.controllers.application_process import SWITCH_STATES, Event
+from testbed.controllers.application_process import SWITCH_STATES
+from testbed.controllers.event_history import Event
 
 _ERRORS = (
     event_log.SWITCH_ERROR,

@@ -12,8 +12,9 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
-from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_log import ControllerLog
+from testbed.controllers.event_history import Event
 from testbed.controllers.peers import Peers
 from testbed.machine.errors import TestbedError
 

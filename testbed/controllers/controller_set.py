@@ -10,9 +10,10 @@ from typing import Any
 
 from kuijia_app.framework import event_log
 from te_solver.plan import Plan
-from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Event, Framework
+from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Framework
 from testbed.controllers.controller_log import ControllerLog
 from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.event_history import Event, EventHistory
 from testbed.machine.errors import TestbedError
 
 _POLL_INTERVAL = 0.005
@@ -39,7 +40,7 @@ class ControllerSet(ControllerLog):
         """Make a set of controllers that have been given their peers and do not run yet."""
         self.members = tuple(members)
         self._reading = threading.Lock()
-        self._events: list[Event] = []
+        self._history = EventHistory()
         self._read = [0] * len(self.members)
         self._acting_since: dict[int, float] = {}
         self._acted_last = 0
@@ -109,7 +110,7 @@ class ControllerSet(ControllerLog):
         Raises:
             TestbedError: all controllers died, a switch refused a message, or it takes longer than `timeout` seconds.
         """
-        wanted, known = set(switches), len(self._events)
+        wanted, known = set(switches), len(self._history.events)
 
         def all_ready(events: list[Event]) -> bool:
             for event in events[known:]:
@@ -158,11 +159,11 @@ class ControllerSet(ControllerLog):
         """
         with self._reading:
             new = [each for place in range(len(self.members)) for each in self._new_events(place)]
-            self._events.extend(sorted(new, key=_happened))
+            self._history.extend(sorted(new, key=_happened))
             if self._acting_since:
                 alive = [place for place in self._acting_since if self.members[place].is_alive]
                 self._acted_last = max(alive or self._acting_since, key=self._acting_since.__getitem__)
-            return list(self._events)
+            return list(self._history.events)
 
     def _new_events(self, place: int) -> Iterator[Event]:
         events = [] if place in self._unread else self.members[place].events()
@@ -196,7 +197,7 @@ class ControllerSet(ControllerLog):
             TestbedError: there is no handover (the message says why), none acts, or it takes too long.
         """
         before = self._require_acting()
-        switches, known, asked_at = before.programmed_switches(), len(self._events), time.monotonic()
+        switches, known, asked_at = before.programmed_switches(), len(self._history.events), time.monotonic()
         before.hand_over()
         found: list[Event] = []
 

@@ -9,7 +9,7 @@ from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.framework import event_log
 from kuijia_base.errors import InputError
 from te_solver.plan import Plan
-from testbed.controllers.application_process import Event
+from testbed.controllers.event_history import Event
 from testbed.lab.failures import LinkEvent, fail_link, heal_link
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent
 from testbed.lab.lab_parts import LabParts

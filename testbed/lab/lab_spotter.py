@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import Tagging
 from kuijia_base.text import link_id
-from testbed.controllers.application_process import SWITCH_STATES, Event
+from testbed.controllers.application_process import SWITCH_STATES
 from testbed.controllers.controller_set import ControllerSet, LabController
+from testbed.controllers.event_history import Event
 from testbed.lab.lab_journal import Journal, Kind
 from testbed.lab.lab_state import observed
 from testbed.lab.lab_workers import Workers

@@ -139,7 +139,7 @@ def test_verify_exits_with_one_and_lists_what_it_found(
     assert lines[-1].startswith("not sound: ")
     assert main(["verify", str(plan_file), "--json"]) == 1
     found = json.loads(capsys.readouterr().out)
-    assert not found["sound"]
+    assert (found["format"], found["version"], found["sound"]) == ("kuijia-verification", 1, False)
     assert found["violations"][0]["rule"] == "queue"
     assert main(["verify", str(plan_file), "-v"]) == 1
     assert len(capsys.readouterr().out.splitlines()) == len(found["violations"]) + 3
@@ -154,6 +154,7 @@ def test_trace_prints_the_way(plan_file: Path, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.splitlines()[-1] == "delivered to the host: s1-s4"
     assert main(["trace", str(plan_file), "s1->s4", "--fail", "s2", "--fail", "s1-s4", "--json"]) == 0
     traced = json.loads(capsys.readouterr().out)
+    assert (traced["format"], traced["version"]) == ("kuijia-trace", 1)
     assert (traced["failure"], traced["nodes"]) == ("s2 + s1-s4", ["s1", "s3", "s4"])
 
 

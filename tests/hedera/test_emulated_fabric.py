@@ -13,7 +13,8 @@ import pytest
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from hedera import events
 from kuijia_app.framework import event_log
-from testbed.controllers.application_process import LISTEN_PORT, Event
+from testbed.controllers.application_process import LISTEN_PORT
+from testbed.controllers.event_history import Event
 from testbed.lab.failures import fail_link, heal_link
 from testbed.network.network_options import NetworkOptions
 from testbed.traffic.iperf import IperfFlow, IperfRun

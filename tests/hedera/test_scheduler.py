@@ -18,7 +18,8 @@ from hedera.fat_tree import FatTree
 from hedera.tables import SCHEDULED_PRIORITY
 from kuijia_app.framework import event_log
 from kuijia_app.framework.watchdog import LIMIT
-from testbed.controllers.application_process import START_TIMEOUT, Event, Framework, Listening
+from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
+from testbed.controllers.event_history import Event
 from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port, wait_until

@@ -11,7 +11,7 @@ import pytest
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from hedera import events
 from kuijia_app.framework import event_log
-from testbed.controllers.application_process import Event
+from testbed.controllers.event_history import Event
 from testbed.network.network_options import NetworkOptions
 
 pytestmark = [pytest.mark.emulation, pytest.mark.slow]

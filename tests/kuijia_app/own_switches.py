@@ -23,8 +23,9 @@ from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring_file import wiring_text
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
-from testbed.controllers.application_process import Event, Framework, Listening
+from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.event_history import Event
 from testbed.machine.commands import run_command
 from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import private_network

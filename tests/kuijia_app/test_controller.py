@@ -18,8 +18,9 @@ from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan_file import save_plan
-from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.event_history import Event
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, SentPacket, wait_until
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import permuted

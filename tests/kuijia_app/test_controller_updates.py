@@ -19,8 +19,9 @@ from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.pipeline import build_tables
 from te_solver.plan_file import load_plan, save_plan
-from testbed.controllers.application_process import Event, Framework, Listening
+from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.event_history import Event
 from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import PATIENCE, DummySwitches, free_port, wait_until
 from tests.kuijia_app.failing_application import OUTCRY

@@ -12,8 +12,9 @@ import pytest
 from kuijia.cli.main import main
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
-from testbed.controllers.application_process import Event, Framework
+from testbed.controllers.application_process import Framework
 from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.event_history import Event
 from testbed.machine.commands import run_command
 from tests.kuijia_app.own_switches import SITES, OwnSwitches, problems
 

@@ -16,8 +16,9 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
-from testbed.controllers.application_process import ApplicationProcess, Event, Framework, Listening
+from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.event_history import Event
 from testbed.controllers.scheduler_process import SchedulerProcess
 from testbed.crosscheck.dummy_switches import DummyBridges, DummyNetwork
 from testbed.machine.errors import TestbedError

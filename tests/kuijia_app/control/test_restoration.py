@@ -325,6 +325,22 @@ def test_a_switch_that_refuses_an_entry_is_left_out_for_a_while() -> None:
     assert ("a", "c") in net.restoration.carried
 
 
+def test_a_switch_that_refuses_again_is_left_out_for_longer_but_not_after_a_calm() -> None:
+    net = Net()
+    net.cut("b-c")
+    pauses = [FIRST_PAUSE * 2**number for number in range(5)]
+    for pause in (*pauses, FIRST_PAUSE):
+        net.restoration.refused("d", net.now)
+        net.settle(pause - 0.5)
+        net.settle()
+        assert ("a", "c") not in net.restoration.carried
+        net.now += 1.0  # it may be asked again, and refuses again
+        if pause == pauses[-1]:
+            net.now += pause
+    net.settle()
+    assert ("a", "c") in net.restoration.carried
+
+
 def test_an_egress_without_a_tag_is_named() -> None:
     star = both_ways("star", "h a b c d e", "h-a h-b h-c h-d h-e a-b")
     spokes = [f"{one}-h-{other}" for one in "abcde" for other in "abcde" if one < other]
