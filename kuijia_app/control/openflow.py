@@ -10,7 +10,7 @@ from kuijia_app.control import openflow_reading as reading
 from kuijia_app.control import poll_bodies
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, DeleteGroup, FlowKey, ModifyGroup, PutFlow
-from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters
+from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Room
 from kuijia_app.framework.switch_limits import SwitchFaultError
 from kuijia_app.gate.answers import checked_entry
 from kuijia_app.gate.errors import RefusedError
@@ -149,6 +149,16 @@ class Messages:
                 return parser.OFPPortStatsRequest(datapath, 0, self._ofproto.OFPP_ANY)
             case Poll.QUEUE_COUNTERS:
                 return parser.OFPQueueStatsRequest(datapath, 0, self._ofproto.OFPP_ANY, self._ofproto.OFPQ_ALL)
+
+    def ask_for_room(self, room: Room) -> Any:
+        """Return the question how many entries a table, or groups a switch, can hold."""
+        if room is Room.OF_ENTRIES:
+            return self._parser.OFPTableFeaturesStatsRequest(self._datapath, 0, [])
+        return self._parser.OFPGroupFeaturesStatsRequest(self._datapath, 0)
+
+    def room(self, room: Room, answer: Sequence[bytes]) -> Iterator[tuple[int, int]]:
+        """Yield tables, or types of groups, with the most that fit; raises SwitchFaultError for a malformed answer."""
+        return poll_bodies.table_sizes(answer) if room is Room.OF_ENTRIES else poll_bodies.group_sizes(answer)
 
     def digest(self, answer: Sequence[bytes]) -> bytes:
         """Return a digest of an answer to a poll, whose bodies these are."""

@@ -24,6 +24,8 @@ _GROUP_COUNTERS: Final = struct.Struct("!H2xI")
 _GROUP_FIXED: Final = 40
 _BUCKET: Final = 16
 _PORT: Final = struct.Struct("!I4xQQ8xQQQQQ40x")
+_TABLE: Final = struct.Struct("!HB57xI")
+_GROUP_FEATURES: Final = struct.Struct("!8x4I16x")
 _QUEUE: Final = struct.Struct("!II8xQQ8x")
 
 
@@ -87,6 +89,28 @@ def port_counters(bodies: Iterable[bytes]) -> Iterator[tuple[int, PortCounters]]
             raise _malformed("the counters of a port")
         for number, *counters in _PORT.iter_unpack(body):
             yield number, PortCounters(*counters)
+
+
+def table_sizes(bodies: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield the id of each table and the most entries that it can hold (OpenFlow 1.3.5, 7.3.5.5.1)."""
+    for body in bodies:
+        start, end = 0, len(body)
+        while start < end:
+            if start + _TABLE.size > end:
+                raise _malformed("the features of a table")
+            length, table_id, most = _TABLE.unpack_from(body, start)
+            if length < _TABLE.size or length % 8 or start + length > end:
+                raise _malformed("the features of a table")
+            yield table_id, most
+            start += length
+
+
+def group_sizes(bodies: Iterable[bytes]) -> Iterator[tuple[int, int]]:
+    """Yield each type of group and the most groups of it that a switch can hold (OpenFlow 1.3.5, 7.3.5.10)."""
+    for body in bodies:
+        if len(body) != _GROUP_FEATURES.size:
+            raise _malformed("the features of groups")
+        yield from enumerate(_GROUP_FEATURES.unpack(body))
 
 
 def queue_counters(bodies: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from kuijia_app.tables.rules import SwitchTables
+from kuijia_app.control.snapshot import Room
+from kuijia_app.tables.rules import GroupType, SwitchTables
 from kuijia_app.tables.wiring import Wiring
 
 DENIALS = frozenset({"OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE", "OFPET_ROLE_REQUEST_FAILED/OFPRRFC_STALE"})
 """Errors by which a switch informs a controller that a newer one is its master (OpenFlow 1.3.5, 7.3.9)."""
 
-_NO_ROOM = ("/OFPFMFC_TABLE_FULL", "/OFPGMFC_OUT_OF_GROUPS")
-"""Ends of the names of errors by which a switch says that it is full (OpenFlow 1.3.5, 7.5.4.6 and 7.5.4.7)."""
+_NO_ROOM = {"OFPFMFC_TABLE_FULL": Room.OF_ENTRIES, "OFPGMFC_OUT_OF_GROUPS": Room.OF_GROUPS}
+"""Ends of the names of errors by which a switch says that it is full (OpenFlow 1.3.5, 7.5.4.6 and 7.5.4.7), and what
+it has no room for."""
+
+_GROUP_TYPES = {GroupType.SELECT: 1, GroupType.FAST_FAILOVER: 3}
+"""Numbers of types of groups (OpenFlow 1.3.5, 7.3.4.2)."""
 
 UNDEFINED = 0xFFFF_FFFF_FFFF_FFFF
 """Generation id by which a switch says that it has seen none (as Open vSwitch does)."""
@@ -152,6 +157,23 @@ def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) 
     return f"has no port {listed}: the plan expects ports {numbers}, to {leads_to}{host}"
 
 
+def room_lacking(error: str) -> Room | None:
+    """Return what a switch has no room for, by the name of its error; None if it means something else."""
+    return _NO_ROOM.get(error.rpartition("/")[2])
+
+
+def room_text(room: Room, sizes: Mapping[int, int], needed: SwitchTables) -> str:
+    """Return in words how much a switch can hold of what it has no room for; `sizes` is empty if it does not say."""
+    if room is Room.OF_GROUPS:
+        kinds = {group.group_type for group in needed.groups}
+        numbers = ((kind, number) for kind, number in _GROUP_TYPES.items() if kind in kinds and number in sizes)
+        told = [f"{sizes[number]:,} groups of type {kind.value}" for kind, number in numbers]
+    else:
+        tables = sorted({entry.table_id for entry in needed.flows} & sizes.keys())
+        told = [f"{sizes[table]:,} entries in table {table}" for table in tables]
+    return f"it has room for {' and '.join(told)}" if told else "it does not say how much it has room for"
+
+
 def shortage(error: str, needed: SwitchTables | None, entries: int, groups: int) -> str:
     """Return an error of a switch; one that says that it is full comes with the numbers of entries and groups.
 
@@ -161,7 +183,7 @@ def shortage(error: str, needed: SwitchTables | None, entries: int, groups: int)
         entries: number of entries of ours that it had when it was read.
         groups: number of groups likewise.
     """
-    if needed is None or not error.endswith(_NO_ROOM):
+    if needed is None or room_lacking(error) is None:
         return error
     needs = f"it needs {len(needed.flows):,} entries and {len(needed.groups):,} groups"
     return f"{error}: {needs}, and had {entries:,} and {groups:,} of ours when it was read"

@@ -13,6 +13,13 @@ MOST_FOREIGN = 500
 """Entries with other cookies that are read at a switch; more are only counted."""
 
 
+class Room(Enum):
+    """A question how much a switch can hold."""
+
+    OF_ENTRIES = auto()
+    OF_GROUPS = auto()
+
+
 class Poll(Enum):
     """A question of a poll."""
 

@@ -21,7 +21,7 @@ from kuijia_app.control.reconciliation import (
 )
 from kuijia_app.control.roles import DENIALS, UNDEFINED
 from kuijia_app.control.sender import BATCH, Batch, Name, Sender
-from kuijia_app.control.snapshot import Poll, Snapshot
+from kuijia_app.control.snapshot import Poll, Room, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.table_differences import TableDifferences, differences
 from kuijia_app.control.table_polls import TablePolls
@@ -88,6 +88,8 @@ class Reports:
         role_told: it has told the greatest generation id that it has seen, None if it has seen none; `start` or
             `yield_to_other` or `stand_by` must follow.
         ports_told: it has described its ports to a controller that stands by.
+        room_told: it has answered `ask_for_room`: the most that fits, by tables or types of groups; nothing if it
+            refuses.
         probe_refused: it has refused a message that probes links, for the given reason.
         neighbour_refused: it has refused a message for hosts that are learned, for the given reason.
         polled: a poll has found this, and these differences from the tables that the switch has acknowledged; None if
@@ -103,6 +105,7 @@ class Reports:
     displaced: Callable[[str], None]
     role_told: Callable[[int | None], None]
     ports_told: Callable[[dict[int, PortState]], None]
+    room_told: Callable[[Room, Mapping[int, int]], None]
     probe_refused: Callable[[str], None]
     neighbour_refused: Callable[[str], None]
     polled: Callable[[Snapshot, TableDifferences | None], None]
@@ -175,6 +178,7 @@ class SwitchConnection:
         self._stands_by = self._is_to_be_slave = False
         self._polls = TablePolls(switch, messages, most_entries, self._ask, self._polled)
         self._last_poll = FIRST_POLL_XID - 1
+        self._room_asked: dict[int, Room] = {}
         self._uncertain: Collection[Name] = ()
         self._unnamed: set[FlowKey] = set()
 
@@ -372,6 +376,9 @@ class SwitchConnection:
             self._reports.neighbour_refused(self._messages.error_name(message))
         if FIRST_POLL_XID <= message.xid <= LAST_POLL_XID:
             self._polls.refused(message.xid)
+            room = self._room_asked.pop(message.xid, None)
+            if room is not None:
+                self._reports.room_told(room, {})
         if not 0 < message.xid <= self._last_id:
             return
         name = self._messages.error_name(message)
@@ -421,7 +428,25 @@ class SwitchConnection:
     def poll_answered(self, xid: int, answer: Any, clock: Callable[[], float]) -> None:
         """Handle the answer to a question of a poll, as time permits; ignore one that was never asked."""
         self._polls.arrived(xid)
-        self._later(self._taking_poll(xid, answer, clock))
+        room = self._room_asked.pop(xid, None)
+        self._later(self._taking_poll(xid, answer, clock) if room is None else self._taking_room(room, answer))
+
+    def ask_for_room(self, room: Room) -> None:
+        """Ask how much the switch can hold, unless it was asked and has not answered."""
+        if room not in self._room_asked.values() and not self.is_given_up:
+            self._transmit(self._messages.ask_for_room(room), xid := self._next_poll_id())
+            self._room_asked[xid] = room
+
+    def _taking_room(self, room: Room, answer: Any) -> Iterator[None]:
+        sizes: dict[int, int] = {}
+        try:
+            for kind, most in self._messages.room(room, answer):
+                sizes[kind] = most
+                yield
+        except SwitchFaultError as error:
+            self._reports.at_fault(str(error))
+            return
+        self._reports.room_told(room, sizes)
 
     def unanswered_polls(self, now: float) -> frozenset[Poll]:
         """See `TablePolls.unanswered`."""
@@ -434,8 +459,11 @@ class SwitchConnection:
             self._reports.at_fault(str(error))
 
     def _ask(self, poll: Poll) -> int:
+        self._transmit(self._messages.poll(poll), xid := self._next_poll_id())
+        return xid
+
+    def _next_poll_id(self) -> int:
         self._last_poll = self._last_poll + 1 if self._last_poll < LAST_POLL_XID else FIRST_POLL_XID
-        self._transmit(self._messages.poll(poll), self._last_poll)
         return self._last_poll
 
     def _polled(self, snapshot: Snapshot) -> None:

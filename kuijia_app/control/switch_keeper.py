@@ -22,9 +22,9 @@ from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.role_verification import RoleVerification
-from kuijia_app.control.roles import DENIALS, Claims, shortage
+from kuijia_app.control.roles import DENIALS, Claims, room_lacking, room_text, shortage
 from kuijia_app.control.sliced_work import SlicedWork
-from kuijia_app.control.snapshot import ForeignEntry, Poll, Snapshot
+from kuijia_app.control.snapshot import ForeignEntry, Poll, Room, Snapshot
 from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.switch_metrics import SwitchMetrics
@@ -83,6 +83,7 @@ class SwitchKeeper(ABC):
         self._metrics = SwitchMetrics("kuijia", self._now)
         self._connections: dict[str, SwitchConnection] = {}
         self._held: dict[str, tuple[int, int]] = {}
+        self._lacks_room: dict[str, SwitchTables] = {}
         self._claims = Claims()
         self._roles = RoleVerification()
         self._is_displaced = False
@@ -131,6 +132,7 @@ class SwitchKeeper(ABC):
             displaced=partial(self._displaced, switch),
             role_told=partial(self._role_told, switch),
             ports_told=partial(self._ports_described, switch),
+            room_told=partial(self._room_told, switch),
             probe_refused=partial(self._probe_refused, switch),
             neighbour_refused=lambda reason: self._gateway.refused(switch, reason),
             polled=partial(self._tables_polled, switch),
@@ -293,7 +295,17 @@ class SwitchKeeper(ABC):
         self._switch_read(switch, has)
 
     def _refused_by(self, switch: str, tables: SwitchTables | None, error: str) -> None:
+        room = None if tables is None else room_lacking(error)
+        if room is not None and tables is not None:
+            self._lacks_room[switch] = tables
+            self._connections[switch].ask_for_room(room)
         self._switch_refused(switch, tables, shortage(error, tables, *self._held[switch]))
+
+    def _room_told(self, switch: str, room: Room, sizes: Mapping[int, int]) -> None:
+        """Say how much fits into a switch that was full, once for the same tables."""
+        needed = self._lacks_room.pop(switch, None)
+        if needed is not None:
+            self.logger.error("switch %s: %s", switch, room_text(room, sizes, needed))
 
     def _ports_described(self, switch: str, ports: Mapping[int, PortState]) -> None:
         self._network_log.ports(switch, self._live_ports(switch, ports), self._now())

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import Change, FlowKey
-from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters
+from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Room
 from kuijia_app.tables.rules import FlowEntry, Group, Match
 
 
@@ -61,6 +61,10 @@ class SwitchMessages(Protocol):
     def own_flow(self, statistics: Any) -> tuple[FlowKey, FlowEntry | None] | None: ...
 
     def poll(self, poll: Poll) -> Any: ...
+
+    def ask_for_room(self, room: Room) -> Any: ...
+
+    def room(self, room: Room, answer: Any) -> Iterable[tuple[int, int]]: ...
 
     def digest(self, answer: Any) -> Hashable:
         """Return a value that is equal for equal answers."""

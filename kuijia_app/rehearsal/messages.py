@@ -9,7 +9,7 @@ from typing import Any
 
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import Change, FlowKey
-from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters
+from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Room
 from kuijia_app.tables.rules import FlowEntry, Group, Match
 
 
@@ -139,6 +139,13 @@ class PlainMessages:
 
     def poll(self, poll: Poll) -> Message:
         return Message(Kind.POLL, poll)
+
+    def ask_for_room(self, room: Room) -> Message:
+        return Message(Kind.POLL, room)
+
+    def room(self, room: Room, answer: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        del room
+        return iter(answer)
 
     def digest(self, answer: Sequence[Hashable]) -> Hashable:
         return tuple(answer)

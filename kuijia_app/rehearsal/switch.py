@@ -22,7 +22,7 @@ from kuijia_app.control.reconciliation import (
     PutFlow,
 )
 from kuijia_app.control.roles import UNDEFINED, is_later
-from kuijia_app.control.snapshot import ForeignEntry, Poll
+from kuijia_app.control.snapshot import ForeignEntry, Poll, Room
 from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
 from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables, ToGroup
 
@@ -243,8 +243,10 @@ class SimulatedSwitch:
             return [(port, live) for port, live in self.ports.items() if port not in self.missing]
         return list(self.groups.values()) if kind is Kind.GROUPS else list(self.flows.items())
 
-    def _polled(self, poll: Poll) -> list[Any]:
+    def _polled(self, poll: Poll | Room) -> list[Any]:
         match poll:
+            case Room():
+                return [(0, len(self.flows) if poll is Room.OF_ENTRIES else len(self.groups))]
             case Poll.OWN_ENTRIES:
                 return list(self.flows.values())
             case Poll.ALL_ENTRIES:

@@ -223,6 +223,8 @@ def test_an_update_that_a_switch_refuses_is_undone_everywhere(switches: DummySwi
             process.update(new)
         wait_until(lambda: tables(switches) == before, "all switches are as before")
         assert [event["error"] for event in process.errors() if event["event"] == event_log.SWITCH_ERROR] != []
+        room = f"switch s3: it has room for {len(switches.flows('s3')):,} entries in table 0"
+        wait_until(lambda: room in (tmp_path / "controller.log").read_text(), "the switch's room is named")
 
 
 def test_an_update_waits_for_a_switch_that_is_away(switches: DummySwitches, tmp_path: Path) -> None:

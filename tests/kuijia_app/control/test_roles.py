@@ -8,7 +8,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.roles import UNDEFINED, Claims, first_generation, is_later, misfit, term_of
+from kuijia_app.control.roles import (
+    UNDEFINED,
+    Claims,
+    first_generation,
+    is_later,
+    misfit,
+    room_lacking,
+    room_text,
+    shortage,
+    term_of,
+)
+from kuijia_app.control.snapshot import Room
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.plans import motivation_plan
 
@@ -121,3 +134,18 @@ def test_a_switch_that_lacks_ports_is_another_one() -> None:
 
 def test_a_switch_of_ours_that_lacks_a_port_has_lost_it() -> None:
     assert misfit(WIRING, "s1", [1, 2, 4], is_ours=True) is None
+
+
+def test_a_switch_that_is_full_needs_had_and_has_room_for_so_many() -> None:
+    needed = build_tables(motivation_plan(), PipelineOptions())["s1"]
+    full = "OFPET_FLOW_MOD_FAILED/OFPFMFC_TABLE_FULL"
+    needs = f"it needs {len(needed.flows)} entries and {len(needed.groups)} groups"
+    assert shortage(full, needed, 3, 4) == f"{full}: {needs}, and had 3 and 4 of ours when it was read"
+    assert room_lacking(full) is Room.OF_ENTRIES
+    assert room_lacking("OFPET_GROUP_MOD_FAILED/OFPGMFC_OUT_OF_GROUPS") is Room.OF_GROUPS
+    assert room_lacking("OFPET_GROUP_MOD_FAILED/OFPGMFC_CHAINED_GROUP") is None
+    assert room_text(Room.OF_ENTRIES, {0: 1000, 7: 2}, needed) == "it has room for 1,000 entries in table 0"
+    assert room_text(Room.OF_GROUPS, {0: 9, 1: 12, 3: 0}, needed) == (
+        "it has room for 12 groups of type select and 0 groups of type fast failover"
+    )
+    assert room_text(Room.OF_GROUPS, {}, needed) == "it does not say how much it has room for"

@@ -277,12 +277,14 @@ WALKS = (
     poll_bodies.bucket_counters,
     poll_bodies.port_counters,
     poll_bodies.queue_counters,
+    poll_bodies.table_sizes,
+    poll_bodies.group_sizes,
 )
 
 
 @pytest.mark.parametrize("walk", WALKS)
 @given(body=st.binary(max_size=200))
-def test_any_bytes_are_walked_or_are_the_fault_of_the_switch(walk: Any, body: bytes) -> None:  # noqa: ANN401  # one of five
+def test_any_bytes_are_walked_or_are_the_fault_of_the_switch(walk: Any, body: bytes) -> None:  # noqa: ANN401  # one of them
     with suppress(SwitchFaultError):
         list(walk([body]))
 
