@@ -70,6 +70,7 @@ class OwnSwitches:
         ovs: the Open vSwitch of all bridges.
         hosts: by site.
         controller_port: where the bridges look for a controller after `connect`.
+        undo: what ends them.
     """
 
     def __init__(self, folder: Path, plan: Plan | None = None) -> None:
@@ -79,11 +80,10 @@ class OwnSwitches:
         self.plan_file, self.wiring_file = folder / "plan.json", folder / "wiring.yaml"
         self.hosts: dict[str, Host] = {}
         self.controller_port = free_port()
-        self._stack = ExitStack()
-        self._prefix = ""
+        self.undo = ExitStack()
 
     def __enter__(self) -> OwnSwitches:
-        with ExitStack() as stack:
+        with self.undo as stack:
             save_plan(self.plan, self.plan_file)
             self.wiring_file.write_text(wiring_text(triangle_wiring()))
             stack.enter_context(private_network())
@@ -97,13 +97,13 @@ class OwnSwitches:
                 self._make_host(site, stack)
             for site in SITES:
                 self._make_bridge(site)
-            self._stack = stack.pop_all()
+            self.undo = stack.pop_all()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stack.close()
+        self.undo.close()
 
     @staticmethod
     def bridge(site: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
@@ -16,15 +17,17 @@ from testbed.controllers.application_process import Framework
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event
 from testbed.machine.commands import run_command
+from testbed.machine.network_namespace import network_of
 from tests.kuijia_app.own_switches import SITES, OwnSwitches, problems
 
-pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
+pytestmark = [pytest.mark.emulation, pytest.mark.slow]
+beside = pytest.mark.beside
 
 NAMED_WITHIN = 5.0
 """Seconds within which the controller names what becomes wrong while it runs."""
 
 SLACK = 5.0
-"""Seconds more that a busy machine may take."""
+"""Seconds more that it may take beside other tests."""
 
 FULL = 1472
 """Bytes of data in a ping of 1,500 bytes."""
@@ -49,8 +52,8 @@ def kinds(events: list[Event]) -> Kinds:
     return {(event["kind"], event["switch"], event.get("port")) for event in problems(events)}
 
 
-def wait_for_kinds(process: ControllerProcess, expected: Kinds) -> None:
-    assert process.wait_for(lambda events: expected <= kinds(events), NAMED_WITHIN + SLACK), kinds(process.events())
+def wait_for_kinds(process: ControllerProcess, expected: Kinds, slack: float = SLACK) -> None:
+    assert process.wait_for(lambda events: expected <= kinds(events), NAMED_WITHIN + slack), kinds(process.events())
 
 
 def wait_for_none(process: ControllerProcess, patience: float = 30.0) -> None:
@@ -71,6 +74,7 @@ def wait_until_carried(switches: OwnSwitches, pairs: list[tuple[str, str]], pati
 ALL_PAIRS = [("paris", "london"), ("london", "rome"), ("rome", "paris")]
 
 
+@beside
 @pytest.mark.parametrize("framework", ["os-ken", "ryu"])
 def test_a_plan_that_lacks_queues_and_frames_is_refused_until_they_are_there(
     switches: OwnSwitches, framework: Framework
@@ -89,6 +93,7 @@ def test_a_plan_that_lacks_queues_and_frames_is_refused_until_they_are_there(
         wait_until_carried(switches, ALL_PAIRS)
 
 
+@beside
 def test_with_warnings_a_plan_that_lacks_something_is_put_on_the_switches_and_named(switches: OwnSwitches) -> None:
     with switches.controller(missing="warn") as process:
         assert process.wait_for(is_ready, 10.0)
@@ -96,6 +101,7 @@ def test_with_warnings_a_plan_that_lacks_something_is_put_on_the_switches_and_na
         assert switches.sends("paris", "london") == 1.0
 
 
+@beside
 def test_what_a_plan_loses_while_it_runs_is_named_and_its_tables_stay_even_after_a_restart(
     switches: OwnSwitches,
 ) -> None:
@@ -116,6 +122,7 @@ def test_what_a_plan_loses_while_it_runs_is_named_and_its_tables_stay_even_after
         assert process.wait_for(is_ready, 10.0)
 
 
+@beside
 @pytest.mark.parametrize("liveness", ["controller", "bfd"])
 def test_what_kuijia_switches_prepares_is_all_that_the_plan_lacks(switches: OwnSwitches, liveness: str) -> None:
     words = OptionWords(wiring=str(switches.wiring_file), liveness=liveness)
@@ -197,10 +204,11 @@ def test_a_link_that_carries_nothing_while_the_plan_runs_is_named_and_avoided(
         assert process.wait_for(is_ready, 10.0)
         wait_until_carried(switches, ALL_PAIRS)
         breaks(switches)
-        wait_for_kinds(process, expected)
+        wait_for_kinds(process, expected, slack=0.0)
         wait_until_carried(switches, carried_after(breaks))
 
 
+@beside
 @pytest.mark.parametrize(("breaks", "expected"), CONDITIONS, ids=[breaks.__name__ for breaks, _ in CONDITIONS])
 def test_a_link_that_carries_nothing_when_the_controller_starts_again_is_named_and_avoided(
     switches: OwnSwitches,
@@ -216,6 +224,7 @@ def test_a_link_that_carries_nothing_when_the_controller_starts_again_is_named_a
         wait_until_carried(switches, carried_after(breaks))
 
 
+@beside
 def test_a_link_that_spanning_tree_blocks_is_named(switches: OwnSwitches) -> None:
     prepare(switches)
     with switches.controller() as process:
@@ -228,6 +237,7 @@ def test_a_link_that_spanning_tree_blocks_is_named(switches: OwnSwitches) -> Non
         assert process.wait_for(is_named, NAMED_WITHIN + SLACK)
 
 
+@beside
 def test_a_pause_of_all_switches_and_of_the_controller_blames_no_link(switches: OwnSwitches) -> None:
     prepare(switches)
     with switches.controller() as process:
@@ -240,3 +250,44 @@ def test_a_pause_of_all_switches_and_of_the_controller_blames_no_link(switches: 
             run_command(["kill", "-CONT", str(pid)])
             time.sleep(3.0)
         assert not [event for event in process.events()[known:] if event["event"] == event_log.PROBLEM_FOUND]
+
+
+class OverVxlan(OwnSwitches):
+    """The same switches, of which paris and london are joined by a VXLAN tunnel over a cable of its own."""
+
+    def _make_links(self) -> None:
+        super()._make_links()
+        ends = self.interface("paris", "london"), self.interface("london", "paris")
+        run_command(["ip", "link", "delete", ends[0]])
+        holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec sleep infinity"], stdout=subprocess.PIPE)
+        self.undo.callback(holder.wait)
+        self.undo.callback(holder.kill)
+        assert holder.stdout is not None
+        self.undo.callback(holder.stdout.close)
+        holder.stdout.readline()  # its namespace is there
+        here, there = self.ovs.switch_pid(), holder.pid
+        run_command(["ip", "link", "add", "under0", "mtu", "2000", "type", "veth", "peer", "name", "under1"])
+        run_command(["ip", "link", "set", "under1", "mtu", "2000", "netns", str(there)])
+        for number, name, home in ((1, ends[0], here), (2, ends[1], there)):
+            with network_of(home):
+                other = f"192.0.2.{3 - number}"
+                run_command(["ip", "link", "set", f"under{number - 1}", "up"])
+                run_command(["ip", "addr", "add", f"192.0.2.{number}/24", "dev", f"under{number - 1}"])
+                tunnel = ["vxlan", "id", "7", "local", f"192.0.2.{number}", "remote", other, "dstport", "4789"]
+                run_command(["ip", "link", "add", name, "type", *tunnel])
+                if home == there:
+                    run_command(["ip", "link", "set", name, "netns", str(here)])  # its packets stay in that namespace
+            run_command(["ip", "link", "set", name, "mtu", "1504", "up"])
+
+
+@beside
+def test_a_vxlan_link_whose_cable_is_cut_is_named_and_avoided(tmp_path: Path) -> None:
+    with OverVxlan(tmp_path) as switches:
+        prepare(switches)
+        with switches.controller() as process:
+            assert process.wait_for(is_ready, 10.0)
+            wait_until_carried(switches, ALL_PAIRS)
+            run_command(["ip", "link", "set", "under0", "down"])
+            assert "LOWER_UP" in run_command(["ip", "link", "show", switches.interface("paris", "london")])
+            wait_for_kinds(process, {("link-lost", "paris", 3), ("link-lost", "london", 11)})
+            wait_until_carried(switches, ALL_PAIRS)
