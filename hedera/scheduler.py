@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
 from hedera import events
 from hedera.elephant_schedule import ElephantSchedule
 from hedera.flows import ScheduledEntry
+from hedera.link_counters import LinkCounters
 from hedera.links import Links
 from hedera.messages import COOKIES, SchedulerMessages, readings
 from hedera.metrics import SchedulerMetrics
@@ -25,6 +26,7 @@ from hedera.polling import Polls
 from hedera.route_search import Routes, first_routing, routes_around
 from hedera.tables import Cable, is_own_group
 from kuijia_app.control import link_probes, port_states
+from kuijia_app.control.loss_watch import GRAY_LOSS, LossWatch, gray_loss_of
 from kuijia_app.control.network_log import link_name, listed
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.pair import Beat
@@ -35,6 +37,7 @@ from kuijia_app.control.plan_checks import Missing, port_use
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.framework import event_log
@@ -85,6 +88,7 @@ OPTIONS = [
         default=_DEFAULTS.neighbours,
         help="edge switches whose hosts are learned: wiring, static, learned",
     ),
+    cfg.StrOpt("gray_loss", default=GRAY_LOSS, help="share of lost frames above which a link is avoided, or off"),
     cfg.StrOpt("missing", default=MISSING[0].value, help="warn or ignore: whether links are probed"),
     cfg.IntOpt("host_mtu", default=HOST_MTU, help="bytes of the largest IP packet of hosts"),
     cfg.StrOpt("tls_bind", help="file that binds certificates to datapath ids"),
@@ -140,6 +144,7 @@ class HederaScheduler(PairApplication):
             self._options = SchedulerOptions(**{name: getattr(given, name) for name in vars(_DEFAULTS)})
             self._centre, placement = build(self._options)
             missing = missing_option(given.missing)
+            gray_loss = gray_loss_of(given.gray_loss)
             self._metrics = SchedulerMetrics(time.monotonic)
             self._open_outlets(OPTION_GROUP)
             packets = {LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE}
@@ -157,6 +162,9 @@ class HederaScheduler(PairApplication):
         full = {(switch, port): given.host_mtu for switch in probed for port in self._wiring.link_ports(switch)}
         self._probe_links(ProbeForm(Tagging.DSCP_ECN, PLAIN_LAYOUT.control), full)
         self._learn_hosts(self._centre.segments)
+        self._link_counters = LinkCounters(self._wiring)
+        self._loss_watch = LossWatch(gray_loss)
+        self._loss_watch.follow(self._link_counters)
         self._next_look = 0.0
         self._polls = Polls.every(self._options.period, self._centre.fabric.nic_rate)
         self._routing = first_routing(self._centre)
@@ -208,6 +216,7 @@ class HederaScheduler(PairApplication):
             self._links.expect_all()
         self._drop_silent(now)
         self._check_switches(now)
+        self._compare_counters(now)
         self._watch_tables(now)
         self._report_findings(now)
         self._report_network(now)
@@ -228,7 +237,7 @@ class HederaScheduler(PairApplication):
             return
         self._prober.tend()
         self._gateway.tend()
-        self._links.avoid(self._links_not_carrying())
+        self._links.avoid(self._links_not_carrying() | self._lossy_cables())
         if now < self._next_look:
             return
         self._next_look = now + LOOK
@@ -238,6 +247,28 @@ class HederaScheduler(PairApplication):
                 *self._prober.probes.findings(switch),
             ]
             self._findings.exactly(_CHECKED_KINDS, switch, found, now)
+
+    def _compare_counters(self, now: float) -> None:
+        """Begin to compare the counters of all cables, if it is time for that."""
+        if self._acts and self._loss_watch.is_due(now, self._table_watch.period):
+            judging = self._begin_round(self._loss_watch, now, self._link_counters.uncounted)
+            self._sliced_work.add(self._noting_losses(judging))
+
+    def _snapshot_taken(self, snapshot: Snapshot) -> None:
+        counted = self._link_counters.counted(snapshot)
+        judging = self._loss_watch.taken(counted, self._now(), self._link_counters.uncounted)
+        if judging is not None:
+            self._sliced_work.add(self._noting_losses(judging))
+
+    def _noting_losses(self, judging: Iterator[None]) -> Iterator[None]:
+        yield from judging
+        if self._acts:  # else a peer has taken over meanwhile
+            self._state_losses(self._loss_watch, self._now())
+
+    def _lossy_cables(self) -> frozenset[Cable]:
+        """Return the cables that lose frames by the counters of their ports."""
+        ends = ((switch, self._wiring.neighbour_at(switch, port)) for switch, port in self._loss_watch.shares)
+        return frozenset(frozenset((switch, other)) for switch, other in ends if other is not None)
 
     def _owns_group(self, group_id: int) -> bool:
         return is_own_group(group_id)

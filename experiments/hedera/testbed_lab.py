@@ -128,7 +128,8 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
             network.start()
             if isinstance(network.ovs, PrivateOvs):
                 network.ovs.vsctl("set", "Open_vSwitch", ".", f"other_config:max-revalidator={_statistics_age(period)}")
-            scheduler = SchedulerProcess(run.path, {**told, "missing": "warn" if probes else "ignore"})
+            checks = {"missing": "warn", "gray_loss": None} if probes else {}
+            scheduler = SchedulerProcess(run.path, {**told, **checks})
             try:
                 scheduler.start()
                 network.connect(LISTEN_PORT)

@@ -20,6 +20,7 @@ from kuijia.cli.controller import (
     tls_files,
 )
 from kuijia.cli.table_options import add_neighbours, add_wiring
+from kuijia_app.control.loss_watch import GRAY_LOSS, gray_loss_of
 from kuijia_app.framework.launcher import run_application
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
 
@@ -79,6 +80,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=MISSING[0].value,
         help="probe links and avoid those that carry nothing, or probe none (default: %(default)s)",
     )
+    parser.add_argument(
+        "--gray-loss",
+        default=GRAY_LOSS,
+        metavar="SHARE",
+        help="share of lost frames, such as 0.5%%, above which a link is avoided; 100%%: only if it loses all; "
+        "off: none (default: %(default)s)",
+    )
     add_host_mtu(parser)
     add_peers(parser)
 
@@ -93,6 +101,7 @@ def run(args: argparse.Namespace) -> int:
     if switches >= _MANY_SWITCHES:
         print(f"preparing the tables of {switches:,} switches", file=sys.stderr, flush=True)
     tls = tls_files(args)
-    checks = {"missing": args.missing, "host_mtu": args.host_mtu}
+    gray_loss_of(args.gray_loss)
+    checks = {"missing": args.missing, "host_mtu": args.host_mtu, "gray_loss": args.gray_loss}
     given = {**asdict(options), **checks, **outlet_options(args), **binding_option(args), **peer_options(args)}
     run_application(APPLICATION, args.host, args.port, given, tls)

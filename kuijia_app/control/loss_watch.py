@@ -61,6 +61,7 @@ class LossWatch:
         self._is_off = limit is None
         self._losses = HopLosses(1.0 if limit is None else limit)
         self._lossy = LossyTunnels()
+        self._counters = TunnelCounters()
         self._streams: frozenset[CountedStream] = frozenset()
         self._round: dict[str, Snapshot] = {}
         self._awaited: set[str] = set()
@@ -72,6 +73,7 @@ class LossWatch:
     def follow(self, counters: TunnelCounters) -> None:
         """Watch these tunnels from now on."""
         self._losses.follow(counters)
+        self._counters = counters
         self._streams = counters.streams
         self._lossy.keep(frozenset(stream.tunnel for stream in self._streams))
 
@@ -125,8 +127,8 @@ class LossWatch:
         for loss in self._lossy.losses:
             hop, (ingress, path_id) = loss.hop, loss.tunnel
             count = f"{loss.lost} of {loss.sent}" if loss.lost < loss.sent else f"all {loss.sent}"
-            tunnel = f"tunnel {path_id} {'-'.join(loss.stream.nodes)}"
-            text = f"{count} packets of {tunnel} vanish between {hop.sender} and {hop.receiver}"
+            named = self._counters.named(loss.stream)
+            text = f"{count} {named} vanish between {hop.sender} and {hop.receiver}"
             advice = _ON_LINK if loss.reaches_port is False else _IN_SWITCH
             key = FindingKey(FindingKind.PACKETS_VANISH, hop.receiver, hop.in_port, f"{ingress} {path_id}")
             yield Finding(key, text, advice.format(receiver=hop.receiver, port=hop.in_port))

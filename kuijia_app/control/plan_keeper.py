@@ -19,7 +19,7 @@ from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.last_resorts import LastResorts
 from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port, Tunnel
-from kuijia_app.control.loss_watch import DEFAULT_LIMIT, SETTLED, LossWatch
+from kuijia_app.control.loss_watch import DEFAULT_LIMIT, LossWatch
 from kuijia_app.control.network_log import TunnelStates
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
@@ -442,9 +442,7 @@ class PlanKeeper(PairKeeper):
         """Begin to compare the counters of all switches, if it is time for that."""
         if self._acts and self._loss_watch.is_due(now, self._table_watch.period):
             self._count_followed()
-            counted = [switch for switch, each in self._connections.items() if each.bring_counters_up_to_date(now)]
-            self._table_watch.poll_together(counted, now + SETTLED)
-            judging = self._loss_watch.begin(now, counted, self._tracker.broken)
+            judging = self._begin_round(self._loss_watch, now, self._tracker.broken)
             self._sliced_work.add(self._avoiding_lossy(judging))
         elif self._avoided != self._tracker.avoided:
             self._take_detours()
@@ -473,11 +471,7 @@ class PlanKeeper(PairKeeper):
         """Avoid the tunnels that lose packets, and use those again that are to be tried."""
         self._tell_ingresses(self._tracker.tunnels_lossy(self._loss_watch.shares))
         self._take_detours()
-        by_switch: defaultdict[str, list[Finding]] = defaultdict(list)
-        for finding in self._loss_watch.findings():
-            by_switch[finding.key.switch].append(finding)
-        for switch in self._rollout.in_force.plan.topology.nodes:
-            self._findings.exactly(FindingKind.PACKETS_VANISH, switch, by_switch[switch], now)
+        self._state_losses(self._loss_watch, now)
 
     def _take_detours(self) -> None:
         """Lead traffic past avoided tunnels where ingresses detect the liveness of tunnels themselves."""

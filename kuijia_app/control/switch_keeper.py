@@ -15,7 +15,8 @@ from kuijia_app.control.foreign_entries import DefeatingEntries, defeat
 from kuijia_app.control.gateway import Gateway
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.link_prober import LinkProber
-from kuijia_app.control.liveness import Edge, Port
+from kuijia_app.control.liveness import Edge, Port, Tunnel
+from kuijia_app.control.loss_watch import SETTLED, LossWatch
 from kuijia_app.control.neighbours import Neighbours
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
@@ -459,6 +460,20 @@ class SwitchKeeper(ABC):
             if unanswered != self._unanswered.get(switch, frozenset()):
                 self._unanswered[switch] = unanswered
                 self._findings.exactly(FindingKind.SWITCH_UNWATCHED, switch, silence(switch, unanswered), now)
+
+    def _begin_round(self, watch: LossWatch, now: float, dead: frozenset[Tunnel]) -> Iterator[None]:
+        """Have all switches count up to now, and poll them together; return the task that judges the round before."""
+        counted = [switch for switch, each in self._connections.items() if each.bring_counters_up_to_date(now)]
+        self._table_watch.poll_together(counted, now + SETTLED)
+        return watch.begin(now, counted, dead)
+
+    def _state_losses(self, watch: LossWatch, now: float) -> None:
+        """State which packets vanish between switches."""
+        by_switch: defaultdict[str, list[Finding]] = defaultdict(list)
+        for finding in watch.findings():
+            by_switch[finding.key.switch].append(finding)
+        for switch in self._wiring.topology.nodes:
+            self._findings.exactly(FindingKind.PACKETS_VANISH, switch, by_switch[switch], now)
 
     def _entries_removed(self, switch: str) -> None:
         """Take in that a switch has removed entries of ours, perhaps as it was told to."""

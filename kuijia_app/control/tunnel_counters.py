@@ -75,6 +75,10 @@ class TunnelCounters:
         self.of_mark: dict[tuple[str, tuple[Action, ...]], CountedStream] = {}
         """For each ingress and the actions by which it marks packets, the stream."""
 
+    def named(self, stream: CountedStream) -> str:
+        """Return in words what a stream counts."""
+        return f"packets of tunnel {stream.tunnel[1]} {'-'.join(stream.nodes)}"
+
     @property
     def streams(self) -> frozenset[CountedStream]:
         return frozenset(self.of_mark.values())

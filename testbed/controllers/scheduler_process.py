@@ -12,7 +12,7 @@ from testbed.controllers.peers import Peers
 class SchedulerProcess(ApplicationProcess):
     """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default.
 
-    Links are not probed unless the options say so.
+    Links are neither probed nor compared by their counters unless the options say so.
 
     Attributes:
         peers: other schedulers of the same switches, if there are any, set before `start`.
@@ -26,7 +26,7 @@ class SchedulerProcess(ApplicationProcess):
         listening: Listening = HERE,
     ) -> None:
         super().__init__(directory, framework, listening)
-        checked = {"missing": "ignore", **options}
+        checked = {"missing": "ignore", "gray_loss": "off", **options}
         self._options = {name: value for name, value in checked.items() if value is not None}
         self.peers: Peers | None = None
 
