@@ -56,6 +56,9 @@ UNSENT_IN_A_ROW = 3
 LONGEST_ROUND = 4.0
 """Seconds between two polls beyond which their difference is not judged: much may have happened."""
 
+EXPLAINED = 4
+"""A quarter of the missing packets: a loss is obscured if the sender's port or queue says to have dropped as many."""
+
 _STEP = 300
 """Counters of entries that are compared in a step of a task."""
 
@@ -112,19 +115,21 @@ class _Window:
         counts: at the ingress, then at each hop.
         vanished: packets of all streams that vanished after the port before each hop had sent them.
         doubt: those of them that may be under way instead.
-        obscured: True for hops whose queue may have dropped packets, or held them back.
+        obscured: True for hops whose queue may have dropped packets uncounted, or held them back.
+        dropped: packets that the port or the queue before each hop has dropped, as it says.
     """
 
     counts: list[int]
     vanished: list[int]
     doubt: list[float]
     obscured: list[bool]
+    dropped: list[int]
     seconds: float = 0.0
     peak: float = 0.0
 
     @classmethod
     def empty(cls, hops: int) -> _Window:
-        return cls([0] * (hops + 1), [0] * hops, [0.0] * hops, [False] * hops)
+        return cls([0] * (hops + 1), [0] * hops, [0.0] * hops, [False] * hops, [0] * hops)
 
 
 @dataclass(slots=True)
@@ -144,6 +149,11 @@ class _Streak:
     worst: tuple[int, int] = (0, 0)
     is_obscured: bool = False
 
+    @property
+    def has_vanished(self) -> bool:
+        """True if most of the missing packets have vanished after the sender's port had sent them."""
+        return self.vanished - self.doubt >= self.lost / 2
+
 
 @dataclass(slots=True)
 class _Judged:
@@ -160,6 +170,7 @@ class _Queue:
     vanished: int
     doubt: float
     is_obscured: bool
+    dropped: int = 0
 
 
 @dataclass(slots=True)
@@ -361,9 +372,10 @@ class HopLosses:
         port = moves.ports.get(place)
         if port is None:
             port = moves.ports[place] = self._port_before(hop, before, now, moves)
-        if port.is_obscured or not _may_have_dropped(stream, hop, before[hop.sender], now[hop.sender]):
-            return port
-        return replace(port, is_obscured=True)
+        dropped = _dropped_by_queues(stream, hop, before[hop.sender], now[hop.sender])
+        if dropped is None:
+            return replace(port, is_obscured=True)
+        return replace(port, dropped=dropped) if dropped > port.dropped else port
 
     def _port_before(
         self, hop: CountedHop, before: Mapping[str, Snapshot], now: Mapping[str, Snapshot], moves: _Moves
@@ -381,11 +393,9 @@ class HopLosses:
         self._under_way_at[place] = max(self._under_way_at[place] * faded, -MARGIN * vanished)
         doubt = max(LEAST_SKEW * frames / moves.seconds, self._under_way_at[place]) + SLACK
         sent_bytes = ports[1].sent_bytes - ports[0].sent_bytes + _FRAME_OVERHEAD * frames
-        is_obscured = (
-            not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
-            or ports[1].sent_dropped != ports[0].sent_dropped
-        )
-        return _Queue(vanished, doubt, is_obscured)
+        dropped = ports[1].sent_dropped - ports[0].sent_dropped
+        is_obscured = dropped < 0 or not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
+        return _Queue(vanished, doubt, is_obscured, dropped)
 
     def _add(
         self,
@@ -409,6 +419,7 @@ class HopLosses:
             window.vanished[position] += queue.vanished
             window.doubt[position] = max(window.doubt[position], queue.doubt)
             window.obscured[position] |= queue.is_obscured
+            window.dropped[position] += queue.dropped
         window.seconds += moves.seconds
         window.peak = max(window.peak, max(counts) / moves.seconds)
         is_whole = window.seconds >= span.seconds and window.counts[0] >= span.packets
@@ -464,19 +475,21 @@ class HopLosses:
             if sent or arrived:
                 judged.streaks[position] = _Streak()
             return False
+        is_obscured = window.obscured[position] or EXPLAINED * window.dropped[position] >= lost
+        if streak.is_obscured and not is_obscured and not streak.has_vanished:
+            streak = judged.streaks[position] = _Streak()  # what goes on in clear windows is judged by these
         streak.windows += 1
         streak.sent += sent
         streak.lost += lost
         streak.worst = max(streak.worst, (lost, sent))
         streak.vanished += window.vanished[position]
-        streak.is_obscured |= window.obscured[position]
+        streak.is_obscured |= is_obscured
         streak.noise = max(streak.noise, noise)
         streak.doubt = max(streak.doubt, window.doubt[position])
-        has_vanished = streak.vanished - streak.doubt >= streak.lost / 2
-        if not has_vanished and streak.is_obscured:
+        if not streak.has_vanished and streak.is_obscured:
             return False
         self.suspects = True
-        if streak.windows < (IN_A_ROW if has_vanished else UNSENT_IN_A_ROW):
+        if streak.windows < (IN_A_ROW if streak.has_vanished else UNSENT_IN_A_ROW):
             return False
         if streak.lost == streak.sent:
             return streak.lost >= LEAST_SILENT
@@ -517,13 +530,14 @@ def _is_steady(moves: _Moves) -> bool:
     return True
 
 
-def _may_have_dropped(stream: CountedStream, hop: CountedHop, old: Snapshot, new: Snapshot) -> bool:
-    """Return True if the stream's queue before a hop has dropped packets, or nobody counts what it drops."""
+def _dropped_by_queues(stream: CountedStream, hop: CountedHop, old: Snapshot, new: Snapshot) -> int | None:
+    """Return the packets that the stream's queues before a hop have dropped; None if they may, and nobody counts it."""
     places = [(hop.out_port, queue) for queue in stream.queues]
     if old.queues is None or new.queues is None or new.queues.keys().isdisjoint(places):
-        return stream.may_be_full
+        return None if stream.may_be_full else 0
     counted = [place for place in places if place in new.queues and place in old.queues]
-    return any(new.queues[place].errors != old.queues[place].errors for place in counted)
+    dropped = [new.queues[place].errors - old.queues[place].errors for place in counted]
+    return None if any(each < 0 for each in dropped) else sum(dropped)
 
 
 def _reaches_port(

@@ -30,6 +30,8 @@ class CountedNetwork:
     Attributes:
         vanishes: for a stream and the position of a hop, the share of its packets that vanish before the entry.
         lossy_links: for two neighbours, the share of all frames that vanish between them.
+        filters: for two neighbours, the share of frames that a filter of the sender drops before its port sends them.
+        stray_drops: mean seconds between two packets that every port says to have dropped, though no queue is full.
         room: packets that a queue holds.
         counts_queues: False for switches without counters of queues.
     """
@@ -39,6 +41,8 @@ class CountedNetwork:
     options: PipelineOptions = field(default_factory=PipelineOptions)
     vanishes: dict[tuple[CountedStream, int], float] = field(default_factory=dict)
     lossy_links: dict[tuple[str, str], float] = field(default_factory=dict)
+    filters: dict[tuple[str, str], float] = field(default_factory=dict)
+    stray_drops: float = float("inf")
     room: int = 100
     counts_queues: bool = True
     now: float = 0.0
@@ -67,6 +71,7 @@ class CountedNetwork:
         self._capacity = {
             (hop.sender, hop.out_port): hop.capacity for each in self.counters.streams for hop in each.hops
         }
+        self._strays = 0
         self._credit: defaultdict[Place, float] = defaultdict(float)
         self._fresh: defaultdict[CountedStream, int] = defaultdict(int)
 
@@ -98,6 +103,8 @@ class CountedNetwork:
     def tick(self) -> None:
         """Let time pass: links carry what fits, by the order of queues."""
         self.now += TICK
+        if self.stray_drops < float("inf"):
+            self._strays += self.random.random() < TICK / self.stray_drops
         for place, queues in list(self._queued.items()):
             budget = min(self._credit[place] + self._capacity[place] * 1e6 / 8 * TICK / (FRAME + 24), 64.0)
             for queue in sorted(queues):
@@ -118,7 +125,7 @@ class CountedNetwork:
         for stream in [stream for stream in self._fresh if stream.tunnel[0] == switch]:
             del self._fresh[stream]
         ports = {
-            port: PortCounters(received, sent, sent * FRAME, 0, 0, 0, 0)
+            port: PortCounters(received, sent, sent * FRAME, 0, self._strays, 0, 0)
             for (its, port), (received, sent) in self._ports.items()
             if its == switch
         }
@@ -152,6 +159,7 @@ class CountedNetwork:
 
     def _arrive(self, stream: CountedStream, position: int, packets: int) -> None:
         hop = stream.hops[position]
+        packets = self._survivors(packets, self.filters.get((hop.sender, hop.receiver), 0.0))
         self._ports[hop.sender, hop.out_port][1] += packets
         packets = self._survivors(packets, self.lossy_links.get((hop.sender, hop.receiver), 0.0))
         self._ports[hop.receiver, hop.in_port][0] += packets

@@ -173,6 +173,32 @@ def test_finds_a_tenth_lost_one_way(link: tuple[str, str], seed: int) -> None:
     assert seconds < 2.8
 
 
+@pytest.mark.parametrize("link", [("s1", "s2"), ("s2", "s4")])
+@pytest.mark.parametrize("seed", range(5))
+def test_finds_a_tenth_that_a_filter_drops_although_ports_drop_a_packet_now_and_then(
+    link: tuple[str, str], seed: int
+) -> None:
+    net = watched(seed)
+    net.network.stray_drops = 1.0
+    net.traffic[net.stream(THROUGH_S2, NORMAL)] = steady(1000.0)
+    net.run(net.random.uniform(5.0, 15.0))
+    assert not net.found
+    net.network.filters[link] = 0.1
+    _, loss = net.first_loss(4.0)
+    assert (loss.hop.sender, loss.hop.receiver) == link
+
+
+def test_drops_of_a_port_hide_a_loss_only_while_they_go_on() -> None:
+    net = watched(7)
+    net.network.filters["s2", "s4"] = 0.1
+    net.network.stray_drops = TICK  # as many as are missing
+    net.traffic[net.stream(THROUGH_S2, NORMAL)] = steady(1000.0)
+    net.run(20.0)
+    assert not net.found
+    net.network.stray_drops = float("inf")
+    net.first_loss(6.0)
+
+
 def test_finds_two_percent_in_time_but_not_half_a_percent() -> None:
     for share, is_found in ((0.02, True), (0.005, False)):
         net = watched(7)

@@ -11,7 +11,7 @@ import pytest
 
 from kuijia_app.framework import event_log
 from te_solver.plan import Plan
-from testbed.controllers.application_process import Event
+from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import FlowKey, Mark
