@@ -98,6 +98,18 @@ def test_a_cable_that_loses_a_twentieth_one_way_is_found_in_a_few_rounds_and_no_
     assert it.watch.shares.keys() == {("l0", it.wiring.port("l0", "s1"))}
 
 
+def test_a_switch_that_was_put_right_is_compared_from_its_next_counters_on() -> None:
+    it = Compared(1)
+    it.cables.skew = 0.0
+    it.rounds(5)
+    it.cables.loss["l0", "s1"] = 1.0
+    it.rounds(2)  # the second shows what was lost in the first
+    it.watch.mended("s1", it.now)
+    it.cables.loss.clear()
+    it.rounds(10)
+    assert list(it.watch.findings()) == []
+
+
 def test_nothing_is_said_of_cables_whose_ports_do_not_count() -> None:
     wiring = Wiring(NETWORK)
     counters, cables = LinkCounters(wiring), Cables(wiring)
