@@ -372,6 +372,8 @@ class HopLosses:
         port = moves.ports.get(place)
         if port is None:
             port = moves.ports[place] = self._port_before(hop, before, now, moves)
+        if port.is_obscured:
+            return port  # perhaps the switch was not polled
         dropped = _dropped_by_queues(stream, hop, before[hop.sender], now[hop.sender])
         if dropped is None:
             return replace(port, is_obscured=True)

@@ -375,10 +375,7 @@ class SwitchConnection:
         if FIRST_NEIGHBOUR_XID <= message.xid <= self._last_neighbour:
             self._reports.neighbour_refused(self._messages.error_name(message))
         if FIRST_POLL_XID <= message.xid <= LAST_POLL_XID:
-            self._polls.refused(message.xid)
-            room = self._room_asked.pop(message.xid, None)
-            if room is not None:
-                self._reports.room_told(room, {})
+            self._poll_refused(message.xid)
         if not 0 < message.xid <= self._last_id:
             return
         name = self._messages.error_name(message)
@@ -430,6 +427,12 @@ class SwitchConnection:
         self._polls.arrived(xid)
         room = self._room_asked.pop(xid, None)
         self._later(self._taking_poll(xid, answer, clock) if room is None else self._taking_room(room, answer))
+
+    def _poll_refused(self, xid: int) -> None:
+        self._polls.refused(xid)
+        room = self._room_asked.pop(xid, None)
+        if room is not None:
+            self._reports.room_told(room, {})
 
     def ask_for_room(self, room: Room) -> None:
         """Ask how much the switch can hold, unless it was asked and has not answered."""

@@ -110,6 +110,16 @@ def test_a_switch_that_was_put_right_is_compared_from_its_next_counters_on() -> 
     assert list(it.watch.findings()) == []
 
 
+def test_a_switch_that_is_away_while_its_cables_are_quiet_is_left_out() -> None:
+    it = Compared(1)
+    it.rounds(3)
+    at_once(it.watch.begin(it.now, ["s0"], frozenset()))
+    at_once(it.watch.taken(it.counters.counted(it.cables.snapshot("s0", it.now)), it.now, frozenset()) or iter(()))
+    it.now += 1.0
+    it.rounds(3)
+    assert list(it.watch.findings()) == []
+
+
 def test_nothing_is_said_of_cables_whose_ports_do_not_count() -> None:
     wiring = Wiring(NETWORK)
     counters, cables = LinkCounters(wiring), Cables(wiring)
