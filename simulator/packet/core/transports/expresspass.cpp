@@ -28,8 +28,8 @@ void CreditRate::adapt(Time now, Time round_trip, double full) {
 }
 
 // Algorithm 1 of the paper. Its decrease, cur_rate (1 - credit_loss), is the rate at which credits came through in the
-// last round trip (section 3.2). The rate of now does not stand for cur_rate there: the losses are those of credits sent
-// a round trip before, often at a higher rate.
+// last round trip (section 3.2). The rate of now does not stand for cur_rate there: the losses are those of credits
+// sent a round trip before, often at a higher rate.
 void CreditRate::as_printed(double loss, double through) {
     const auto most = 1 + rules_->target_loss;
     if (loss <= rules_->target_loss) {
