@@ -14,7 +14,7 @@ from kuijia.api.spelling import bad_option, options_in_python, require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words
 from kuijia.api.table_building import FAILURE_KINDS, Built, built_tables, followed, proved, write_tables
 from kuijia_app.proof.model.network import ModelNetwork, Walk
-from kuijia_app.proof.trace import walk_json, walk_text
+from kuijia_app.proof.trace import trace_json, walk_text
 from kuijia_app.proof.verification import Verification
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import OptionWords, pipeline_options
@@ -155,7 +155,7 @@ class Trace:
         return Text.of(self._lines)
 
     def to_json(self) -> dict[str, Any]:
-        return {"failure": self.failure.name, **walk_json(self.walk)}
+        return trace_json(self.walk, self.failure.name)
 
     def __repr__(self) -> str:
         return f"Trace({self._lines[-1]!r})"

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from kuijia.api.table_building import followed
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.table_options import add_plan_and_options, build
-from kuijia_app.proof.trace import PACKET_SYNTAX, walk_json, walk_text
+from kuijia_app.proof.trace import PACKET_SYNTAX, trace_json, walk_text
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     built = build(args)
     failure, walk, network = followed(built, _packet(args.packet), args.failures)
     if args.json:
-        print(json.dumps({"format": "kuijia-trace", "version": 1, "failure": failure.name, **walk_json(walk)}))
+        print(json.dumps(trace_json(walk, failure.name)))
     else:
         print("\n".join(walk_text(walk, network)))
     return 0

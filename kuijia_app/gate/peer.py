@@ -118,8 +118,10 @@ class Peer:
         Raises:
             MalformedError: it is too short.
         """
+        if not cookies or self.is_unknown:
+            return None
         cookie = elements.packet_cookie(frame)
-        if cookie not in cookies or self.is_unknown:
+        if cookie not in cookies:
             return None
         allowance = self._packets.get(cookie)
         if allowance is None:

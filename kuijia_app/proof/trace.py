@@ -160,8 +160,12 @@ def walk_text(walk: Walk, network: ModelNetwork) -> Iterator[str]:
     yield f"{_ENDINGS[walk.end]}: {'-'.join(walk.nodes)}"
 
 
-def walk_json(walk: Walk) -> dict[str, Any]:
+def trace_json(walk: Walk, failure: str) -> dict[str, Any]:
+    """Return a walk under the failure of this name as JSON data."""
     return {
+        "format": "kuijia-trace",
+        "version": 1,
+        "failure": failure,
         "end": walk.end.value,
         "nodes": list(walk.nodes),
         "hops": [

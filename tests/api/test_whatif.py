@@ -133,8 +133,8 @@ def test_by_default_ffc_is_left_out_with_a_note_where_it_can_protect_no_pair() -
 
 def test_a_study_knows_the_call_that_makes_it(both: kuijia.WhatIf) -> None:
     assert both.provenance.command == (
-        "kuijia.whatif('fig1', schemes=['kuijia', 'rescaling'], failures='links', seed=1, split='proportional', "
-        "weighting='equal')"
+        "kuijia.whatif('fig1', schemes=['kuijia', 'rescaling'], failures='links', seed=1, paths='disjoint', "
+        "split='proportional', weighting='equal')"
     )
 
 

@@ -32,7 +32,10 @@ def packet(*arguments: str) -> int:
         ),
         (
             "--transport expresspass",
-            "the run cannot be divided among threads: the ends of the transport have state in common, expected 1",
+            (
+                "the run cannot be divided among threads: queues that drop or mark at random draw from one stream of "
+                "random numbers, expected 1"
+            ),
         ),
     ],
 )

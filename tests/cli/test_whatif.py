@@ -231,7 +231,7 @@ def test_the_report_tells_how_it_is_made_again(capsys: pytest.CaptureFixture[str
     assert whatif("fig1", "fig1", "--schemes", "kuijia", "--failures", "pairs", "--sample", "4", "-o", "out") == 0
     page = Path("out", "whatif.html").read_text()
     command = (
-        "kuijia whatif fig1 fig1 --tunnels 3 --schemes kuijia --failures pairs --sample 4 --seed 1 "
+        "kuijia whatif fig1 fig1 --tunnels 3 --paths disjoint --schemes kuijia --failures pairs --sample 4 --seed 1 "
         "--split proportional --weighting equal"
     )
     assert command in page

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from kuijia_app.proof.model.network import ModelNetwork, Walk
-from kuijia_app.proof.trace import AskedPacket, parse_failure, parse_packet, walk_json, walk_text
+from kuijia_app.proof.trace import AskedPacket, parse_failure, parse_packet, trace_json, walk_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -90,7 +90,7 @@ def test_a_packet_without_a_way_is_said_to_be_dropped_and_why() -> None:
 
 def test_the_same_can_be_had_as_json() -> None:
     walk, _ = traced("s1->s4 slot=3", "s2-s4")
-    written = json.loads(json.dumps(walk_json(walk)))
+    written = json.loads(json.dumps(trace_json(walk, "none")))
     assert (written["end"], written["nodes"]) == ("left", ["s1", "s4"])
     select, failover = written["hops"][0]["steps"][1:]
     assert (select["bucket"], select["dead"]) == (3, [])
