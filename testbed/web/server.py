@@ -10,8 +10,10 @@ import secrets
 import signal
 import socket
 import ssl
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import uvicorn
 
@@ -34,6 +36,10 @@ _SECONDS_TO_END = 2
 _COLLECTED_EACH = 32
 """Connections after which cyclic garbage is searched for: those of asyncio by TLS are cycles, each with a buffer of
 256 KiB, and a few objects that Python does not search for by itself before there are 3,000 of them."""
+
+_FIRST_PAUSE, _LAST_PAUSE = 1.0, 64.0
+"""Seconds until garbage is searched for again; they double, as connections end after they were accepted, those in a
+handshake within a minute."""
 
 _TOKEN_BYTES = 24
 
@@ -164,6 +170,7 @@ class _Server(uvicorn.Server):
         super().__init__(config)
         self._listener = listener
         self._collected_at = 0
+        self._pause, self._collect_at = _FIRST_PAUSE, inf
         self._ready, self._end_streams, self._expiry = ready, end, expiry
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -174,10 +181,18 @@ class _Server(uvicorn.Server):
 
     async def on_tick(self, counter: int) -> bool:
         self._look_at_certificate()
-        if self._listener.accepted >= self._collected_at + _COLLECTED_EACH:
-            self._collected_at = self._listener.accepted
-            gc.collect()
+        self._collect_connections(time.monotonic())
         return await super().on_tick(counter)
+
+    def _collect_connections(self, now: float) -> None:
+        if self._listener.accepted >= self._collected_at + _COLLECTED_EACH:
+            self._collected_at, self._pause = self._listener.accepted, _FIRST_PAUSE
+        elif now >= self._collect_at:
+            self._pause *= 2
+        else:
+            return
+        self._collect_at = now + self._pause if self._pause <= _LAST_PAUSE else inf
+        gc.collect()
 
     def _look_at_certificate(self) -> None:
         news, warnings = self._expiry.look()
