@@ -53,7 +53,6 @@ class IcmpError(IntEnum):
 
     NET_UNREACHABLE = 0x0300
     HOST_UNREACHABLE = 0x0301
-    FRAGMENTATION_NEEDED = 0x0304
     PROHIBITED = 0x030D
     TIME_EXCEEDED = 0x0B00
 
@@ -205,12 +204,12 @@ def echo_reply(request: Ipv4Frame) -> bytes | None:
     return _packet(request.destination, request.source, request.packet[1], answer)
 
 
-def icmp_error(about: Ipv4Frame, kind: IcmpError, sender: IPv4Address, mtu: int = 0) -> bytes:
-    """Return the packet that reports an error to the source of a packet; `mtu` is for `FRAGMENTATION_NEEDED`."""
+def icmp_error(about: Ipv4Frame, kind: IcmpError, sender: IPv4Address) -> bytes:
+    """Return the packet that reports an error to the source of a packet."""
     quoted = about.packet[: _LONGEST_ERROR - _IPV4.size - _ICMP.size]
-    unsigned = _ICMP.pack(kind >> 8, kind & 0xFF, 0, 0, mtu) + quoted
+    unsigned = _ICMP.pack(kind >> 8, kind & 0xFF, 0, 0, 0) + quoted
     checksum = internet_checksum(unsigned)
-    payload = _ICMP.pack(kind >> 8, kind & 0xFF, checksum, 0, mtu) + quoted
+    payload = _ICMP.pack(kind >> 8, kind & 0xFF, checksum, 0, 0) + quoted
     return _packet(sender, about.source, _TOS_OF_ERRORS, payload)
 
 
