@@ -120,7 +120,7 @@ class PlanKeeper(PairKeeper):
         self._counters = TunnelCounters()
         self._counted: tuple[Version, ...] = ()
         self._avoided: frozenset[Tunnel] = frozenset()
-        self._detours: defaultdict[str, set[int]] = defaultdict(set)
+        self._detours: defaultdict[str, dict[int, Group]] = defaultdict(dict)
         self._last_resorts = LastResorts(options)
         self._are_last_resorts_due = False
         self._left_alone: set[str] = set()
@@ -474,7 +474,7 @@ class PlanKeeper(PairKeeper):
         self._state_losses(self._loss_watch, now)
 
     def _take_detours(self) -> None:
-        """Lead traffic past avoided tunnels where ingresses detect the liveness of tunnels themselves."""
+        """Lead traffic past tunnels that lose packets where ingresses detect the liveness of tunnels themselves."""
         changed, self._avoided = self._avoided ^ self._tracker.avoided, self._tracker.avoided
         if self._tells_ingresses:
             return
@@ -487,13 +487,13 @@ class PlanKeeper(PairKeeper):
 
     def _take_detour(self, ingress: str) -> None:
         connection, groups = self._connections[ingress], self._rollout.wanted(ingress).groups
-        avoided = {path_id for its, path_id in self._avoided if its == ingress}
+        avoided = self._tracker.dead_path_ids(ingress)
         detours = {each.group_id: each for each in self._counters.detours(ingress, groups, avoided)} if avoided else {}
-        for group_id in sorted(self._detours[ingress] - detours.keys()):
+        for group_id in sorted(self._detours[ingress].keys() - detours.keys()):
             connection.want_instead(group_id, None)
         for group_id, group in detours.items():
             connection.want_instead(group_id, group)
-        self._detours[ingress] = set(detours)
+        self._detours[ingress] = detours
 
     def _is_refused(self, switch: str) -> bool:
         """Return True if the switch has refused exactly the tables that are still wanted."""
@@ -606,12 +606,17 @@ class PlanKeeper(PairKeeper):
             connection.want_instead(group_id, group or below.get(group_id))
 
     def _ordering_last_resorts(self) -> Iterator[None]:
-        """Lead last resorts past dead tunnels where ingresses detect the liveness of tunnels themselves."""
+        """Lead last resorts and traffic past dead tunnels where ingresses detect the liveness of tunnels themselves.
+
+        They may be slow to: a BFD session that has just come up detects a failure after seconds (RFC 5880, 6.8.3).
+        """
         self._are_last_resorts_due = False
         yield from self._last_resorts.following(self._rollout.plans)
-        ingresses = {ingress for ingress, _ in self._tracker.broken} | self._last_resorts.switches
+        detoured = {ingress for ingress, groups in self._detours.items() if groups}
+        ingresses = {ingress for ingress, _ in self._tracker.broken} | self._last_resorts.switches | detoured
         for ingress in sorted(ingresses & self._connections.keys()):
             if self._acts and ingress in self._connections:  # still
+                self._take_detour(ingress)
                 self._order_last_resorts(ingress)
                 self._connections[ingress].proceed()
             yield
@@ -743,7 +748,7 @@ class PlanKeeper(PairKeeper):
         changed = self._rollout.take_changed()
         if changed:
             self._tell_ingresses(self._tracker.follow(self._rollout.plans))
-            for ingress in sorted({ingress for ingress, _ in self._avoided} & changed & self._connections.keys()):
+            for ingress in sorted(self._detours.keys() & changed & self._connections.keys()):
                 self._take_detour(ingress)
             for ingress in sorted(self._last_resorts.switches & changed & self._connections.keys()):
                 self._order_last_resorts(ingress)

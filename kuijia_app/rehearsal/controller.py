@@ -159,7 +159,7 @@ class SimulatedController(PlanKeeper):
     def on_top(self, switch: str) -> Layer:
         """Return what a switch is to have besides the tables of plans."""
         layer = self._restoration.told(switch)
-        return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups})
+        return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups, **self._detours[switch]})
 
     def end(self, writes: int) -> None:
         """End the process; if a plan waits for its files, so many changes to them come first."""
