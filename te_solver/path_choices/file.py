@@ -28,8 +28,6 @@ _PAIR_OF_YATES = re.compile(r"(\S+)\s*->\s*(\S+)\s*:$")
 _PATH_OF_YATES = re.compile(r"\[(.*)\](?:\s*@\s*(\S+))?$")
 _PAIR_OF_FIGRET = re.compile(r"(\d{1,7}) (\d{1,7}):(.*)$")
 
-Lines = Iterator[tuple[int, str]]
-
 
 @dataclass(frozen=True)
 class _Listed:
@@ -63,12 +61,10 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
         first = next((text.strip() for _, text in read_lines(path, _EXPECTED) if text.strip()), "")
         if first.startswith("{"):
             plan = load_plan(path)
-            listed = [
-                _Listed(0, tunnel.nodes, tunnel.weight)
-                for pair in plan.pairs
-                if pair.priority == min(each.priority for each in plan.pairs if each.source == pair.source)
-                for tunnel in pair.tunnels
-            ]
+            # Classes of a pair share its tunnels: the shares are those of the most important class.
+            by_class = sorted(plan.pairs, key=lambda pair: -pair.priority)
+            of_pair = {(pair.source, pair.target): pair for pair in by_class}
+            listed = [_Listed(0, tunnel.nodes, tunnel.weight) for pair in of_pair.values() for tunnel in pair.tunnels]
         elif _PAIR_OF_YATES.match(first):
             listed = list(_yates(path, _names(topology, 1, "s", note)))
         elif _PAIR_OF_FIGRET.match(first):

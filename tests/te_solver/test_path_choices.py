@@ -261,6 +261,17 @@ def test_a_plan_is_a_file_of_paths(tmp_path: Path) -> None:
     assert found(network, f"file:{tmp_path / 'plan.json'}", ("a", "d")) == pytest.approx(expected)
 
 
+def test_a_plan_gives_the_paths_of_all_pairs_with_the_shares_of_their_most_important_class(tmp_path: Path) -> None:
+    network = cables(SQUARE)
+    demands = [Demand("a", "d", 25.0, 1), Demand("a", "d", 5.0, 0), Demand("a", "b", 5.0, 2)]
+    plan = solve(network, demands)
+    save_plan(plan, tmp_path / "plan.json")
+    paths = load_paths(tmp_path / "plan.json", network, lambda _: None)
+    first, last = plan.pairs[1], plan.pairs[2]
+    assert dict(paths["a", "d"]) == pytest.approx({tunnel.nodes: tunnel.weight for tunnel in first.tunnels})
+    assert dict(paths["a", "b"]) == pytest.approx({tunnel.nodes: tunnel.weight for tunnel in last.tunnels})
+
+
 @pytest.mark.parametrize(
     ("word", "said"),
     [
