@@ -23,7 +23,7 @@ _WHOLE = 1 - 1e-9
 
 @dataclass(frozen=True)
 class PathQuestion:
-    """What paths are chosen by.
+    """Network and options that paths are chosen by.
 
     Attributes:
         topology: the network.

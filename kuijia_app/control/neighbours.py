@@ -115,7 +115,7 @@ class _Sought:
 
 
 class _Site:
-    """What is known of one segment."""
+    """State of one segment."""
 
     def __init__(self, segment: Segment, now: float) -> None:
         self.segment = segment

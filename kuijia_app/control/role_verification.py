@@ -38,7 +38,7 @@ class _Trouble:
 
 
 class RoleVerification:
-    """What the switches of a controller that acts, or wants to, say of its role."""
+    """Statements of switches on the role of a controller that acts, or wants to."""
 
     def __init__(self) -> None:
         self._troubles: dict[str, _Trouble] = {}

@@ -46,7 +46,7 @@ _WRONG = frozenset({_NO_BUNDLE, _EXISTS, _UNKNOWN, _NO_GROUP, _IN_USE})
 
 
 class Lie(Enum):
-    """What a switch lies about."""
+    """Subject of a switch's lie."""
 
     ROLES = "it refuses claims and changes as another controller's"
     IDS = "it tells any generation ids"

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import cvxpy as cp
 import numpy as np
 
-from te_solver.plan import Plan
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.scale import Scale
@@ -67,8 +68,4 @@ class MinMaxUtilisation(Program):
         return np.asarray(rates * factor[self.incidence.pair_of_tunnel])
 
 
-def _maximum_utilisation(plan: Plan) -> float:
-    return plan.maximum_utilisation
-
-
-OBJECTIVE = Objective("min-max-utilisation", MinMaxUtilisation, _maximum_utilisation)
+OBJECTIVE = Objective("min-max-utilisation", MinMaxUtilisation, attrgetter("maximum_utilisation"))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
+
 import numpy as np
 
-from te_solver.plan import Plan
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.registry import STATIC_SPLITS
@@ -37,8 +38,4 @@ class StaticSplits(Program):
         return Allocation(rates, self.incidence.pairs @ rates, _SOLVER, 0.0)
 
 
-def _maximum_utilisation(plan: Plan) -> float:
-    return plan.maximum_utilisation
-
-
-OBJECTIVE = Objective(STATIC_SPLITS, StaticSplits, _maximum_utilisation, takes_shares=True)
+OBJECTIVE = Objective(STATIC_SPLITS, StaticSplits, attrgetter("maximum_utilisation"), takes_shares=True)

@@ -14,7 +14,7 @@ _USUAL = IPv4Network("10.0.0.0/8")
 
 @dataclass(frozen=True, slots=True)
 class SiteHost:
-    """How a host is set up, in words for `ip`.
+    """Settings of a host, in words for `ip`.
 
     Attributes:
         address: the host's, with the length of the prefix that is reached without a router.
