@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain, islice
+from itertools import islice
 from typing import Any
 
 from kuijia_app.control.port_states import PortState
@@ -168,6 +168,7 @@ class SwitchConnection:
         self._next_wanted: SwitchTables | None = None
         self._bundles = True
         self._bundle_probe: int | None = None
+        self._open_bundle: int | None = None
         self._last_probe = FIRST_PROBE_XID - 1
         self._last_neighbour = FIRST_NEIGHBOUR_XID - 1
         self._rereads = Allowance(REREADS_RATE, REREADS_BURST, 0.0)
@@ -486,7 +487,11 @@ class SwitchConnection:
         ports, groups, flows = messages.port_descriptions(), messages.group_descriptions(), messages.own_flows()
         under_way = self._reading = _Reading()
         self._is_read_due = False
-        # What was sent before is done or void: a bundle that was given up makes Open vSwitch complain 10 s later.
+        if self._open_bundle is not None:
+            # Open vSwitch drops a bundle that was given up after 10 s, others may keep it for ever.
+            self._transmit(messages.discard_bundle(self._open_bundle), self._next_id())
+            self._open_bundle = None
+        # What was sent before is done or void, and the bundle may be gone already.
         self._read_after = self._last_id
         self._unnamed.clear()
         self._polls.end()
@@ -598,17 +603,17 @@ class SwitchConnection:
         messages, done = map(self._messages.change, batch.changes), self._taking(sender, batch)
         if self._bundles and len(batch.changes) > 1:
             return self._sending_in_bundle(sender, messages, len(batch.changes), done)
-        return self._sending_part(sender, messages, done)
+        return self._sending_part(sender, messages, lambda: self._send([], then=done))
 
-    def _sending_part(self, sender: Sender, messages: Iterable[Any], then: Then) -> Iterator[None]:
-        """Send messages, each built in its turn; call `then` once the switch has acknowledged all of them."""
+    def _sending_part(self, sender: Sender, messages: Iterable[Any], sent: Then) -> Iterator[None]:
+        """Send messages, each built in its turn; call `sent` once all of them are on their way."""
         for message in messages:
             if sender is not self._sender:
                 return
             self._transmit(message, self._next_id())
             yield
         if sender is self._sender:
-            self._send([], then=then)
+            sent()
 
     def _report_group(self, change: Change) -> None:
         # A new group with buckets is no change of liveness, so it is not reported.
@@ -621,12 +626,17 @@ class SwitchConnection:
         added = (self._messages.in_bundle(bundle, message) for message in messages)
 
         def part(left: int) -> Iterator[None]:
-            messages = islice(added, BATCH)
-            if left <= BATCH:
-                return self._sending_part(sender, chain(messages, [self._messages.commit_bundle(bundle)]), done)
-            return self._sending_part(sender, messages, lambda: self._later(part(left - BATCH)))
+            def sent() -> None:
+                if left > BATCH:
+                    self._send([], then=lambda: self._later(part(left - BATCH)))
+                else:
+                    self._open_bundle = None
+                    self._send([self._messages.commit_bundle(bundle)], then=done)
+
+            return self._sending_part(sender, islice(added, BATCH), sent)
 
         if sender is self._sender:
+            self._open_bundle = bundle
             self._transmit(self._messages.open_bundle(bundle), self._next_id())
         yield from part(count)
 

@@ -195,8 +195,9 @@ def _delete_all(world: World, fault: Fault) -> None:
 def _delete(world: World, name: str, changes: list[Change]) -> None:
     """Let somebody delete what is there, who leaves the controller connected; the tables must be right again soon."""
     world.traffic.switch_hit(name)
+    if world.is_only_fault(world.faults):  # a fault that ends may cost a connection: that is as bad as one that lasts
+        world.time.after(_PUT_RIGHT, partial(_require_right, world, name, world.faults))
     world.delete(name, changes)
-    world.time.after(_PUT_RIGHT, partial(_require_right, world, name, world.faults))
 
 
 def _require_right(world: World, name: str, number: int) -> None:

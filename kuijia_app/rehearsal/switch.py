@@ -177,7 +177,7 @@ class SimulatedSwitch:
         random: Random,
     ) -> Iterator[tuple[Kind, int, object] | Refusal]:
         """Handle a message as a switch does that lies, by the id of what it was sent."""
-        is_change = message.kind in (Kind.CHANGE, Kind.OPEN, Kind.ADD, Kind.COMMIT)
+        is_change = message.kind in (Kind.CHANGE, Kind.OPEN, Kind.ADD, Kind.COMMIT, Kind.DISCARD)
         if lie is Lie.ROLES and (is_change or (message.kind is Kind.ROLE and message.content is Role.MASTER)):
             self.excused.add(owner)
             yield Refusal(message.xid, IS_SLAVE if is_change else STALE)
@@ -282,6 +282,8 @@ class SimulatedSwitch:
         name = owner, message.bundle_id
         if message.kind is Kind.OPEN:
             self._bundles[name] = []
+        elif name not in self._bundles and message.kind is Kind.DISCARD:
+            yield Refusal(message.xid, _NO_BUNDLE)  # it was forgotten while the controller was a slave, which is no fault
         elif name not in self._bundles:
             yield self._refused(owner, message, _NO_BUNDLE)
         elif message.kind is Kind.ADD:

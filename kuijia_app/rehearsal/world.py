@@ -186,6 +186,7 @@ class World:
     def is_only_lie(self, number: int) -> bool:
         """Return True if no fault has come since this one, and none lasts but what switches say of roles."""
         is_whole = not (self._cuts or self.delays or self._frozen or self.tampered or self.peers.is_cut)
+        is_known = not self._is_news_late()
         expected = (len(self.switches) - len(self.wanderers)) * len(self.controllers)
         are_here = sum(name not in self.wanderers for name, _ in self.connections) == expected
         can_follow = all(each.is_running for each in self.controllers)
@@ -193,7 +194,7 @@ class World:
             each.is_full or each.is_table_full or each.missing or each.refuses_after is not None
             for each in self.switches.values()
         )
-        return number == self.faults and is_whole and are_here and can_follow and takes_all
+        return number == self.faults and is_whole and is_known and are_here and can_follow and takes_all
 
     def come_again(self, name: str) -> None:
         """Let a switch end its connections, which both ends know at once, and connect again."""
