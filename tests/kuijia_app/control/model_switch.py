@@ -142,6 +142,10 @@ class ModelSwitch(FakeSwitch):
     def unanswered(self) -> int:
         return len(self.sent) - self._answered
 
+    @property
+    def open_bundles(self) -> Collection[int]:
+        return self._bundles.keys()
+
     def send_msg(self, message: object) -> None:
         assert not self.has_ended, f"{message} is sent on a connection that has ended"
         assert not self.is_closed.is_set(), f"{message} is sent on a connection that was given up"

@@ -205,6 +205,33 @@ def test_a_single_change_is_not_done_before_a_bundle_that_is_on_its_way(applicat
     assert not ingress.differs_from(SwitchTables(tables.groups, (*tables.flows, *more)))
 
 
+def test_a_bundle_that_is_given_up_half_way_is_discarded(application: KuijiaController) -> None:
+    """Open vSwitch would drop it after ten seconds, another switch never."""
+    ingress = box(application, "s1")
+    switch = ModelSwitch(application, ingress, failing)
+    switch.connect()
+    switch.answer()
+    connection, tables = application._connections["s1"], application._rollout.wanted("s1")
+    more = [FlowEntry(number, Match(in_port=2), (Output(3),)) for number in range(1, 2 * BATCH)]
+    connection.want(SwitchTables(tables.groups, (*tables.flows, *more)))
+    switch.answer(BATCH)
+    assert len(switch.open_bundles) == 1
+    connection.read_again()
+    switch.answer()
+    assert not switch.open_bundles
+    assert not ingress.differs_from(application._rollout.wanted("s1"))
+
+
+def test_a_bundle_that_is_committed_is_not_discarded(application: KuijiaController) -> None:
+    switch = ModelSwitch(application, box(application, "s1"), failing)
+    switch.connect()
+    switch.answer()
+    first = len(switch.sent)
+    application._connections["s1"].read_again()
+    switch.answer()
+    assert not any(isinstance(message, PARSER.ONFBundleCtrlMsg) for message in switch.sent[first:])
+
+
 def test_an_error_about_what_was_sent_before_the_last_look_at_the_tables_changes_nothing(
     application: KuijiaController, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from kuijia_app.control.reconciliation import AddGroup
 from kuijia_app.rehearsal.calm import require_calm
+from kuijia_app.rehearsal.controller import SimulatedController
 from kuijia_app.rehearsal.effects import hit
 from kuijia_app.rehearsal.faults import Fault, FaultKind
 from kuijia_app.rehearsal.messages import Kind, Message, Role
@@ -134,6 +135,30 @@ def test_a_session_goes_down_with_its_path_and_comes_up_again() -> None:
         assert world.sessions.up < up
     world.time.run_until(world.time.now + 4.0)
     assert world.sessions.up == up
+
+
+def delete_all(world: World) -> None:
+    """Delete everything in the first switch, and let the time pass within which it has to be back."""
+    hit(world, Fault(FaultKind.ALL_DELETED, 0.0, 0, 0, 0.0))
+    world.time.run_until(world.time.now + 2.5)
+
+
+def test_what_somebody_deletes_and_stays_away_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SimulatedController, "_put_tables_right", lambda *_: None)
+    with pytest.raises(ViolationError, match="lacks groups"):
+        delete_all(world_at_rest(3))
+
+
+def test_what_somebody_deletes_may_stay_away_while_the_controller_does_not_know_that_the_switch_has_gone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(World, "_closed_by_controller", lambda *_: None)
+    world = world_at_rest(3)
+    line = next(line for line in world.connections if line[0] == "a")
+    world._end_at_switch(line, world.connections[line])
+    world.time.run_until(world.time.now + 1.0)
+    delete_all(world)
+    assert not world.switches["a"].groups
 
 
 def test_a_switch_that_restarts_without_a_port_is_programmed_once_the_port_is_back() -> None:
