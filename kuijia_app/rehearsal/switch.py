@@ -283,7 +283,7 @@ class SimulatedSwitch:
         if message.kind is Kind.OPEN:
             self._bundles[name] = []
         elif name not in self._bundles and message.kind is Kind.DISCARD:
-            yield Refusal(message.xid, _NO_BUNDLE)  # it was forgotten while the controller was a slave, which is no fault
+            yield Refusal(message.xid, _NO_BUNDLE)  # forgotten while the controller was a slave
         elif name not in self._bundles:
             yield self._refused(owner, message, _NO_BUNDLE)
         elif message.kind is Kind.ADD:
