@@ -20,7 +20,7 @@ from kuijia_app.discovery.ovs_output import read_interfaces, read_output, wiring
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.listening import require_free
 from kuijia_app.tables.stated_wiring import Mask, StatedWiring, stated
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import (
     DATAPATH_EXPECTED,
     mask_text,
@@ -99,7 +99,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _example(args: argparse.Namespace) -> tuple[StatedWiring, list[str]]:
-    return stated(Wiring(read_topology(args))), []
+    return stated(Wiring(read_topology(args), neighbours=Neighbours.LEARNED)), []
 
 
 def _from_ovs(args: argparse.Namespace) -> tuple[StatedWiring, list[str]]:

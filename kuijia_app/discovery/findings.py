@@ -9,7 +9,7 @@ from typing import Any
 
 from kuijia_app.discovery.names import Cable, PortOfSwitch, match_names
 from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, SwitchEnds, datapath_text
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 
@@ -122,7 +122,7 @@ def wiring_found(
         topology = _topology_of(dict(sorted(names.items(), key=lambda each: each[1])), cables)
     else:
         names = match_names(topology, findings.ports, cables, given)
-    defaults = Wiring(topology)
+    defaults = Wiring(topology, neighbours=Neighbours.LEARNED)
     name_of = {number: name for name, number in names.items()}
     links: dict[str, dict[str, int]] = {node: {} for node in topology.nodes}
     for cable in cables:
@@ -135,7 +135,10 @@ def wiring_found(
         number = names[node]
         left = {port: live for port, live in findings.ports[number].items() if (number, port) not in cabled}
         port = _host_port(node, left, remarks)
-        host = None if port is None else HostEnd(port, defaults.host_address(node), defaults.prefixes(node))
+        host = None
+        if port is not None:
+            ends = defaults.host_address(node), defaults.prefixes(node)
+            host = HostEnd(port, *ends, gateways=defaults.gateways(node))
         order = {other: links[node][other] for other in topology.neighbours[node]}
         switches[node] = SwitchEnds(number, order, host)
     if len(remarks) > MOST_REMARKS:

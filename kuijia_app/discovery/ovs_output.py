@@ -16,6 +16,7 @@ from typing import Any
 import yaml
 
 from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
+from kuijia_app.tables.wiring import default_gateways
 from kuijia_app.tables.wiring_file import parse_datapath_id, read_prefixes
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading
@@ -93,7 +94,8 @@ def wiring_of(cables: Mapping[str, NamedEnds], seen: Mapping[str, SeenSwitch], s
         host = None
         if ends.host is not None and ends.end is not None:
             port = _number(source, name, known, ends.host)
-            host = HostEnd(port, ends.end.address, ends.end.prefixes)
+            address, prefixes = ends.end.address, ends.end.prefixes
+            host = HostEnd(port, address, prefixes, gateways=default_gateways(prefixes, address))
         assert known.datapath_id is not None, "required when it was read"
         switches[name] = SwitchEnds(known.datapath_id, links, host)
     for name in seen:

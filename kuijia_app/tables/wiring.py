@@ -36,6 +36,11 @@ def default_gateway(prefix: IPv4Network, host: IPv4Address) -> IPv4Address | Non
     return next((each for place in (addresses[0], addresses[-1]) if (each := prefix[place]) != host), None)
 
 
+def default_gateways(prefixes: Iterable[IPv4Network], host: IPv4Address) -> tuple[IPv4Address, ...]:
+    """Return the gateways of a site's prefixes unless they are stated."""
+    return tuple(filter(None, (default_gateway(prefix, host) for prefix in prefixes)))
+
+
 @dataclass(frozen=True, slots=True)
 class Site:
     """A host and its connection.
@@ -138,15 +143,13 @@ class Wiring:
 
     def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
         """Return the addresses at which a site finds its gateway; none if its hosts are not learned."""
-        return self._default_gateways(switch) if self.neighbours is Neighbours.LEARNED else ()
+        if self.neighbours is not Neighbours.LEARNED:
+            return ()
+        return default_gateways(self.prefixes(switch), self.host_address(switch))
 
     def router(self, switch: str) -> IPv4Address | None:  # noqa: ARG002  # the hosts are on the cable
         """Return the address of a site's own router, behind which the prefixes are that it is in none of."""
         return None
-
-    def _default_gateways(self, switch: str) -> tuple[IPv4Address, ...]:
-        host = self.host_address(switch)
-        return tuple(filter(None, (default_gateway(prefix, host) for prefix in self.prefixes(switch))))
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:

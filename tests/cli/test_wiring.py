@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from kuijia.cli.main import main
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.program import kuijia_command
 from te_solver.networks import shipped_network
@@ -35,11 +35,12 @@ def test_the_example_states_the_default_numbers(tmp_path: Path, capsys: pytest.C
     for node in topology.nodes:
         assert (found.datapath_id(node), list(found.ports(node))) == (usual.datapath_id(node), list(usual.ports(node)))
     assert found.sites == usual.sites
+    assert [found.gateways(node) for node in topology.nodes] == [(usual.prefix(node)[254],) for node in topology.nodes]
 
 
 @pytest.mark.ovs
 def test_numbers_come_from_what_the_tools_of_open_vswitch_print(tmp_path: Path) -> None:
-    stated = permuted(LINE, seed=3)
+    stated = permuted(LINE, seed=3, neighbours=Neighbours.LEARNED)
     wiring = stated.of(LINE)
     interfaces = {}
     with DummyNetwork(wiring, tmp_path) as network:

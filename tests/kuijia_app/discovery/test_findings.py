@@ -6,6 +6,7 @@ import pytest
 
 from kuijia_app.discovery.findings import MOST_REMARKS, MOST_SWITCHES, DiscoveredNetwork, wiring_found
 from kuijia_app.tables.stated_wiring import StatedWiring
+from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan
@@ -29,7 +30,7 @@ def observed(topology: Topology, wiring: StatedWiring) -> DiscoveredNetwork:
 
 def test_the_wiring_that_was_observed_is_found() -> None:
     topology = both_ways("uneven", "a b c d e f", "a-b b-c c-d d-e c-f d-f")
-    wiring = permuted(topology, seed=4)
+    wiring = permuted(topology, seed=4, neighbours=Neighbours.LEARNED)
     findings = observed(topology, wiring)
     assert findings.is_complete(6, 6)
     assert not findings.is_complete(6, 7)
@@ -38,7 +39,7 @@ def test_the_wiring_that_was_observed_is_found() -> None:
 
 
 def test_switches_that_could_change_places_are_to_be_named() -> None:
-    wiring = permuted(LOPSIDED, seed=5)
+    wiring = permuted(LOPSIDED, seed=5, neighbours=Neighbours.LEARNED)
     findings = observed(LOPSIDED, wiring)
     with pytest.raises(UnsoundError, match=r"switches\.c: c could be .*, expected --switch c=DATAPATH-ID"):
         wiring_found(findings, LOPSIDED, {}, ())
@@ -50,7 +51,7 @@ def test_switches_that_could_change_places_are_to_be_named() -> None:
 
 def test_a_cable_counts_when_probes_come_both_ways() -> None:
     topology = motivation_plan().topology
-    findings = observed(topology, permuted(topology, seed=6))
+    findings = observed(topology, permuted(topology, seed=6, neighbours=Neighbours.LEARNED))
     findings.heard.pop()
     assert len(findings.cables) == len(topology.edges) - 1
     with pytest.raises(UnsoundError, match="4 links were found, expected 5, as fig1 has"):
@@ -58,7 +59,7 @@ def test_a_cable_counts_when_probes_come_both_ways() -> None:
 
 
 def test_without_a_topology_switches_are_named_by_their_datapath_ids() -> None:
-    wiring = permuted(LOPSIDED, seed=7)
+    wiring = permuted(LOPSIDED, seed=7, neighbours=Neighbours.LEARNED)
     findings = observed(LOPSIDED, wiring)
     number = wiring.switches["a"].datapath_id
     found, _ = wiring_found(findings, None, {"a": number}, ())
@@ -69,14 +70,14 @@ def test_without_a_topology_switches_are_named_by_their_datapath_ids() -> None:
 
 
 def test_a_name_for_a_switch_that_is_not_there_is_refused() -> None:
-    findings = observed(LOPSIDED, permuted(LOPSIDED, seed=7))
+    findings = observed(LOPSIDED, permuted(LOPSIDED, seed=7, neighbours=Neighbours.LEARNED))
     for topology in (LOPSIDED, None):
         with pytest.raises(UnsoundError, match=r"switches\.a: .*0000000000000001"):
             wiring_found(findings, topology, {"a": 1}, ())
 
 
 def test_a_choice_of_host_ports_is_left_to_the_user() -> None:
-    wiring = permuted(LOPSIDED, seed=8)
+    wiring = permuted(LOPSIDED, seed=8, neighbours=Neighbours.LEARNED)
     findings = observed(LOPSIDED, wiring)
     ends = wiring.switches["a"]
     assert ends.host is not None

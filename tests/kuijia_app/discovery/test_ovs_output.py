@@ -50,7 +50,7 @@ def test_names_of_interfaces_become_numbers(tmp_path: Path) -> None:
         "a": {
             "datapath_id": "00000000000000ff",
             "links": {"b": 7},
-            "host": {"port": 12, "prefixes": ["10.0.1.0/24"], "address": "10.0.1.1"},
+            "host": {"port": 12, "prefixes": ["10.0.1.0/24"], "address": "10.0.1.1", "gateway": "10.0.1.254"},
         },
         "b": {"datapath_id": "0000000000000abc", "links": {"a": 3}},
     }
