@@ -16,7 +16,7 @@ from typing import NoReturn
 from kuijia_base.errors import InputError, KuijiaError
 from kuijia_base.option_values import positive_number, whole_number
 from kuijia_base.progress import Progress
-from tests.mutants.change import EQUIVALENT, Change, read_equivalents
+from tests.mutants.change import EQUIVALENT, Change, by_place, no_change, read_equivalents
 from tests.mutants.room import Verdict, copy_clone
 from tests.mutants.rooms import ROOMS
 
@@ -37,21 +37,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     progress = Progress(sys.stderr)
     counts: Counter[Verdict] = Counter()
     survivors: list[Change] = []
-    changes = [change for change in room.changes() if args.file is None or args.file in change.file]
-    different = [change for change in changes if (change.file, change.old, change.changed) not in equivalent]
-    chosen = sorted(_sample(range(len(different)), args.sample, args.seed))
+    places = by_place(room.changes())
+    changes = {place: change for place, change in places.items() if args.file is None or args.file in change.file}
+    different = [change for place, change in changes.items() if place not in equivalent]
+    chosen = random.Random(args.seed).sample(different, min(args.sample or len(different), len(different)))
     try:
         with tempfile.TemporaryDirectory(prefix="kuijia-mutants-") as folder:
             copy = Path(folder, "clone")
             copy_clone(copy)
             progress.show("collecting the tests")
             trials = room.prepare(copy, args.seconds, nearest_only=args.nearest)
-            for done, change in enumerate(different[number] for number in chosen):
+            if chosen and trials.verdict(no_change(chosen[0].file)) is not Verdict.SURVIVED:
+                raise KuijiaError(f"{chosen[0].file}: its tests fail without a change")
+            for done, change in enumerate(chosen):
                 progress.show(f"{change.file}:{change.line}", done, len(chosen))
                 verdict = trials.verdict(change)
                 counts[verdict] += 1
                 if verdict is Verdict.SURVIVED:
                     survivors.append(change)
+                    progress.say(str(change))
     except KeyboardInterrupt:
         progress.say("interrupted")
     except KuijiaError as error:
@@ -79,14 +83,10 @@ def _arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     return parser.parse_args(argv)
 
 
-def _sample(numbers: range, size: int | None, seed: int) -> Sequence[int]:
-    return numbers if size is None or size >= len(numbers) else random.Random(seed).sample(numbers, size)
-
-
 def _show(room: str, equivalent: int, counts: Counter[Verdict], survivors: Sequence[Change]) -> None:
-    tried = counts.total()
+    tried = counts.total() - counts[Verdict.IMPOSSIBLE]
     noticed = tried - counts[Verdict.SURVIVED]
-    lines = [str(change) for change in survivors]
+    lines = [str(change) for change in sorted(survivors, key=lambda change: (change.file, change.line))]
     lines.append(f"{room}: {tried} changes tried, {equivalent} left out as they alter nothing")
     lines.append(", ".join(f"{counts[verdict]} {verdict.value}" for verdict in Verdict))
     if tried:

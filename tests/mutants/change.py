@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+Place = tuple[str, str, str]
+"""File, line and changed line; the file is followed by "(2 of 3)" where three lines are changed alike."""
 
 EQUIVALENT = Path(__file__).with_name("equivalent.txt")
 
@@ -47,13 +51,30 @@ def make_change(file: str, source: bytes, span: tuple[int, int], new: bytes) -> 
     return Change(file, begin, end, new, source.count(b"\n", 0, begin) + 1, old, changed)
 
 
-def read_equivalents(text: str) -> set[tuple[str, str, str]]:
-    """Return file, old line and changed line of each block: these three lines, a reason, and an empty line."""
+def no_change(file: str) -> Change:
+    """Return what leaves a file as it is."""
+    return Change(file, 0, 0, b"", 0, "", "")
+
+
+def by_place(changes: Iterable[Change]) -> dict[Place, Change]:
+    """Return each change by its place: of equal lines that are changed alike, it says which one is meant."""
+    alike: defaultdict[Place, list[Change]] = defaultdict(list)
+    for change in changes:
+        alike[change.file, change.old, change.changed].append(change)
+    return {
+        (file if len(equal) == 1 else f"{file} ({number} of {len(equal)})", old, changed): change
+        for (file, old, changed), equal in alike.items()
+        for number, change in enumerate(equal, 1)
+    }
+
+
+def read_equivalents(text: str) -> set[Place]:
+    """Return the place of each block: its first three lines, before a reason and an empty line."""
     return {_block(block.splitlines()) for block in text.split("\n\n") if not block.lstrip().startswith("#")}
 
 
-def _block(lines: Sequence[str]) -> tuple[str, str, str]:
-    file, old, new, *reason = lines
+def _block(lines: Sequence[str]) -> Place:
+    place, old, new, *reason = lines
     if not (old.startswith("- ") and new.startswith("+ ") and reason):
-        raise ValueError(f"{file}: expected a line with -, one with + and a reason")
-    return file, old[2:], new[2:]
+        raise ValueError(f"{place}: expected a line with -, one with + and a reason")
+    return place, old[2:], new[2:]

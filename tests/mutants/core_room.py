@@ -1,18 +1,17 @@
 """A room of a compiled core: all changes are compiled at once, and each trial switches one of them on.
 
-Each trial is a run of pytest in a copy of the clone whose core, and whose driver of single parts, have all changes. The
-tests of the parts that a file belongs to are asked first, then those of the room.
+The core of the copy, and its driver of single parts, have all changes. The tests of the parts that a file belongs to
+are asked first, then those of the room, the file's namesake before the others.
 """
 
 from __future__ import annotations
 
-import os
-import resource
+import re
 import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatch
 from itertools import groupby
 from pathlib import Path
@@ -20,16 +19,14 @@ from pathlib import Path
 from kuijia_base.errors import KuijiaError
 from tests.mutants.change import Change
 from tests.mutants.cpp_changes import Switched, find_changes, switched
+from tests.mutants.process import Processes
 from tests.mutants.room import ROOT, Trials, Verdict, files_of
 from tests.sanitized import COMPILER
 from tests.simulator.packet.steps import BUILT, build_parts
 
 _HEADER = Path(__file__).with_name("switches.hpp")
 _FLAGS = ("-std=c++20", "-O1", "-g0", "-w", "-Wno-narrowing", "-fvisibility=hidden", "-ffp-contract=off", "-fPIC")
-_PYTEST = ("-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-m", "not ovs and not emulation and not kernel")
-_OUTCOMES = {0: Verdict.SURVIVED, -24: Verdict.TIMED_OUT, -9: Verdict.TIMED_OUT}
-_WAITING = 10
-"""Wall time that a trial may take, as a multiple of its seconds of a processor: machines are busy."""
+_NO_CHANGE = -1
 
 
 @dataclass(frozen=True)
@@ -61,56 +58,44 @@ class CoreRoom:
             numbers |= {each.change: number for number, each in enumerate(found, len(numbers))}
         core = copy / self.core / "core"
         (core / _HEADER.name).write_bytes(_HEADER.read_bytes())
-        environment = os.environ | {"PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
+        environment = {}
         if self.core == "simulator/packet":
             environment[BUILT] = str(build_parts(copy.parent, core).program)
-        if not (nearest_only and self.nearest):
-            _build_core(copy, core)
-        return _CoreTrials(self, copy, limit, nearest_only, numbers, environment)
+        void = set() if nearest_only and self.nearest else impossible_changes(_build_core(copy, core))
+        processes = Processes(copy, limit)
+        processes.import_libraries(self.tests)
+        return _CoreTrials(self, processes, nearest_only, numbers, void, environment)
 
 
 @dataclass
 class _CoreTrials:
     room: CoreRoom
-    copy: Path
-    limit: float
+    processes: Processes
     nearest_only: bool
     numbers: dict[Change, int]
-    environment: dict[str, str] = field(repr=False)
+    void: set[int]
+    environment: dict[str, str]
 
     def verdict(self, change: Change) -> Verdict:
-        nearest = [tests for pattern, tests in self.room.nearest.items() if fnmatch(change.file, pattern)]
-        found = Verdict.SURVIVED
-        for tests in nearest if self.nearest_only and self.room.nearest else [*nearest, self.room.tests]:
-            found = self._ask(self.numbers[change], tests)
-            if found is not Verdict.SURVIVED:
-                break
-        return found
+        number = self.numbers.get(change, _NO_CHANGE)
+        if number in self.void:
+            return Verdict.IMPOSSIBLE
+        for tests in self._by_nearness(change.file):
+            verdict = self.processes.verdict(tests, self.environment | {"KUIJIA_CHANGE": str(number)})
+            if verdict is not Verdict.SURVIVED:
+                return verdict
+        return Verdict.SURVIVED
 
-    def _ask(self, number: int, tests: Sequence[str]) -> Verdict:
-        seconds = int(self.limit) + 1
-        process = subprocess.Popen(
-            [sys.executable, *_PYTEST, *tests],
-            cwd=self.copy,
-            env=self.environment | {"KUIJIA_CHANGE": str(number)},
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1)),  # noqa: PLW1509
-        )
-        try:
-            status = process.wait(self.limit * _WAITING)
-        except subprocess.TimeoutExpired:
-            status = -9
-        finally:
-            if process.poll() is None:
-                os.killpg(process.pid, 9)
-                process.wait()
-        return _OUTCOMES.get(status, Verdict.KILLED)
+    def _by_nearness(self, file: str) -> list[Sequence[str]]:
+        nearest = [tests for pattern, tests in self.room.nearest.items() if fnmatch(file, pattern)]
+        if self.nearest_only and self.room.nearest:
+            return nearest
+        namesake = f"test_{Path(file).stem}"
+        return [*nearest, sorted(self.room.tests, key=lambda test: Path(test).stem != namesake)]
 
 
-def _build_core(copy: Path, core: Path) -> None:
-    """Compile a core in place of its module, a folder at a time as `setup.py` does."""
+def _build_core(copy: Path, core: Path) -> Path:
+    """Compile a core in place of its module, a folder at a time as `setup.py` does, and return the module."""
     libraries = copy.parent / "libraries"
     wanted = [
         line for line in (copy / "requirements" / "build.txt").read_text().split("\n") if line.startswith("pybind11")
@@ -127,6 +112,17 @@ def _build_core(copy: Path, core: Path) -> None:
         _run([COMPILER, *_FLAGS, *(f"-I{path}" for path in folders), "-c", str(together), "-o", objects[-1]])
     (module,) = core.parent.glob("_core.*.so")
     _run([COMPILER, "-shared", "-o", str(module), *objects])
+    return module
+
+
+def impossible_changes(module: Path) -> set[int]:
+    """Return the numbers of changes that compile for no type that they meet: these alter nothing."""
+    symbols = module.read_bytes()
+    impossible, possible = (
+        {int(number) for number in re.findall(rf"7changes\d+{name}ILi(\d+)E".encode(), symbols)}
+        for name in ("impossible", "possible")
+    )
+    return impossible - possible
 
 
 def _run(command: Sequence[str]) -> None:

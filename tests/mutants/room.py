@@ -17,11 +17,12 @@ ROOT = Path(__file__).parents[2]
 
 
 class Verdict(Enum):
-    """What the tests say of a change."""
+    """What the tests say of a change; an impossible one alters nothing, so they are not asked."""
 
     KILLED = "killed"
     TIMED_OUT = "timed out"
     SURVIVED = "survived"
+    IMPOSSIBLE = "impossible"
 
 
 class Trials(Protocol):

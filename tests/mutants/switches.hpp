@@ -24,13 +24,20 @@ template <int number, typename Old, typename New, typename Left> struct Begun {
     const Left &left;
 };
 
+// Symbols of the module that say for which numbers a change was compiled, and for which it could not be.
+template <int number> [[gnu::used]] inline char possible = 0;
+template <int number> [[gnu::used]] inline char impossible = 0;
+
 template <int number, typename Old, typename New, typename Left, typename Right>
 auto chosen(const Left &left, const Right &right) {
     using Result = std::remove_cvref_t<decltype(Old::of(left, right))>;
-    if (on(number)) {
-        if constexpr (requires { static_cast<Result>(New::of(left, right)); })
+    if constexpr (requires { static_cast<Result>(New::of(left, right)); }) {
+        (void)&possible<number>;
+        if (on(number))
             return static_cast<Result>(New::of(left, right));
-    } // a change that does not compile changes nothing
+    } else {
+        (void)&impossible<number>;
+    }
     return static_cast<Result>(Old::of(left, right));
 }
 

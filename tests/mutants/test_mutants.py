@@ -1,17 +1,20 @@
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.mutants import __main__ as command
-from tests.mutants import python_room, room
+from tests.mutants import core_room, process, python_room, room
 from tests.mutants.__main__ import main
-from tests.mutants.change import EQUIVALENT, Change, read_equivalents
-from tests.mutants.cpp_changes import find_changes
+from tests.mutants.change import EQUIVALENT, Change, by_place, no_change, read_equivalents
+from tests.mutants.core_room import impossible_changes
+from tests.mutants.cpp_changes import find_changes, switched
 from tests.mutants.python_changes import changes_of
 from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import ROOT, Verdict
+from tests.sanitized import COMPILER
 
 COUNTING = b"""\
 def count(end: int) -> int:
@@ -85,11 +88,22 @@ def _compiled_changes(file: str, source: bytes) -> list[Change]:
 
 
 def test_each_change_that_alters_nothing_is_one_of_a_line_that_exists() -> None:
-    for file, old, changed in read_equivalents(EQUIVALENT.read_text()):
+    blocks = read_equivalents(EQUIVALENT.read_text())
+    for file in {place.partition(" ")[0] for place, _, _ in blocks}:
         source = (ROOT / file).read_bytes()
         changes = changes_of(file, source) if file.endswith(".py") else _compiled_changes(file, source)
-        found = {(change.old, change.changed) for change in changes}
-        assert (old, changed) in found, f"{file}: no such change: {old}"
+        places = by_place(changes)
+        for block in blocks:
+            assert block in places or block[0].partition(" ")[0] != file, f"{file}: no such change: {block}"
+
+
+def test_equal_lines_that_are_changed_alike_have_places_of_their_own() -> None:
+    places = by_place(changes_of("a.py", b"x = 1\ny = 2\nx = 1\n"))
+    assert {place: change.line for place, change in places.items()} == {
+        ("a.py (1 of 2)", "x = 1", "x = 2"): 1,
+        ("a.py", "y = 2", "y = 3"): 2,
+        ("a.py (2 of 2)", "x = 1", "x = 2"): 3,
+    }
 
 
 def test_a_reason_is_needed_where_a_change_alters_nothing() -> None:
@@ -107,16 +121,36 @@ def test_changes_are_killed_survive_and_time_out_and_the_copy_is_restored(
     (clone / "pkg" / "counting.py").write_bytes(COUNTING)
     (clone / "test_counting.py").write_text(TEST)
     (clone / "pytest.ini").write_text("[pytest]\nmarkers =\n  ovs\n  emulation\n  kernel\n")
-    monkeypatch.setattr(room, "ROOT", clone)
-    monkeypatch.setattr(python_room, "ROOT", clone)
-    monkeypatch.setattr(python_room, "_START_SECONDS", 2.0)
+    for module in (room, process, python_room):
+        monkeypatch.setattr(module, "ROOT", clone)
+    monkeypatch.setattr(process, "_START_SECONDS", 2.0)
     counting = PythonRoom("counting", ("pkg/*.py",), ("test_*.py",))
     trials = counting.prepare(clone, 1.0, nearest_only=True)
     verdicts = {change.changed: trials.verdict(change) for change in counting.changes()}
     assert verdicts["number -= 1"] is Verdict.TIMED_OUT
     assert verdicts["while number <= end:"] is Verdict.KILLED
     assert verdicts["number = 1"] is Verdict.SURVIVED
+    assert trials.verdict(no_change("pkg/counting.py")) is Verdict.SURVIVED
     assert (clone / "pkg" / "counting.py").read_bytes() == COUNTING
+
+
+def test_a_change_that_no_type_allows_is_impossible(tmp_path: Path) -> None:
+    source = """\
+#include <vector>
+int count(const std::vector<int> &all) {
+    return static_cast<int>(all.end() - all.begin() - 1);
+}
+"""
+    changes = find_changes("count.cpp", source)
+    (tmp_path / "count.cpp").write_text(f'#include "switches.hpp"\n{switched(source, changes, 0)}')
+    header = Path(core_room.__file__).parent
+    built = tmp_path / "count.o"
+    command = [COMPILER, "-std=c++20", "-c", f"-I{header}", str(tmp_path / "count.cpp"), "-o", str(built)]
+    subprocess.run(command, check=True)
+    impossible = impossible_changes(built)
+    assert [changes[number].change.changed for number in impossible] == [
+        "return static_cast<int>(all.end() + all.begin() - 1);"
+    ]
 
 
 class Scripted:
@@ -124,9 +158,11 @@ class Scripted:
 
     name = "scripted"
 
-    def __init__(self, *verdicts: Verdict | None) -> None:
+    def __init__(self, *verdicts: Verdict | None, unchanged: Verdict = Verdict.SURVIVED) -> None:
         self._verdicts = iter(verdicts)
+        self._unchanged = unchanged
         self.copies: list[Path] = []
+        self.tried: list[Change] = []
 
     def changes(self) -> list[Change]:
         return changes_of("counting.py", COUNTING)
@@ -137,7 +173,9 @@ class Scripted:
         return self
 
     def verdict(self, change: Change) -> Verdict:
-        assert change.file == "counting.py"
+        if change == no_change("counting.py"):
+            return self._unchanged
+        self.tried.append(change)
         verdict = next(self._verdicts)
         if verdict is None:
             raise KeyboardInterrupt
@@ -151,10 +189,15 @@ class Scripted:
             [Verdict.KILLED, Verdict.TIMED_OUT],
             ["--sample", "2"],
             0,
-            "1 killed, 1 timed out, 0 survived\n100.0 % noticed",
+            "1 killed, 1 timed out, 0 survived, 0 impossible\n100.0 % noticed",
         ),
-        ([Verdict.KILLED, Verdict.SURVIVED], ["--sample", "2"], 1, "1 killed, 0 timed out, 1 survived\n50.0 % noticed"),
-        ([Verdict.KILLED, None], [], 0, "1 killed, 0 timed out, 0 survived\n100.0 % noticed"),
+        (
+            [Verdict.KILLED, Verdict.SURVIVED, Verdict.IMPOSSIBLE],
+            ["--sample", "3"],
+            1,
+            "1 killed, 0 timed out, 1 survived, 1 impossible\n50.0 % noticed",
+        ),
+        ([Verdict.KILLED, None], [], 0, "1 killed, 0 timed out, 0 survived, 0 impossible\n100.0 % noticed"),
     ],
 )
 def test_survivors_make_the_status_and_an_interrupted_run_says_what_it_knows(
@@ -171,6 +214,31 @@ def test_survivors_make_the_status_and_an_interrupted_run_says_what_it_knows(
     assert main(["scripted", *arguments]) == status
     assert capsys.readouterr().out.endswith(f"{said}\n")
     assert not scripted.copies[0].parent.exists()
+
+
+def _tried(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> list[Change]:
+    scripted = Scripted(*[Verdict.KILLED] * len(changes_of("counting.py", COUNTING)))
+    monkeypatch.setattr(command, "ROOMS", (scripted,))
+    monkeypatch.setattr(command, "copy_clone", lambda to: to.mkdir())
+    assert main(["scripted", *arguments]) == 0
+    return scripted.tried
+
+
+def test_changes_are_tried_in_an_order_by_chance(monkeypatch: pytest.MonkeyPatch) -> None:
+    everything = changes_of("counting.py", COUNTING)
+    orders = [_tried(monkeypatch, "--seed", str(seed)) for seed in range(5)]
+    assert all(sorted(order, key=everything.index) == everything for order in orders)
+    assert len({order[0] for order in orders}) > 1
+    assert _tried(monkeypatch, "--seed", "4", "--sample", "3") == _tried(monkeypatch, "--seed", "4", "--sample", "3")
+
+
+def test_tests_that_fail_without_a_change_say_nothing_of_one(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(command, "ROOMS", (Scripted(unchanged=Verdict.KILLED),))
+    monkeypatch.setattr(command, "copy_clone", lambda to: to.mkdir())
+    assert main(["scripted"]) == 1
+    assert capsys.readouterr().err.endswith("error: counting.py: its tests fail without a change\n")
 
 
 def test_an_unknown_room_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:

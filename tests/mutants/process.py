@@ -1,0 +1,161 @@
+"""Runs of pytest in processes forked from one that has imported all libraries, so that each begins within a second.
+
+What a run may take is counted in seconds of a processor: a busy machine kills no more changes than an idle one.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pickle
+import resource
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import pytest
+
+from kuijia_base.errors import KuijiaError
+from tests.mutants.room import ROOT, Verdict
+
+_OPTIONS = ("-q", "-x", "-p", "no:cacheprovider", "-m", "not ovs and not emulation and not kernel")
+_START_SECONDS = 10.0
+"""Seconds of a processor that imports and the collection of tests may take."""
+
+_WAITING = 6
+"""Wall time that a run may take, as a multiple of its seconds of a processor: tests wait, and machines are busy."""
+
+_KILLED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
+
+
+@dataclass(frozen=True)
+class Processes:
+    """Asks tests of a copy of the clone, each time in a process of its own.
+
+    Tests begin as long as those before them took no more than `limit` seconds of a processor.
+    """
+
+    copy: Path
+    limit: float
+
+    def import_libraries(self, tests: Sequence[str]) -> None:
+        """Import the libraries of these tests; raise `KuijiaError` if the tests cannot be collected."""
+        notes = self.copy.parent / "libraries"
+        child = _fork(self.copy, {}, partial(_collect, self.copy, tests, notes))
+        if _wait(child, None) != pytest.ExitCode.OK:
+            raise KuijiaError("the tests of the room cannot be collected")
+        for library in pickle.loads(notes.read_bytes()):  # noqa: S301  # our own
+            with suppress(ImportError, AttributeError):  # some are parts of others and cannot be imported alone
+                importlib.import_module(library)
+
+    def verdict(self, arguments: Sequence[str], environment: Mapping[str, str]) -> Verdict:
+        """Run pytest with these arguments, and return what it says of the copy."""
+        cpu_limit = self.limit + _START_SECONDS
+        child = _fork(self.copy, environment, partial(_ask, self.copy, arguments, self.limit, cpu_limit))
+        status = _wait(child, cpu_limit * _WAITING)
+        if status is None or status in _KILLED_BY_LIMIT:
+            return Verdict.TIMED_OUT
+        passed = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        return Verdict.SURVIVED if passed else Verdict.KILLED
+
+
+class _Limit:
+    """Ends the tests without a failure when they have taken their seconds of a processor."""
+
+    def __init__(self, seconds: float) -> None:
+        self._end = time.process_time() + seconds
+
+    def pytest_runtest_logfinish(self) -> None:
+        if time.process_time() > self._end:
+            os._exit(pytest.ExitCode.OK)
+
+
+class _Failure:
+    """Ends the process at once when a test fails: nothing that comes after it matters."""
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os._exit(pytest.ExitCode.TESTS_FAILED)
+
+
+def _collect(copy: Path, tests: Sequence[str], notes: Path) -> int:
+    """Collect tests, and note the libraries that were imported for that."""
+    before = set(sys.modules)
+    status = _run(copy, [*_OPTIONS, "--collect-only", *tests], [])
+    own = {entry.name for entry in copy.iterdir()}
+    libraries = [name for name in sys.modules if name not in before and name.partition(".")[0] not in own]
+    # Sorted, as a package must come before what it imports while it is imported itself.
+    notes.write_bytes(pickle.dumps(sorted(name for name in libraries if "/site-packages/" in _file_of(name))))
+    return status
+
+
+def _file_of(module: str) -> str:
+    return getattr(sys.modules[module], "__file__", None) or ""
+
+
+def _ask(copy: Path, arguments: Sequence[str], seconds: float, cpu_limit: float) -> int:
+    used = int(time.process_time() + cpu_limit) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (used, used + 5))
+    # The collection has left the bytecode of all modules as they are; that of changed ones is of no use later.
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    return _run(copy, [*_OPTIONS, *arguments], [_Limit(seconds), _Failure()])
+
+
+def _run(copy: Path, arguments: Sequence[str], plugins: Sequence[object]) -> int:
+    os.chdir(copy)
+    sys.path.insert(0, str(copy))
+    return int(pytest.main(list(arguments), plugins=list(plugins)))
+
+
+def _fork(copy: Path, environment: Mapping[str, str], work: Callable[[], int]) -> int:
+    """Run `work` in a process group of its own, in silence and without the clone's own modules; return its number."""
+    child = os.fork()
+    if child == 0:
+        _be_child(copy, environment, work)
+    return child
+
+
+def _be_child(copy: Path, environment: Mapping[str, str], work: Callable[[], int]) -> NoReturn:
+    status = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        os.setsid()
+        with Path(os.devnull).open("r+b") as nowhere:
+            for stream in range(3):
+                os.dup2(nowhere.fileno(), stream)
+        temporary = copy.parent / "temporary"
+        temporary.mkdir(exist_ok=True)
+        os.environ.update(environment, PYTHONPATH=str(copy), TMPDIR=str(temporary))
+        tempfile.tempdir = None
+        own = {entry.name for entry in ROOT.iterdir()}
+        for name in [name for name in sys.modules if name.partition(".")[0] in own]:
+            del sys.modules[name]
+        status = work()
+    finally:
+        os._exit(status)
+
+
+def _wait(child: int, limit: float | None) -> int | None:
+    """Return the exit status of a child, None after so many seconds; nothing of its group is left."""
+    deadline = None if limit is None else time.monotonic() + limit
+    status = None
+    try:
+        while status is None and (deadline is None or time.monotonic() < deadline):
+            done, code = os.waitpid(child, os.WNOHANG)
+            if done:
+                status = os.waitstatus_to_exitcode(code)
+            else:
+                time.sleep(0.02)
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(child, signal.SIGKILL)
+        if status is None:
+            os.waitpid(child, 0)
+    return status
