@@ -1,6 +1,6 @@
-"""Keeps last-resort groups off tunnels that are known to be dead; pure.
+"""Keeps groups off tunnels that are known to be dead or lossy, as an ingress with BFD does not know it by itself; pure.
 
-With BFD an ingress falls back on the last resort of a pair while all its sessions are down, perhaps by an alarm alone:
+An ingress falls back on the last resort of a pair while all its sessions are down, perhaps by an alarm alone:
 a switch that stands still for a moment loses all its sessions. By ports alone it cannot tell which tunnel is broken
 further on. The controller can, from the ports of other switches, and it knows this long before such an alarm.
 """
@@ -8,14 +8,16 @@ further on. The controller can, from the ports of other switches, and it knows t
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.tables.ingress import Ingress
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import ingresses_of
-from kuijia_app.tables.rules import Group
+from kuijia_app.tables.rules import Group, ToGroup
+from kuijia_app.tables.tagging import tunnel_of
 from te_solver.plan import Plan
 
 
@@ -74,3 +76,17 @@ class LastResorts:
             for own, group in zip(ingress.last_resorts(), ingress.last_resorts(path_ids), strict=True):
                 if group != own and wanted.get(own.group_id) == own:
                     yield own.group_id, group
+
+
+def detours(groups: Iterable[Group], avoided: Collection[int]) -> Iterator[Group]:
+    """Yield each group of an ingress that may send into an avoided tunnel or lead on, as it only leads on.
+
+    Args:
+        groups: those of the ingress by its tables.
+        avoided: path ids of the tunnels.
+    """
+    for group in groups:
+        left = [bucket for bucket in group.buckets if tunnel_of(bucket.actions) not in avoided]
+        leads_on = any(isinstance(bucket.actions[-1], ToGroup) for bucket in left if bucket.actions)
+        if len(left) < len(group.buckets) and leads_on:
+            yield replace(group, buckets=tuple(left))

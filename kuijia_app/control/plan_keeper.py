@@ -17,7 +17,7 @@ from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
-from kuijia_app.control.last_resorts import LastResorts
+from kuijia_app.control.last_resorts import LastResorts, detours
 from kuijia_app.control.liveness import Link, LivenessChange, LivenessTracker, Port, Tunnel
 from kuijia_app.control.loss_watch import DEFAULT_LIMIT, LossWatch
 from kuijia_app.control.network_log import TunnelStates
@@ -117,7 +117,6 @@ class PlanKeeper(PairKeeper):
         self._programmed: set[str] = set()
         self._usable_ports = UsablePorts()
         self._loss_watch = LossWatch(gray_loss)
-        self._counters = TunnelCounters()
         self._counted: tuple[Version, ...] = ()
         self._avoided: frozenset[Tunnel] = frozenset()
         self._detours: defaultdict[str, dict[int, Group]] = defaultdict(dict)
@@ -459,7 +458,6 @@ class PlanKeeper(PairKeeper):
         for version in versions:
             yield from counters.adding(version.plan, self._options, version.indexed)
         if versions is self._counted:
-            self._counters = counters
             self._loss_watch.follow(counters)
 
     def _avoiding_lossy(self, judging: Iterator[None]) -> Iterator[None]:
@@ -488,12 +486,12 @@ class PlanKeeper(PairKeeper):
     def _take_detour(self, ingress: str) -> None:
         connection, groups = self._connections[ingress], self._rollout.wanted(ingress).groups
         avoided = self._tracker.dead_path_ids(ingress)
-        detours = {each.group_id: each for each in self._counters.detours(ingress, groups, avoided)} if avoided else {}
-        for group_id in sorted(self._detours[ingress].keys() - detours.keys()):
+        changed = {each.group_id: each for each in detours(groups, avoided)} if avoided else {}
+        for group_id in sorted(self._detours[ingress].keys() - changed.keys()):
             connection.want_instead(group_id, None)
-        for group_id, group in detours.items():
+        for group_id, group in changed.items():
             connection.want_instead(group_id, group)
-        self._detours[ingress] = detours
+        self._detours[ingress] = changed
 
     def _is_refused(self, switch: str) -> bool:
         """Return True if the switch has refused exactly the tables that are still wanted."""

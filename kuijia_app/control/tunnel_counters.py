@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
@@ -13,7 +13,7 @@ from kuijia_app.tables.identifiers import TUNNEL_PRIORITY
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.routes import directions
-from kuijia_app.tables.rules import Action, Group, Output, SwitchTables, ToGroup
+from kuijia_app.tables.rules import Action, Group, Output, SwitchTables
 from kuijia_app.tables.tagging import tags_of
 from te_solver.plan import Plan
 
@@ -100,19 +100,6 @@ class TunnelCounters:
             else None
             for bucket in group.buckets
         )
-
-    def detours(self, ingress: str, groups: Iterable[Group], avoided: Collection[int]) -> Iterator[Group]:
-        """Yield each group of an ingress that may send into an avoided tunnel or lead on, as it only leads on."""
-        for group in groups:
-            streams = self.of_bucket(ingress, group)
-            left = [
-                bucket
-                for bucket, stream in zip(group.buckets, streams, strict=True)
-                if stream is None or stream.tunnel[1] not in avoided
-            ]
-            leads_on = any(isinstance(bucket.actions[-1], ToGroup) for bucket in left if bucket.actions)
-            if len(left) < len(group.buckets) and leads_on:
-                yield replace(group, buckets=tuple(left))
 
 
 def _streams(

@@ -63,6 +63,7 @@ class SimulatedController(PlanKeeper):
         files: PlanStore,
         options: PipelineOptions,
         instance: int,
+        gray_loss: float | None,
         *,
         is_slow: bool,
         is_paired: bool = False,
@@ -86,7 +87,7 @@ class SimulatedController(PlanKeeper):
         self._sliced_work = SlicedWork(self._look, lambda: time.after(0.0005, self._work))
         self._source = PlanSource(files, partial(tables_of, options=options), is_long_lived=False)
         self._metrics = ControllerMetrics(self._now)
-        self._keep(self._source.first(), options, drain=DEFAULT_DRAIN)
+        self._keep(self._source.first(), options, drain=DEFAULT_DRAIN, gray_loss=gray_loss)
         self.tell_peers: Callable[[Beat, Stages | None], None] = lambda _beat, _stages: None
         if is_paired:
             self._join(Pair(instance, time.now))

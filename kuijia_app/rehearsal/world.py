@@ -8,6 +8,7 @@ from math import inf
 from random import Random
 from typing import Any
 
+from kuijia_app.control.loss_watch import DEFAULT_LIMIT
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.reconciliation import Change
 from kuijia_app.control.roles import UNDEFINED
@@ -61,9 +62,17 @@ class World:
     """
 
     def __init__(
-        self, seed: int, controllers: int = 1, plan: Plan | None = None, options: PipelineOptions | None = None
+        self,
+        seed: int,
+        controllers: int = 1,
+        plan: Plan | None = None,
+        options: PipelineOptions | None = None,
+        gray_loss: float | None = DEFAULT_LIMIT,
     ) -> None:
-        """Draw a network and options, unless a plan and some of `OPTIONS` are given, and start the controllers."""
+        """Draw a network and options, unless a plan and some of `OPTIONS` are given, and start the controllers.
+
+        `gray_loss` is as of `LossWatch`.
+        """
         self.random = Random(seed)
         self.time = Timeline(self.random)
         self.plans: tuple[Plan, ...] = NETWORKS[self.random.randrange(len(NETWORKS))]
@@ -82,6 +91,7 @@ class World:
             )
             for name in self.wiring.topology.nodes
         }
+        self._gray_loss = gray_loss
         self._give_generations()
         self.traffic = Traffic(self.plans, self.options, self.switches, self._is_session_up, self.time)
         self.traffic.is_news_late = self._is_news_late
@@ -343,7 +353,14 @@ class World:
         is_paired = len(self.stores) > 1
         instance = self.random.randrange(1 << 16)
         controller = SimulatedController(
-            name, self.time, store, self.options, instance, is_slow=self._is_slow, is_paired=is_paired
+            name,
+            self.time,
+            store,
+            self.options,
+            instance,
+            self._gray_loss,
+            is_slow=self._is_slow,
+            is_paired=is_paired,
         )
         controller.tell_peers = partial(self._tell_peers, number)
         controller.close = self._closed_by_controller  # type: ignore[method-assign]

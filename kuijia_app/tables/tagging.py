@@ -22,8 +22,8 @@ from kuijia_app.tables.rules import (
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID
 
-LAST_DSCP_TAG = 63
-"""Largest six-bit code point; 0 is left to packets of no tunnel."""
+_FIRST_DSCP_TAG, LAST_DSCP_TAG = 1, 63
+"""Six-bit code points of tunnels; 0 is left to packets of no tunnel."""
 
 
 class Tags(Protocol):
@@ -96,7 +96,7 @@ class DscpEcnTags:
                 beside = " and BFD" if has_sessions else ""
                 expected = f"{FIRST_PATH_ID} to {last} with tagging {Tagging.DSCP_ECN.value}{beside}"
                 raise UnsoundError((), f"path id {path_id}", f"{expected}: a code point has 6 bits")
-            self._tag_of[path_id] = 1 + _place(path_id)
+            self._tag_of[path_id] = _FIRST_DSCP_TAG + _place(path_id)
         taken = set(self._tag_of.values())
         for number in egresses:
             tag = _default_code_point(number, has_sessions=has_sessions)
@@ -129,6 +129,19 @@ def tags_of(
         UnsoundError: there are too few tags for tunnels and sessions.
     """
     return MplsTags() if tagging is Tagging.MPLS else DscpEcnTags(layout, path_ids, sessions, egresses)
+
+
+def tunnel_of(mark: Iterable[Action]) -> int | None:
+    """Return the path id of the tunnel that the first actions of a bucket mark packets for, None if they mark none.
+
+    Path ids alone decide the tags of tunnels, so this needs no plan.
+    """
+    for action in mark:
+        if isinstance(action, PushLabel):
+            return action.label
+        if isinstance(action, SetDscp):
+            return FIRST_PATH_ID + action.dscp - _FIRST_DSCP_TAG
+    return None
 
 
 def last_path_id(liveness: Liveness) -> int:

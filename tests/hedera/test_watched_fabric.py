@@ -38,7 +38,18 @@ def expecting(lab: HederaLab, *conditions: Callable[[list[Event]], bool]) -> Ite
     known = len(lab.scheduler.events())
     yield
     met = lab.scheduler.wait_for(lambda seen: all(condition(seen[known:]) for condition in conditions), PATIENCE)
-    assert met, lab.scheduler.events()[known:]
+    assert met, in_lines(lab.scheduler.events()[known:])
+
+
+def in_lines(seen: list[Event]) -> str:
+    """Return the events in order, a short line each, without the rounds: these say nothing about links."""
+    told = [each for each in seen if each["event"] != events.ROUND]
+    begin = told[0]["monotonic"] if told else 0.0
+    return "\n".join(
+        f"{each['monotonic'] - begin:.2f} "
+        + " ".join(str(value) for key, value in each.items() if key not in ("time", "monotonic", "what_to_do"))
+        for each in told
+    )
 
 
 def found(kind: str, switch: str, port: int | None) -> Callable[[list[Event]], bool]:
@@ -78,9 +89,10 @@ def all_answer(lab: HederaLab) -> bool:
 
 
 def wait_until_all_answer(lab: HederaLab) -> None:
-    deadline = time.monotonic() + PATIENCE
+    begin = time.monotonic()
     while not all_answer(lab):
-        assert time.monotonic() < deadline
+        late = [each for each in lab.scheduler.events() if each["monotonic"] > begin - PATIENCE]
+        assert time.monotonic() < begin + PATIENCE, in_lines(late)
 
 
 def test_a_port_at_which_an_entry_drops_everything_is_avoided_and_named(lab: HederaLab) -> None:

@@ -1,15 +1,18 @@
-"""Last resorts avoid tunnels that are known to be dead, also at a first link that they share with a live one."""
+"""Groups avoid tunnels that are known to be dead: last resorts in order, also at a shared first link, others at all."""
 
 from __future__ import annotations
 
-from kuijia_app.control.last_resorts import LastResorts
+import pytest
+
+from kuijia_app.control.last_resorts import LastResorts, detours
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.tables.identifiers import control_last_resort_group, last_resort_group
-from kuijia_app.tables.options import Liveness, PipelineOptions
+from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import Group, PushLabel
+from kuijia_app.tables.rules import Group, GroupType, PushLabel, ToGroup
+from kuijia_app.tables.tagging import tunnel_of
 from te_solver.plan import Plan
-from tests.kuijia_app.plans import both_ways, plan_of
+from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 NET = both_ways("net", "a b c d e", "a-b b-c c-e b-d d-e a-d")
 PLAN = plan_of(NET, "a-b-c-e a-b-d-e a-d-e")
@@ -78,3 +81,36 @@ def test_an_ingress_that_was_forgotten_is_told_all() -> None:
     first = made.update("a", {FIRST}, wanted)
     made.forget("a")
     assert made.update("a", {FIRST}, wanted) == first
+
+
+def first_uses(groups: dict[int, Group], group: Group) -> set[int]:
+    """Return the path ids that the group leads to while everything that its buckets watch is alive."""
+    if group.group_type is GroupType.SELECT:
+        used = (first_uses(groups, groups[its.actions[0].group_id]) for its in group.buckets)  # type: ignore[union-attr]
+        return set().union(*used)
+    bucket = group.buckets[0]
+    path_id = tunnel_of(bucket.actions)
+    if path_id is not None:
+        return {path_id}
+    last = bucket.actions[-1]
+    assert isinstance(last, ToGroup)
+    return first_uses(groups, groups[last.group_id])
+
+
+@pytest.mark.parametrize("tagging", Tagging)
+@pytest.mark.parametrize("avoided", [{16}, {17}, {16, 18}])
+def test_detours_lead_past_avoided_tunnels_by_changing_groups_alone(avoided: set[int], tagging: Tagging) -> None:
+    options = PipelineOptions(liveness=Liveness.BFD, tagging=tagging)
+    groups = {group.group_id: group for group in build_tables(motivation_plan(), options)["s1"].groups}
+    changed = {group.group_id: group for group in detours(groups.values(), avoided)}
+    assert changed.keys() < groups.keys()
+    for group in groups.values():
+        if group.group_type is GroupType.SELECT:
+            assert first_uses(groups, group) == {16, 17, 18}
+            assert first_uses({**groups, **changed}, group) == {16, 17, 18} - avoided
+
+
+def test_a_last_resort_keeps_all_its_tunnels() -> None:
+    groups = build_tables(motivation_plan(), OPTIONS)["s1"].groups
+    for group in detours(groups, {16, 17, 18}):
+        assert any(isinstance(bucket.actions[-1], ToGroup) for bucket in group.buckets)

@@ -1,4 +1,4 @@
-"""Counters of tunnels: each packet of a tunnel is counted once at each switch, and detours use none that is avoided."""
+"""Counters of tunnels: each packet of a tunnel is counted once at each switch."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kuijia_app.control.tunnel_counters import TunnelCounters
 from kuijia_app.tables.identifiers import TUNNEL_PRIORITY
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import Group, GroupType, SwitchTables, ToGroup
+from kuijia_app.tables.rules import SwitchTables
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
 
@@ -43,39 +43,3 @@ def test_every_entry_of_a_tunnel_and_every_bucket_that_sends_belongs_to_one_stre
     assert {stream.tunnel for stream in counters.streams} == {
         (ingress, path_id) for ingress in ("s1", "s4") for path_id in (16, 17, 18)
     }
-
-
-def first_uses(groups: dict[int, Group], counters: TunnelCounters, group: Group) -> set[int]:
-    """Return the path ids that the group leads to while everything that its buckets watch is alive."""
-    if group.group_type is GroupType.SELECT:
-        used = (first_uses(groups, counters, groups[its.actions[0].group_id]) for its in group.buckets)  # type: ignore[union-attr]
-        return set().union(*used)
-    bucket, stream = group.buckets[0], counters.of_bucket("s1", group)[0]
-    if stream is not None:
-        return {stream.tunnel[1]}
-    last = bucket.actions[-1]
-    assert isinstance(last, ToGroup)
-    return first_uses(groups, counters, groups[last.group_id])
-
-
-@pytest.mark.parametrize("avoided", [{16}, {17}, {16, 18}])
-def test_detours_lead_past_avoided_tunnels_by_changing_groups_alone(avoided: set[int]) -> None:
-    plan, options = motivation_plan(), PipelineOptions(liveness=Liveness.BFD)
-    tables = build_tables(plan, options)
-    counters = counters_of(plan, options, tables)
-    groups = {group.group_id: group for group in tables["s1"].groups}
-    detours = {group.group_id: group for group in counters.detours("s1", groups.values(), avoided)}
-    assert detours.keys() < groups.keys()
-    taken = {**groups, **detours}
-    for group in tables["s1"].groups:
-        if group.group_type is GroupType.SELECT:
-            assert first_uses(groups, counters, group) == {16, 17, 18}
-            assert first_uses(taken, counters, group) == {16, 17, 18} - avoided
-
-
-def test_a_last_resort_keeps_all_its_tunnels() -> None:
-    plan, options = motivation_plan(), PipelineOptions(liveness=Liveness.BFD)
-    tables = build_tables(plan, options)
-    counters = counters_of(plan, options, tables)
-    for group in counters.detours("s1", tables["s1"].groups, {16, 17, 18}):
-        assert any(isinstance(bucket.actions[-1], ToGroup) for bucket in group.buckets)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import pairwise
 
 import pytest
 
+from kuijia_app.control.loss_watch import DEFAULT_LIMIT
 from kuijia_app.control.reconciliation import AddGroup
 from kuijia_app.rehearsal.calm import require_calm
 from kuijia_app.rehearsal.controller import SimulatedController
@@ -16,7 +18,8 @@ from kuijia_app.rehearsal.sequence import run_sequence
 from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.options import Liveness
-from kuijia_app.tables.rules import Group, GroupType
+from kuijia_app.tables.rules import Group, GroupType, ToGroup
+from kuijia_app.tables.tagging import tunnel_of
 from tests.kuijia_app.rehearsal.planted import PLANTED, Planted
 
 SOON = 400
@@ -32,12 +35,14 @@ QUICKLY_FOUND = (
 )
 
 
-def world_at_rest(seed: int, liveness: Liveness = Liveness.CONTROLLER) -> World:
+def world_at_rest(
+    seed: int, liveness: Liveness = Liveness.CONTROLLER, gray_loss: float | None = DEFAULT_LIMIT
+) -> World:
     """Return the first world from a seed on with this kind of liveness, at rest."""
-    world = World(seed)
+    world = World(seed, gray_loss=gray_loss)
     while world.options.liveness is not liveness:
         seed += 1
-        world = World(seed)
+        world = World(seed, gray_loss=gray_loss)
     world.rest(quiet=4.0)
     require_calm(world)
     return world
@@ -159,6 +164,30 @@ def test_what_somebody_deletes_may_stay_away_while_the_controller_does_not_know_
     world.time.run_until(world.time.now + 1.0)
     delete_all(world)
     assert not world.switches["a"].groups
+
+
+def tunnels_led_to(groups: Iterable[Group]) -> set[int]:
+    """Return the path ids into which groups send that lead on when they are dead: all but last resorts."""
+    chained = [each for each in groups if any(isinstance(its.actions[-1], ToGroup) for its in each.buckets)]
+    paths = {tunnel_of(bucket.actions) for group in chained for bucket in group.buckets}
+    return {path_id for path_id in paths if path_id is not None}
+
+
+@pytest.mark.parametrize("gray_loss", [DEFAULT_LIMIT, None], ids=["gray loss", "off"])
+@pytest.mark.parametrize("seed", range(1, 40, 8))
+def test_with_bfd_ingresses_lead_past_tunnels_that_ports_show_dead(seed: int, gray_loss: float | None) -> None:
+    """Whether or not counters are compared, and though their own sessions may see it late."""
+    world = world_at_rest(seed, Liveness.BFD, gray_loss)
+    for pick in range(len(world.wiring.topology.edges)):
+        hit(world, Fault(FaultKind.LINK, 0.0, pick, 0, 0.0))
+        world.time.run_until(world.time.now + 1.0)
+        failed = world.acting.failed_edges
+        for tunnel in world.acting.in_force.plan.tunnels:
+            led_to = tunnels_led_to(world.switches[tunnel.nodes[0]].groups.values())
+            is_dead = any(frozenset(link) in failed for link in pairwise(tunnel.nodes[1:]))  # the first has a port
+            assert (tunnel.path_id in led_to) is not is_dead
+        hit(world, Fault(FaultKind.LINK, 0.0, pick, 0, 0.0))
+        world.rest()
 
 
 def test_a_switch_that_restarts_without_a_port_is_programmed_once_the_port_is_back() -> None:
