@@ -56,7 +56,7 @@ class SimulatedController(PlanKeeper):
 
     logger = _QUIET
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # parts of a world
         self,
         name: str,
         time: Timeline,

@@ -24,6 +24,9 @@ NEAR, FAR = "p0a0", "c0"
 
 CABLE = sorted((NEAR, FAR))
 
+LONG = ("time", "monotonic", "what_to_do")
+"""What accounts of events leave out."""
+
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[HederaLab]:
@@ -38,18 +41,19 @@ def expecting(lab: HederaLab, *conditions: Callable[[list[Event]], bool]) -> Ite
     known = len(lab.scheduler.events())
     yield
     met = lab.scheduler.wait_for(lambda seen: all(condition(seen[known:]) for condition in conditions), PATIENCE)
-    assert met, in_lines(lab.scheduler.events()[known:])
+    assert met, account(lab, known)
 
 
-def in_lines(seen: list[Event]) -> str:
-    """Return the events in order, a short line each, without the rounds: these say nothing about links."""
-    told = [each for each in seen if each["event"] != events.ROUND]
-    begin = told[0]["monotonic"] if told else 0.0
-    return "\n".join(
-        f"{each['monotonic'] - begin:.2f} "
-        + " ".join(str(value) for key, value in each.items() if key not in ("time", "monotonic", "what_to_do"))
-        for each in told
+def account(lab: HederaLab, known: int) -> str:
+    """Return a line for each event, the first ones of which were known, but for rounds: these do not name links."""
+    seen = lab.scheduler.events()
+    begin = seen[known - 1]["monotonic"]
+    lines = (
+        (f"{each['monotonic'] - begin:.2f}", *(str(value) for name, value in each.items() if name not in LONG))
+        for each in seen
+        if each["event"] != events.ROUND
     )
+    return "\n".join(map(" ".join, lines))
 
 
 def found(kind: str, switch: str, port: int | None) -> Callable[[list[Event]], bool]:
@@ -89,10 +93,9 @@ def all_answer(lab: HederaLab) -> bool:
 
 
 def wait_until_all_answer(lab: HederaLab) -> None:
-    begin = time.monotonic()
+    known, deadline = len(lab.scheduler.events()), time.monotonic() + PATIENCE
     while not all_answer(lab):
-        late = [each for each in lab.scheduler.events() if each["monotonic"] > begin - PATIENCE]
-        assert time.monotonic() < begin + PATIENCE, in_lines(late)
+        assert time.monotonic() < deadline, account(lab, known)
 
 
 def test_a_port_at_which_an_entry_drops_everything_is_avoided_and_named(lab: HederaLab) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
+from kuijia_app.control.loss_watch import GRAY_LOSS
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan import Plan
 from testbed.controllers.controller_process import ControllerProcess
@@ -47,13 +48,15 @@ def plan_over(path: str) -> Plan:
 
 
 @contextmanager
-def network_over(folder: Path, path: str, liveness: str) -> Iterator[tuple[OwnSwitches, ControllerProcess]]:
+def network_over(
+    folder: Path, path: str, liveness: str, gray_loss: str = GRAY_LOSS
+) -> Iterator[tuple[OwnSwitches, ControllerProcess]]:
     """Run prepared switches and their controller, with all packets from paris to london over this path."""
     with OwnSwitches(folder, plan_over(path)) as network:
         options = ["--wiring", str(network.wiring_file), "--liveness", liveness, "--ovsdb", network.ovs.database]
         assert main(["switches", "prepare", str(network.plan_file), *options]) == 0
         words = OptionWords(wiring=str(network.wiring_file), liveness=liveness)
-        with network.controller(words=words, missing="refuse") as controller:
+        with network.controller(words=words, missing="refuse", gray_loss=gray_loss) as controller:
             controller.wait_until_ready(network.plan.topology.nodes)
             if liveness == "bfd":
                 wait_until(lambda: "state: down" not in network.ovs.appctl("bfd/show").lower(), "sessions are up")
@@ -71,6 +74,13 @@ def lose_a_tenth(network: OwnSwitches, sender: str, receiver: str) -> None:
     device = network.interface(sender, receiver)
     run_command(["tc", "qdisc", "replace", "dev", device, "clsact"])
     run_command(["tc", "filter", "add", "dev", device, "egress", "bpf", "da", "bytecode", DROP_A_TENTH])
+
+
+def slow_sessions_down(network: OwnSwitches, site: str) -> None:
+    """Let the sessions of a switch notice failures after three times two seconds only (RFC 5880, 6.8.4)."""
+    for port in network.ovs.vsctl("list-ports", network.bridge(site)).split():
+        if "enable=true" in network.ovs.vsctl("get", "Interface", port, "bfd").replace('"', ""):
+            network.ovs.vsctl("set", "Interface", port, "bfd:min_rx=2000")
 
 
 def last_entry(network: OwnSwitches, neighbour: str) -> str:
@@ -149,6 +159,21 @@ def test_a_flow_leaves_a_tunnel_whose_packets_vanish(tmp_path: Path, fault: Faul
     assert is_named
     assert lost_after(record, begun) > 0
     assert lost_after(record, begun + 2 * PROMISED) == 0
+
+
+def test_traffic_leaves_a_tunnel_cut_further_on_before_its_session_notices_also_without_counters(
+    tmp_path: Path,
+) -> None:
+    with network_over(tmp_path, ROUND, "bfd", gray_loss="off") as (network, _), steady(network) as ticks:
+        slow_sessions_down(network, "paris")
+        ticks.start()
+        wait_until(lambda: bool(last_entry(network, "rome")), "no packet arrives")
+        time.sleep(3)  # for sessions to have agreed on their intervals
+        begun = time.monotonic()
+        network.cut("rome", "london")
+        time.sleep(3)
+        record = ticks.stop()
+    assert 0 < lost_after(record, begun) < 1000
 
 
 @pytest.mark.parametrize("liveness", ["controller", "bfd"])
