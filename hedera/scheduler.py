@@ -40,6 +40,7 @@ from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.control.switch_connection import ReadBack
+from kuijia_app.control.table_watch import CHANGED_MEANWHILE
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.guarded_app import background
@@ -380,11 +381,12 @@ class HederaScheduler(PairApplication):
         self._links.ports_described(switch, self._believed_ports(switch, has.ports))
         self._probe_anew(switch)
         self._gateway.read(switch)
-        if self._refused.get(switch) is self._tables[switch] or self._table_watch.is_resting(switch):
-            # It would refuse them again: routes avoid it.
+        is_left = self._refused.get(switch) is self._tables[switch] or self._table_watch.is_resting(switch)
+        if is_left:
+            # It would refuse them again, or somebody would change them: routes avoid it.
             self._links.left(switch)
         self._route_around()
-        if not self._is_routing and self._refused.get(switch) is not self._tables[switch]:
+        if not (self._is_routing or is_left):
             self._want([switch])  # otherwise all switches get other tables soon
 
     def _switch_done(self, switch: str, tables: SwitchTables) -> None:
@@ -405,6 +407,11 @@ class HederaScheduler(PairApplication):
         )
 
     def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
+        if reason in CHANGED_MEANWHILE:
+            # It is read again, and given what it lacks, after a rest if that happens often.
+            self._table_watch.wrong(switch, self._now())
+            self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
+            return
         if tables is not None:
             self._refused[switch] = tables
         self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)

@@ -92,6 +92,23 @@ def test_a_port_that_was_held_down_and_is_down_at_a_new_connection_does_not_come
     assert not application._links._live[LEAF][1]
 
 
+def test_a_switch_whose_groups_somebody_deletes_while_it_is_programmed_is_used_once_it_is_put_right(
+    application: HederaScheduler,
+) -> None:
+    switch = switch_of(application)
+    switch.box.knows_bundles = False
+    refusals: list[str] = []
+    switch._refused = refusals.append
+    switch.connect()
+    answer_until(switch, PARSER.OFPFlowMod)
+    switch.box.groups.clear()
+    switch.answer()
+    assert refusals
+    assert switch.box.differs_from(application._tables[LEAF]) == ""
+    application.time_passed(Tick())
+    assert failed(application) == frozenset()
+
+
 def test_a_connection_that_replaces_another_is_asked_for_its_counters_at_once(
     application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
