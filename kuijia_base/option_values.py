@@ -30,6 +30,29 @@ def path_name(text: str) -> Path:
     return Path(text)
 
 
+PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
+_PAGE_SUFFIXES = (".html", ".htm")
+_FILE_SUFFIXES = (*_PAGE_SUFFIXES, ".md", ".json", ".csv", *PICTURE_SUFFIXES)
+
+
+def folder_name(text: str) -> Path:
+    """Return the path of a folder; a new one with the suffix of a file is a file that the user expects in vain."""
+    path = path_name(text)
+    if path.suffix.lower() in _FILE_SUFFIXES and not path.is_dir():
+        raise argparse.ArgumentTypeError(f"{quoted(text)} is the name of a file, expected that of a folder")
+    return path
+
+
+def folder_or_page(text: str) -> Path:
+    """Return the path of a folder, or of an HTML page (`is_page`)."""
+    path = path_name(text)
+    return path if is_page(path) else folder_name(text)
+
+
+def is_page(path: Path) -> bool:
+    return path.suffix.lower() in _PAGE_SUFFIXES and not path.is_dir()
+
+
 def positive_rate(text: str) -> float:
     """Return the Mbit/s of a rate greater than zero: a number, or one with a unit such as 10G."""
     value = parse_rate(text)
@@ -93,9 +116,6 @@ def different_ones(
         return found
 
     return chosen
-
-
-PICTURE_SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def picture_path(text: str) -> Path:

@@ -8,22 +8,32 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
+from kuijia_base.option_values import is_page
 from kuijia_base.partial_file import replace_file
 from kuijia_base.reading import reason_of
-from kuijia_base.text import is_file_name, write_bytes, write_text
+from kuijia_base.text import is_file_name, require_writable, write_bytes
 
 
 class OutputFolder:
     """A folder that exists and can be written to; `written` names its new files, oldest first.
+
+    The name of an HTML page in its place asks for this page alone: it takes the page that is written, and nothing else.
+
+    Attributes:
+        page: the name of that file in its folder, None for a folder with all files.
 
     Raises:
         InputError: it cannot be created or written to.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.page = path.name if is_page(path) else None
+        self.path = path if self.page is None else path.parent
         self.written: list[str] = []
         self._made: list[Path] = []
+        if self.page is not None:
+            require_writable(path)
+            return
         try:
             self._made += [folder for folder in (path, *path.parents) if not folder.exists()]
             path.mkdir(parents=True, exist_ok=True)
@@ -38,15 +48,17 @@ class OutputFolder:
         self.write_text(name, json.dumps(data, indent=1, allow_nan=False) + "\n")
 
     def write_text(self, name: str, text: str) -> None:
-        write_text(self._place(name), text)
-        self._note(name)
+        self.write_bytes(name, text.encode())
 
     def write_bytes(self, name: str, content: bytes) -> None:
-        write_bytes(self._place(name), content)
-        self._note(name)
+        if self._keeps(name):
+            write_bytes(self._place(name), content)
+            self._note(name)
 
     def write_with(self, name: str, write: Callable[[Path], None]) -> None:
         """Call `write` with a file of the same suffix in the same folder, which then takes the file's place."""
+        if not self._keeps(name):
+            return
         target = self._place(name)
         try:
             replace_file(target, write, target.suffix)
@@ -64,15 +76,21 @@ class OutputFolder:
     def require_names(self, names: Iterable[str]) -> None:
         """Raise InputError unless the folder can have files with these names; call this before writing any."""
         for name in names:
-            if (path := self._place(name)).is_dir():
+            if self._keeps(name) and (path := self._place(name)).is_dir():
                 raise InputError(path, "", "is a folder", "a file, or no such name")
+
+    def _keeps(self, name: str) -> bool:
+        return self.page is None or is_page(Path(name))
 
     def _place(self, name: str) -> Path:
         """Return the path of a file directly in this folder; raise InputError for a name that leads elsewhere."""
+        if self.page is not None:
+            return self.path / self.page
         if not is_file_name(name):
             raise InputError(self.path, "", f"a file called {quoted(name)}", "a name without folders")
         return self.path / name
 
     def _note(self, name: str) -> None:
+        name = self.page or name
         if name not in self.written:
             self.written.append(name)

@@ -97,14 +97,20 @@ def save_topology(topology: Topology, path: Path, comment: str = "") -> None:
     write_text(path, text)
 
 
+def document_kind(path: Path) -> str | None:
+    """Return what a JSON document of ours holds by its first bytes, such as "plan"; None for any other file."""
+    try:
+        with path.open("rb") as file:
+            found = _DOCUMENT.match(file.read(_BEGINNING))
+    except (OSError, ValueError):
+        return None
+    return found and found[1].decode().replace("-", " ")
+
+
 def _refuse_documents(path: Path) -> None:
     """Raise InputError for a plan or another document of ours, which may be too large to be read as YAML in time."""
-    with path.open("rb") as file:
-        found = _DOCUMENT.match(file.read(_BEGINNING))
-    if found is not None:
-        kind = found[1].decode().replace("-", " ")
-        expected = "a topology; a plan is an argument of its own (--plan)" if kind == "plan" else "a topology"
-        raise InputError(path, 1, f"a {kind} of kuijia", expected)
+    if (kind := document_kind(path)) is not None:
+        raise InputError(path, 1, f"a {kind} of kuijia", "a topology")
 
 
 def _format_of(path: Path) -> str:

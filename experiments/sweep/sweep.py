@@ -15,6 +15,7 @@ from experiments.sweep.pace import Pace, duration
 from experiments.sweep.work import Answer, Assignment, Case, Context, Ready, code_version
 from experiments.sweep.workers import Workers
 from kuijia_base.errors import InterruptedWorkError, KuijiaError
+from kuijia_base.option_values import is_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
@@ -74,7 +75,7 @@ def swept(
     checkpoint = None
     if output is not None:
         identity = {"sweep": sweep.name, "cases": len(sweep.cases), "code": code, **sweep.settings}
-        checkpoint = Checkpoint(output.path / f"{sweep.name}.checkpoint", identity)
+        checkpoint = Checkpoint(output.path / f"{output.page or sweep.name}.checkpoint", identity)
     try:
         assignment = Assignment(sweep.prepare, sweep.work, sweep.context, code)
         results = _results(sweep, assignment, workers, checkpoint, progress)
@@ -167,4 +168,6 @@ def _kept(sweep: Sweep[Any, Any, Any], done: int, checkpoint: Checkpoint | None)
     cases = f"{done:,} of {len(sweep.cases):,} cases were finished"
     if checkpoint is None or not done:
         return f"{cases}, no results are kept"
-    return f"{cases} and are kept: the same command with -o {checkpoint.path.parent} resumes"
+    page = checkpoint.path.with_suffix("")
+    output = page if is_page(page) else page.parent
+    return f"{cases} and are kept: the same command with -o {output} resumes"

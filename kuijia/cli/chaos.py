@@ -51,7 +51,7 @@ BFD_STALL_SECONDS = 0.06
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, scaled=True)
-    add_demands(parser)
+    add_demands(parser, optional=False)
     add_tunnels(parser)
     add_table_options(parser)
     parser.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")

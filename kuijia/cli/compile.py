@@ -11,7 +11,7 @@ from kuijia.cli.printing import show
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.tables.field_counts import BITS_PER_FIELD
 from kuijia_app.tables.table_sizes import TableSize
-from kuijia_base.option_values import path_name
+from kuijia_base.option_values import folder_name
 from kuijia_base.quantities import share
 
 
@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=path_name,
+        type=folder_name,
         metavar="DIR",
         help="folder for SWITCH.groups and SWITCH.flows (default: only count)",
     )

@@ -57,13 +57,13 @@ def add_reading(parser: argparse.ArgumentParser, *, scaled: bool = False) -> Non
         add_alias(parser, "--capacity", "--default-capacity")
 
 
-def add_demands(parser: argparse.ArgumentParser, *, required: bool = True, of_topology: bool = False) -> None:
+def add_demands(parser: argparse.ArgumentParser, *, optional: bool = True, of_topology: bool = True) -> None:
     """Add the argument DEMANDS and its options; with `of_topology` the default are those that come with TOPOLOGY."""
-    default = " (default: the demands that come with TOPOLOGY)" if of_topology else ""
+    default = " (default: the demands that come with TOPOLOGY)" if optional and of_topology else ""
     parser.add_argument(
         "demands",
         metavar="DEMANDS",
-        nargs=None if required and not of_topology else "?",
+        nargs="?" if optional else None,
         help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
         f"{', '.join(shipped_names())}{default}",
     )

@@ -53,7 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     up = actions.add_parser("up", help="start switches, hosts and controller, and keep them running")
     add_topology(up, scaled=True)
-    add_demands(up)
+    add_demands(up, optional=False)
     add_tunnels(up)
     add_table_options(up)
     up.add_argument(

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 def add_changes(actions: Actions) -> None:
     update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
-    add_demands(update, required=False)
+    add_demands(update, of_topology=False)
     update.add_argument("--plan", type=Path, metavar="PLAN", help="plan file to put in force instead, verified before")
     update.set_defaults(act=_update)
     withdraw = actions.add_parser(

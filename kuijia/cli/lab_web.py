@@ -79,7 +79,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     """Add the actions of this module to those of `kuijia lab`."""
     web = actions.add_parser("web", help="show the lab or a model of a network as a page, with links to cut")
     add_topology(web, required=False)
-    add_demands(web, of_topology=True)
+    add_demands(web)
     add_tunnels(web)
     web.add_argument(
         "--backend",

@@ -6,6 +6,7 @@ import argparse
 import errno
 import io
 import os
+import shutil
 import signal
 import sys
 import traceback
@@ -17,7 +18,7 @@ from typing import NoReturn, TextIO
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.complaints import complaint, unrecognized
 from kuijia.cli.notes import notes_held_back
-from kuijia.cli.verbs import VERBS, load_verb, module_of, with_default_action
+from kuijia.cli.verbs import DESCRIPTION, VERBS, load_verb, module_of, verbs_by_task, with_default_action
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
 from kuijia_base.extras import missing_package
 
@@ -121,13 +122,23 @@ def _open_closed_streams() -> None:
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
-    parser = _Parser(prog="kuijia", description="Robust traffic engineering by rate rescaling.")
+    parser = _Parser(
+        prog="kuijia",
+        usage="%(prog)s [-h] [--version] VERB ...",
+        description=DESCRIPTION,
+        epilog=verbs_by_task(shutil.get_terminal_size().columns - 2),  # as argparse itself
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('kuijia')}")
-    verbs = parser.add_subparsers(metavar="VERB", required=True, parser_class=_Parser)
+    verbs = parser.add_subparsers(
+        metavar="VERB", prog=parser.prog, help=argparse.SUPPRESS, required=True, parser_class=_Parser
+    )
+    if not arguments:
+        arguments = ["--help"]
     asked = next((word for word in arguments if not word.startswith("-")), None)
     chosen = parser
     for name, what in VERBS.items():
-        subparser = verbs.add_parser(name, help=what, description=what)
+        subparser = verbs.add_parser(name, description=what)
         if name == asked:  # the modules of the others would take a second to import
             chosen, verb = subparser, load_verb(module_of(arguments))
             verb.configure(subparser)

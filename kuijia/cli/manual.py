@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
-from kuijia.cli.parsers import DESCRIPTION, actions_of, help_of, parsers_below, whole_parser
-from kuijia.cli.verbs import VERBS
+from kuijia.cli.parsers import actions_of, help_of, parsers_below, whole_parser
+from kuijia.cli.verbs import DESCRIPTION, VERBS
 from kuijia_base.output_folder import OutputFolder
 
 _EXIT = "0 done, 1 the work failed, 2 bad input; a message is one line on standard error."

@@ -11,7 +11,7 @@ from experiments.sweep.workers import add_workers
 from kuijia.api import packet_values as values
 from kuijia.api.packet_study import AT_A_LOAD, HEADER
 from kuijia.cli.inputs import add_reading
-from kuijia_base.option_values import path_name, whole_number
+from kuijia_base.option_values import folder_name, whole_number
 from simulator.flow_sizes.published import published_names
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.traffic.load import Reference
@@ -86,7 +86,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     runs.add_argument("--details", action="store_true", help="with -o: also every flow and every link, as CSV")
     add_workers(parser)
-    parser.add_argument("-o", "--output", type=path_name, metavar="DIR", help="folder for the results, as JSON and CSV")
+    parser.add_argument("-o", "--output", type=folder_name, metavar="DIR", help="folder for results, as JSON and CSV")
 
 
 def _add_schemes(group: argparse._ArgumentGroup) -> None:

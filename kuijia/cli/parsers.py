@@ -6,10 +6,8 @@ import argparse
 from collections.abc import Iterator
 
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.verbs import VERBS, load_verb
+from kuijia.cli.verbs import DESCRIPTION, VERBS, load_verb
 from kuijia_base.extras import missing_package
-
-DESCRIPTION = "Robust traffic engineering by rate rescaling."
 
 
 def whole_parser() -> argparse.ArgumentParser:

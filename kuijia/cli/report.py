@@ -13,7 +13,7 @@ from experiments.results.text_table import TextTable
 from kuijia.cli.printing import show
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
-from kuijia_base.option_values import path_name
+from kuijia_base.option_values import folder_or_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
@@ -33,9 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "-o",
         "--output",
-        type=path_name,
+        type=folder_or_page,
         metavar="DIR",
-        help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR)",
+        help=f"folder for {HTML}, {MARKDOWN} and pictures (default: DIR), or FILE.html for the page alone",
     )
     parser.add_argument(
         "--items",
@@ -84,7 +84,8 @@ def run(args: argparse.Namespace) -> int:
     else:
         words = set(range(len(HEADINGS))) - set(NUMBERS)
         show([TextTable((HEADINGS, *(finding.cells for finding in report.findings)), left=words), "", report.lead])
-        print(f"wrote {output.path / HTML} and {MARKDOWN} with {counted(len(pictures), 'picture')}")
+        kept = "" if output.page else f" and {MARKDOWN} with {counted(len(pictures), 'picture')}"
+        print(f"wrote {output.path / output.written[0]}{kept}")
     return 0
 
 

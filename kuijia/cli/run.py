@@ -28,7 +28,7 @@ from kuijia.cli.run_help import CAPACITY_HELP, Chosen, offered, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed
-from kuijia_base.option_values import path_name, positive_count, positive_rate, whole_number
+from kuijia_base.option_values import folder_name, positive_count, positive_rate, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
@@ -68,7 +68,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
     )
     parser.add_argument(
-        "-o", "--output", type=path_name, metavar="DIR", help="folder for results (default: results/EXPERIMENT-TIME)"
+        "-o", "--output", type=folder_name, metavar="DIR", help="folder for results (default: results/EXPERIMENT-TIME)"
     )
     parser.add_argument(
         "--capacity",

@@ -32,7 +32,7 @@ _LISTED = 10
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser)
-    add_demands(parser, of_topology=True)
+    add_demands(parser)
     add_tunnels(parser, MOST_PATHS)
     add_paths(parser)
     parser.add_argument(

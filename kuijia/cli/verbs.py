@@ -1,42 +1,59 @@
-"""Table of verbs: their names and what each does, which `kuijia --help` shows without importing any of them."""
+"""Table of verbs by task, which `kuijia --help` shows without importing any of them."""
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Protocol, cast
 
 from kuijia_base.suggestion import similar
 
-VERBS: Mapping[str, str] = {
-    "solve": "choose tunnels for demands and divide the traffic over them",
-    "whatif": "show which failures of a network hurt which traffic, and what each scheme changes",
-    "packet": "simulate flows over a network packet by packet, at loads and under schemes side by side",
-    "topology": "describe a network, or convert it to YAML: describe, convert",
-    "demands": "make demands for a network: gravity, uniform, bimodal or random pairs",
-    "compile": "write a plan's tables in the syntax of ovs-ofctl, and count them",
-    "verify": "prove that tables keep the plan's promises: every kind of traffic under every failure",
-    "trace": "follow a packet through a plan's tables, hop by hop and table by table",
-    "crosscheck": "compare the model of `verify` and `trace` with a real Open vSwitch over random cases",
-    "controller": "run the OpenFlow controller for a plan, until interrupted; on SIGHUP it reads the plan file again",
-    "scheduler": "run the OpenFlow controller that schedules large flows in a data centre, until interrupted",
-    "handover": "ask the controller or scheduler that acts to let its peer act, and wait until it does",
-    "pki": "make keys and certificates for TLS: authority, controller, switch, web; list, status, renew",
-    "switches": "queues, frame sizes and ports that a plan needs of your own switches: check, prepare, restore",
-    "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
-    "lab": "run an emulated network, show it as a page: up, status, watch, update, fail, heal, flow, down, web, replay",
-    "chaos": "break a lab in every way, and find packets that nothing excuses",
-    "list": "list the experiments of `kuijia run`",
-    "boxes": "physical switches and hosts over SSH: check, up, down",
-    "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",
-    "run": "reproduce a table or figure of the paper",
-    "report": "show the results in a folder beside the published ones, as HTML and Markdown",
-    "completion": "print the script by which bash or zsh completes verbs, options and their values",
-    "manual": "write the man pages of the command and its verbs into a folder",
-    "doctor": "show what this machine can and cannot do, and the consequences",
+DESCRIPTION = "Robust traffic engineering by rate rescaling."
+
+TASKS: Mapping[str, Mapping[str, str]] = {
+    "plan and study": {
+        "solve": "choose tunnels for demands and divide the traffic over them",
+        "whatif": "show which failures of a network hurt which traffic, and what each scheme changes",
+        "packet": "simulate flows over a network packet by packet, at loads and under schemes side by side",
+        "topology": "describe a network, or convert it to YAML: describe, convert",
+        "demands": "make demands for a network: gravity, uniform, bimodal or random pairs",
+    },
+    "prove what switches do": {
+        "compile": "write a plan's tables in the syntax of ovs-ofctl, and count them",
+        "verify": "prove that tables keep the plan's promises: every kind of traffic under every failure",
+        "trace": "follow a packet through a plan's tables, hop by hop and table by table",
+        "crosscheck": "compare the model of `verify` and `trace` with a real Open vSwitch over random cases",
+    },
+    "run switches of your own": {
+        "switches": "queues, frame sizes and ports that a plan needs of your own switches: check, prepare, restore",
+        "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
+        "controller": "run the OpenFlow controller for a plan; on SIGHUP it reads the plan file again",
+        "scheduler": "run the OpenFlow controller that schedules large flows in a data centre",
+        "handover": "ask the controller or scheduler that acts to let its peer act, and wait until it does",
+        "pki": "make keys and certificates for TLS: authority, controller, switch, web; list, status, renew",
+        "boxes": "physical switches and hosts over SSH: check, up, down",
+    },
+    "run emulated switches": {
+        "lab": "emulated network, also as a page: up, status, watch, update, fail, heal, flow, down, web, replay",
+        "chaos": "break a lab in every way, and find packets that nothing excuses",
+        "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",
+    },
+    "reproduce published results": {
+        "list": "list the experiments of `kuijia run`",
+        "run": "reproduce a table or figure of the paper",
+        "report": "show the results in a folder beside the published ones, as HTML and Markdown",
+    },
+    "set up": {
+        "doctor": "show what this machine can and cannot do, and the consequences",
+        "completion": "print the script by which bash or zsh completes verbs, options and their values",
+        "manual": "write the man pages of the command and its verbs into a folder",
+    },
 }
-"""Verbs and one line on each. The module `kuijia.cli.VERB` is imported when its verb is asked for."""
+"""Verbs and one line on each, by task. The module `kuijia.cli.VERB` is imported when its verb is asked for."""
+
+VERBS: Mapping[str, str] = {verb: what for verbs in TASKS.values() for verb, what in verbs.items()}
 
 
 _ACTIONS: Mapping[str, tuple[str, ...]] = {"topology": ("describe", "convert")}
@@ -46,6 +63,18 @@ _APART: Mapping[tuple[str, str], str] = {("lab", "web"): "lab_web", ("lab", "rep
 """Verbs with actions that need none of what the others import, and run on any system, and the module of these."""
 
 _HELP = frozenset({"-h", "--help"})
+
+
+def verbs_by_task(width: int) -> str:
+    """Return the verbs under the tasks they serve, in lines of at most `width` characters."""
+    indent = max(map(len, VERBS)) + 4
+    lines = []
+    for task, verbs in TASKS.items():
+        lines += ["", f"{task}:"]
+        for verb, what in verbs.items():
+            start = f"  {verb}".ljust(indent)
+            lines += textwrap.wrap(what, max(width, 2 * indent), initial_indent=start, subsequent_indent=" " * indent)
+    return "\n".join(lines[1:])
 
 
 class Verb(Protocol):

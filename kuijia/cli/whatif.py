@@ -39,8 +39,7 @@ from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
-from kuijia_base.option_values import path_name, whole_number
-from kuijia_base.output_folder import OutputFolder
+from kuijia_base.option_values import folder_or_page, whole_number
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from te_solver.demands import Demand
@@ -51,6 +50,7 @@ from te_solver.plan import MAX_TUNNELS_PER_PAIR, MOST_PATHS, Plan
 from te_solver.plan_file import load_plan
 from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
 from te_solver.topology import Topology
+from te_solver.topology_file import document_kind
 
 if TYPE_CHECKING:
     from simulator.flow.what_if import Contender
@@ -61,11 +61,14 @@ _WORST = 5
 
 def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, required=False)
-    add_demands(parser, of_topology=True)
+    add_demands(parser)
     add_tunnels(parser, MOST_PATHS)
     add_paths(parser)
     parser.add_argument(
-        "--plan", type=Path, metavar="PLAN", help="plan file to examine, in place of TOPOLOGY and DEMANDS"
+        "--plan",
+        type=Path,
+        metavar="PLAN",
+        help="plan file to examine, in place of TOPOLOGY and DEMANDS; the option's name may be left out",
     )
     parser.add_argument(
         "--node-disjoint", action="store_true", help="tunnels of a pair have no node in common where possible"
@@ -136,11 +139,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     whatif_packets.configure(parser)
     add_workers(parser)
     parser.add_argument(
-        "-o", "--output", type=path_name, metavar="DIR", help="folder for the report, its pictures and all numbers"
+        "-o",
+        "--output",
+        type=folder_or_page,
+        metavar="DIR",
+        help="folder for the report, its pictures and all numbers, or FILE.html for the report alone",
     )
 
 
 def run(args: argparse.Namespace) -> int:
+    _take_plan(args)
     how = Rerouting(**{field.name: getattr(args, field.name) for field in fields(Rerouting)})
     tunnels = args.tunnels if args.tunnels != DEFAULT_TUNNELS else None
     planning = Planning(tunnels, args.node_disjoint, args.objective, args.partitions, args.seed, args.paths)
@@ -149,6 +157,14 @@ def run(args: argparse.Namespace) -> int:
         if args.backend == PACKET:
             return _simulated(args, how, planning)
         return _compared(args, how, planning)
+
+
+def _take_plan(args: argparse.Namespace) -> None:
+    """Make a plan file in the place of TOPOLOGY the one of --plan."""
+    if args.topology is not None and document_kind(Path(args.topology)) == "plan" and args.plan is None:
+        if args.demands is not None:
+            raise InputError(args.topology, 1, "a plan, which has demands itself", f"no {args.demands} after it")
+        args.plan, args.topology = Path(args.topology), None
 
 
 def _simulated(args: argparse.Namespace, how: Rerouting, planning: Planning) -> int:
@@ -181,7 +197,7 @@ def _compared(args: argparse.Namespace, how: Rerouting, planning: Planning) -> i
     from kuijia.api.whatif_report import as_json, summary  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.cli.whatif_provenance import provenance  # noqa: PLC0415  # slow to import: NumPy
 
-    folder = None if args.output is None else OutputFolder(args.output)
+    folder = whatif_packets.output_of(args)
     workers = None if args.workers is None and args.cluster is None else workers_from(args)
     try:
         contenders = _contenders(how, known, planning, str(args.plan or args.demands), progress)
@@ -228,11 +244,11 @@ def _require_alone(args: argparse.Namespace, planning: Planning) -> None:
     """Raise InputError unless there is a topology, or a plan without options on making one."""
     if args.plan is None:
         if args.topology is None:
-            raise InputError("kuijia whatif", "", "TOPOLOGY missing", "TOPOLOGY and DEMANDS, or --plan PLAN")
+            raise InputError("kuijia whatif", "", "TOPOLOGY missing", "TOPOLOGY and DEMANDS, or a plan")
         planning.require_sense()
         return
     if args.topology is not None:
-        raise InputError("option", "--plan", "the plan has a topology and demands itself", "neither of them besides")
+        raise InputError("option", "--plan", "the plan has a topology and demands itself", "neither beside it")
     planning.refuse()
 
 

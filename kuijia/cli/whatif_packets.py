@@ -23,7 +23,8 @@ from kuijia.api.whatif_packets import (
 )
 from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
-from kuijia_base.extras import command_for, is_installed
+from kuijia_base.extras import command_for, is_installed, require_installed
+from kuijia_base.option_values import is_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
@@ -103,6 +104,15 @@ def asked_from(args: argparse.Namespace) -> Asked:
     return Asked.of({name: getattr(args, name) for name in PARSERS}, args.seed)
 
 
+def output_of(args: argparse.Namespace) -> OutputFolder | None:
+    """Return where the results go, None without --output; a page alone needs the library that draws."""
+    if args.output is None:
+        return None
+    if is_page(args.output):
+        require_installed(LIBRARY, "the report")
+    return OutputFolder(args.output)
+
+
 def study(
     args: argparse.Namespace,
     asked: Asked,
@@ -121,7 +131,7 @@ def study(
         print_notes(source, [typed(words)])
         assumed.append(typed(words))
 
-    folder = None if args.output is None else OutputFolder(args.output)
+    folder = output_of(args)
     workers = None if args.workers is None and args.cluster is None else workers_from(args)
     try:
         with simulated(asked, plans, failures, workers, folder, progress, say) as result:

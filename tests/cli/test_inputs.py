@@ -142,12 +142,29 @@ def test_a_note_on_a_file_that_is_topology_and_demands_comes_once(
     )
 
 
-def test_whatif_of_a_plan_alone_names_the_option_for_plans(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.usefixtures("folder")
+def test_whatif_takes_a_plan_in_the_place_of_a_topology(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["solve", "fig1", "-o", "plan.json"]) == 0
+    capsys.readouterr()
+    assert main(["whatif", "--plan", "plan.json"]) == 0
+    by_option = capsys.readouterr().out
+    assert main(["whatif", "plan.json"]) == 0
+    assert capsys.readouterr().out == by_option
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        ("whatif plan.json d.csv", "plan.json:1: a plan, which has demands itself, expected no d.csv after it"),
+        ("solve plan.json", "plan.json:1: a plan of kuijia, expected a topology"),
+    ],
+)
+def test_a_plan_is_refused_where_it_has_no_place(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str, line: str
+) -> None:
     (folder / "plan.json").write_text('{"format": "kuijia-plan", "version": 1}')
-    assert main(["whatif", "plan.json"]) == 2
-    assert capsys.readouterr().err == (
-        "error: plan.json:1: a plan of kuijia, expected a topology; a plan is an argument of its own (--plan)\n"
-    )
+    assert main(words.split()) == 2
+    assert capsys.readouterr().err == f"error: {line}\n"
 
 
 NATIVE = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
-from kuijia.cli.verbs import with_default_action
+from kuijia.cli.verbs import TASKS, with_default_action
 
 
 def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
@@ -87,3 +87,18 @@ def test_a_table_of_another_scheme_may_be_asked_for_by_either_name(tmp_path: Pat
         assert main(["verify", str(plan), option, "rescaling"]) == 0
     for option in ("--scheme", "--schemes"):
         assert main(["whatif", "--plan", str(plan), option, "kuijia"]) == 0
+
+
+def test_the_bare_command_lists_every_verb_under_its_task(capsys: pytest.CaptureFixture[str]) -> None:
+    assert _help_of([], capsys) == _help_of(["--help"], capsys)
+    shown = _help_of([], capsys)
+    for task, verbs in TASKS.items():
+        section = shown.split(f"\n{task}:\n")[1].partition("\n\n")[0]
+        assert [line.split()[0] for line in section.splitlines() if line[2] != " "] == list(verbs)
+
+
+def _help_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
+    with pytest.raises(SystemExit) as end:
+        main(arguments)
+    assert end.value.code == 0
+    return capsys.readouterr().out

@@ -151,7 +151,7 @@ def test_the_plan_has_the_objective_that_is_asked_for(capsys: pytest.CaptureFixt
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "kuijia whatif: TOPOLOGY missing, expected TOPOLOGY and DEMANDS, or --plan PLAN"),
+        ((), "kuijia whatif: TOPOLOGY missing, expected TOPOLOGY and DEMANDS, or a plan"),
         (
             ("fig1", "fig1", "--plan", "p"),
             "option:--plan: the plan has a topology and demands itself, expected neither",
@@ -304,3 +304,19 @@ def test_bad_input_is_one_line_and_nothing_is_written(
     assert printed.err.startswith(f"error: {message}")
     assert printed.err.count("\n") == 1
     assert os.listdir() == ["file"]  # noqa: PTH208  # names only
+
+
+def test_the_name_of_a_page_is_that_of_the_report_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "report.html"
+    assert main(["whatif", "fig1", "-o", str(page)]) == 0
+    assert [file.name for file in tmp_path.iterdir()] == ["report.html"]
+    assert page.read_text().startswith("<!DOCTYPE html>")
+    assert capsys.readouterr().out.endswith(f"wrote {page}\n")
+
+
+@pytest.mark.parametrize("command", ["run fig4", "packet fig1", "compile plan.json"])
+def test_the_name_of_a_file_is_no_folder(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as end:
+        main([*command.split(), "-o", "report.html"])
+    assert end.value.code == 2
+    assert "'report.html' is the name of a file, expected that of a folder" in capsys.readouterr().err
