@@ -292,3 +292,13 @@ def test_a_picture_without_a_possible_name_is_refused_before_anything_is_written
     assert main(["report", str(tmp_path / "runs"), "-o", str(tmp_path / "out")]) == 2
     assert "a file called 'fig10-emulation" in capsys.readouterr().err
     assert list(tmp_path.glob("out/*")) == []
+
+
+def test_the_name_of_a_page_is_that_of_the_page_alone(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder, page = tmp_path / "results", tmp_path / "pages" / "report.html"
+    for each in (folder, page.parent):
+        each.mkdir()
+    _save(folder, _rescaling(0.9))
+    assert main(["report", str(folder), "-o", str(page)]) == 0
+    assert list(page.parent.iterdir()) == [page]
+    assert capsys.readouterr().out.endswith(f"wrote {page}\n")
