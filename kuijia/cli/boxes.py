@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping
@@ -14,7 +13,7 @@ from pathlib import Path
 from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_wiring
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import KuijiaError
@@ -91,7 +90,7 @@ def _check(args: argparse.Namespace) -> int:
         found = fleet.examine(target)
         clocks = fleet.clocks()
     if args.json:
-        print(json.dumps(_as_data(found, clocks), indent=2))
+        print_json("boxes-check", _as_data(found, clocks))
     else:
         show(_parts(inventory, found, clocks))
     return KuijiaError.exit_status if found.faults else 0
@@ -109,7 +108,10 @@ def _up(args: argparse.Namespace) -> int:
         if changed
         else "the boxes are up already, nothing was changed"
     )
-    print(json.dumps({"changed": changed}) if args.json else said)
+    if args.json:
+        print_json("boxes-up", {"changed": changed})
+    else:
+        print(said)
     return 0
 
 
@@ -118,7 +120,10 @@ def _down(args: argparse.Namespace) -> int:
     with Fleet(inventory) as fleet:
         fleet.connect()
         fleet.put_back()
-    print(json.dumps({"down": True}) if args.json else f"{counted(len(inventory.boxes), 'box', 'boxes')} restored")
+    if args.json:
+        print_json("boxes-down", {"down": True})
+    else:
+        print(f"{counted(len(inventory.boxes), 'box', 'boxes')} restored")
     return 0
 
 
@@ -127,9 +132,10 @@ def _watch(args: argparse.Namespace) -> int:
 
     def report(kind: str, name: str, is_up: bool) -> None:  # noqa: FBT001  # see `Report`
         state = "up" if is_up else "down"
-        line = json.dumps({"time": time.time(), kind: name, "state": state})
-        at = time.strftime("%H:%M:%S")
-        print(line if args.json else f"{at} {name if kind == 'box' else f'link {name}'} is {state}", flush=True)
+        if args.json:
+            print_json("boxes-event", {"time": time.time(), kind: name, "state": state}, indent=None)
+        else:
+            print(f"{time.strftime('%H:%M:%S')} {name if kind == 'box' else f'link {name}'} is {state}", flush=True)
 
     with ExitStack() as stack:
         watch = BoxesWatch(inventory, report)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from experiments.results.text_table import TextTable
 from kuijia.api.table_building import write_tables
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.tables.field_counts import BITS_PER_FIELD
 from kuijia_app.tables.table_sizes import TableSize
@@ -35,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         counts = {switch: size.as_json() for switch, size in sizes.items()}
         totals = {"total": total.as_json(), "bits_per_field": BITS_PER_FIELD, "rounding_error": rounding_error}
-        print(json.dumps({"switches": counts, **totals}))
+        print_json("tables", {"switches": counts, **totals})
         return 0
     counted = [*sizes.items(), ("total", total)]
     rows = [(name, *map(str, (size.entries, size.fields, size.groups, size.buckets))) for name, size in counted]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
+from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_table_options, build, option_words
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import InputError
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
         progress.close()
     seconds = time.monotonic() - started
     if args.json:
-        print(json.dumps({**asdict(found), "seed": args.seed, "seconds": seconds}))
+        print_json("crosscheck", {**asdict(found), "seed": args.seed, "seconds": seconds})
     else:
         for line in found.disagreements[: None if args.verbose else _LISTED]:
             print(line)

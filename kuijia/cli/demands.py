@@ -19,6 +19,7 @@ from kuijia.api.demand_models import (
 )
 from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import add_topology, read_topology
+from kuijia.cli.printing import document
 from kuijia_base.option_values import path_name, positive_number, positive_rate
 from kuijia_base.progress import Progress as ProgressLine
 from kuijia_base.quantities import rate, share
@@ -114,7 +115,7 @@ def run(args: argparse.Namespace) -> int:
 
 def _print_json(told: dict[str, object], demands: tuple[Demand, ...]) -> None:
     """Print one JSON object, demand by demand: a million of them would take 1 GB together."""
-    opened = json.dumps({**told, "demands": []}, indent=1, ensure_ascii=False).removesuffix("]\n}")
+    opened = json.dumps(document("demands", {**told, "demands": []}), indent=1, ensure_ascii=False).removesuffix("]\n}")
     before = f"{opened}\n  "
     for each in demands:
         demand = {"source": each.source, "target": each.target, "rate": each.rate}

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from experiments.results.text_table import aligned
+from kuijia.cli.printing import print_json
 from kuijia_base.additions import Addition, all_additions
 from kuijia_base.errors import InputError
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 
 
-def configure(_parser: argparse.ArgumentParser) -> None:
-    pass
+def configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--emulation", action="store_true", help="exit status 1 if the emulation cannot run here")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -31,11 +31,10 @@ def run(args: argparse.Namespace) -> int:
             {"package": each.package, "kind": each.kind, "name": each.name, "problem": problem}
             for each, problem in additions
         ]
-        told = {"format": "kuijia-doctor", "version": 1, **report, "other_grounds": other_grounds, "additions": added}
-        print(json.dumps(told, indent=2))
+        print_json("doctor", {**report, "other_grounds": other_grounds, "additions": added})
     else:
         print("\n".join([*_lines(machine, others), *_section("Installed packages add:", map(_added, additions))]))
-    return 1 if machine.obstacles else 0
+    return 1 if args.emulation and machine.obstacles else 0
 
 
 def _lines(machine: Machine, others: OtherGrounds) -> list[str]:

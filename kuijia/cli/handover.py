@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from kuijia.cli.controller import add_tls_files, tls_files
+from kuijia.cli.printing import print_json
 from kuijia_app.framework.addresses import parse_address
 
 
@@ -20,5 +20,8 @@ def run(args: argparse.Namespace) -> int:
     from kuijia_app.framework.handover_request import request_handover  # noqa: PLC0415  # needs an extra
 
     request_handover(address, tls)
-    print(json.dumps({"done": True}) if args.json else f"a peer of {args.address} acts now")
+    if args.json:
+        print_json("handover", {"done": True})
+    else:
+        print(f"a peer of {args.address} acts now")
     return 0

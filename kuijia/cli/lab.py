@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import shlex
 import sys
@@ -25,7 +24,7 @@ from kuijia.cli.inputs import (
 )
 from kuijia.cli.lab_changes import add_changes
 from kuijia.cli.lab_live import add_live_actions, flow_table
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import pipeline_options
@@ -144,7 +143,7 @@ def _up(args: argparse.Namespace) -> int:
     options["inventory"] = "" if args.inventory is None else str(args.inventory.absolute())
     status = start_lab(Order.of(plan, options), _say)
     if args.json:
-        print(json.dumps(status, indent=2))
+        print_json("lab-status", status)
     else:
         show([*_status_parts(status), "", *_usage(plan, status)])
     return lab_web.show_lab(args) if args.web else 0
@@ -160,7 +159,7 @@ def _require_boxes(args: argparse.Namespace, topology: Topology) -> None:
 def _status(args: argparse.Namespace) -> int:
     status = ask_lab("status")
     if args.json:
-        print(json.dumps(status, indent=2))
+        print_json("lab-status", status)
     else:
         show(_status_parts(status))
     return KuijiaError.exit_status if status["faults"] else 0
@@ -182,7 +181,10 @@ def _exec(args: argparse.Namespace) -> int:
 def _down(args: argparse.Namespace) -> int:
     if running_lab() is not None or not remove_killed_lab(_say):
         ask_lab("down")
-    print(json.dumps({"lab": None}) if args.json else "the lab is down")
+    if args.json:
+        print_json("lab-status", {"lab": None})
+    else:
+        print("the lab is down")
     return 0
 
 

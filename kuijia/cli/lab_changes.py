@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kuijia.cli.inputs import add_demands, read_demands
+from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError
 from te_solver.plan_file import load_plan, plan_to_json
 from te_solver.topology import Link, Topology
@@ -53,7 +53,7 @@ def _update(args: argparse.Namespace) -> int:
         rows = [(demand.source, demand.target, demand.rate, demand.priority) for demand in demands]
         done = ask_lab("update", demands=rows, source=str(args.demands))
     if args.json:
-        print(json.dumps(done, indent=2))
+        print_json("lab-update", done)
         return 0
     print(plan_text(done))
     for what in ("added", "removed"):
@@ -64,7 +64,7 @@ def _update(args: argparse.Namespace) -> int:
 def _withdraw(args: argparse.Namespace) -> int:
     done: dict[str, Any] = ask_lab("withdraw")
     if args.json:
-        print(json.dumps(done, indent=2))
+        print_json("lab-update", done)
     else:
         print("the update is withdrawn" if "withdrawn" in done else withdrawn_text(done))
     return 0
@@ -72,14 +72,17 @@ def _withdraw(args: argparse.Namespace) -> int:
 
 def _hand_over(args: argparse.Namespace) -> int:
     done: dict[str, Any] = ask_lab("handover")
-    print(json.dumps(done, indent=2) if args.json else handover_text(done))
+    if args.json:
+        print_json("lab-handover", done)
+    else:
+        print(handover_text(done))
     return 0
 
 
 def _fail_or_heal(args: argparse.Namespace) -> int:
     event = ask_lab(args.do, node=args.a) if args.b is None else ask_lab(args.do, a=args.a, b=args.b)
     if args.json:
-        print(json.dumps(event, indent=2))
+        print_json("lab-event", event)
         return 0
     print(node_text(event) if args.b is None else link_text(event))
     reaction = reaction_text(event)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import TextTable
+from kuijia.cli.printing import print_json
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.quantities import rate
 from testbed.lab.lab_client import ask_lab, the_running_lab, watch
@@ -78,7 +78,7 @@ def flow_table(flows: Sequence[Mapping[str, Any]]) -> TextTable:
 def _watch(args: argparse.Namespace) -> int:
     for event in watch(the_running_lab(), args.after):
         if args.json:
-            print(json.dumps(event))
+            print_json("lab-event", event, indent=None)
         else:
             at = time.strftime("%H:%M:%S", time.localtime(event["time"]))
             print(f"{at}.{int(event['time'] * 1000) % 1000:03} {event['kind']}: {event['text']}")
@@ -90,11 +90,17 @@ def _flow(args: argparse.Namespace) -> int:
     kind, wanted = ("tcp", None) if args.tcp else ("udp", args.rate)
     wish = {"source": args.source, "target": args.target, "seconds": args.seconds, "priority": args.priority}
     started = ask_lab("start-flow", kind=kind, rate=wanted, **wish)
-    print(json.dumps(started, indent=2) if args.json else f"{flow_text(started)} has started")
+    if args.json:
+        print_json("lab-flow", started)
+    else:
+        print(f"{flow_text(started)} has started")
     return 0
 
 
 def _stop(args: argparse.Namespace) -> int:
     done = ask_lab("stop-flow", flow=args.flow)
-    print(json.dumps(done, indent=2) if args.json else f"flow {args.flow} is stopped")
+    if args.json:
+        print_json("lab-flow", done)
+    else:
+        print(f"flow {args.flow} is stopped")
     return 0

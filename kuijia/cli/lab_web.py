@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import ipaddress
-import json
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kuijia.api.solving import DEFAULT_TUNNELS
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
@@ -211,7 +211,7 @@ def _announcement(args: argparse.Namespace, name: str) -> Callable[[Link], None]
 
     def announce(link: Link) -> None:
         if args.json:
-            print(json.dumps({"url": link.url, "server": link.server, "token": link.token}), flush=True)
+            print_json("lab-web", {"url": link.url, "server": link.server, "token": link.token}, indent=None)
         else:
             print(f"{name}: {link.url}", flush=True)
             print("Ctrl-C ends it", file=sys.stderr, flush=True)

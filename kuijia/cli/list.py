@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 
 from experiments.registry import all_experiments
 from experiments.results.text_table import TextTable
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -27,7 +26,7 @@ def run(args: argparse.Namespace) -> int:
             }
             for each in experiments
         ]
-        print(json.dumps(entries, indent=1))
+        print_json("experiments", {"experiments": entries})
         return 0
     rows = [(each.name, each.reproduces, f"{each.title}  [{', '.join(each.backends)}]") for each in experiments]
     show([TextTable(rows, headings=0, left=(0, 1, 2))])

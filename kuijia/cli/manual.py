@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 
 from kuijia.cli.parsers import actions_of, help_of, parsers_below, whole_parser
+from kuijia.cli.printing import print_json
 from kuijia.cli.verbs import DESCRIPTION, VERBS
 from kuijia_base.output_folder import OutputFolder
 
@@ -26,7 +26,10 @@ def run(args: argparse.Namespace) -> int:
     folder = OutputFolder(args.folder.expanduser())
     for name, text in pages.items():
         folder.write_text(name, text)
-    print(json.dumps(sorted(pages)) if args.json else f"wrote {len(pages)} pages into {folder.path}")
+    if args.json:
+        print_json("manual", {"pages": sorted(pages)})
+    else:
+        print(f"wrote {len(pages)} pages into {folder.path}")
     return 0
 
 

@@ -30,7 +30,7 @@ from kuijia.api.packet_study import (
 from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import read_topology
 from kuijia.cli.packet_options import configure
-from kuijia.cli.printing import show
+from kuijia.cli.printing import document, show
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
@@ -65,7 +65,7 @@ def run(args: argparse.Namespace) -> int:
     try:
         with _results(args, study, runs, folder, progress) as results:
             told, details = without_details(results)
-            data = {"format": "kuijia-packet", "version": 1, **_provenance(args, assumptions), "runs": told}
+            data = document("packet", {**_provenance(args, assumptions), "runs": told})
             if folder is not None:
                 results_file, table_file = _FILES
                 folder.write_json(results_file, data)

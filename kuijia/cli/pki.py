@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 from kuijia_app.framework.certificate_names import datapath_name
 from kuijia_app.pki.holders import AUTHORITY_FILE, Holder, Kind, require_address, require_name
 from kuijia_app.tables.wiring_file import DATAPATH_EXPECTED, parse_datapath_id
@@ -81,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
 
     entries = args.act(Folder(args.folder), args)
     if args.json:
-        print(json.dumps([_as_json(entry) for entry in entries], indent=1))
+        print_json("pki", {"certificates": [_as_json(entry) for entry in entries]})
     elif entries:
         show([_table(entries)])
     elif args.act is _expiring:

@@ -1,10 +1,11 @@
-"""Prints pages: as plain text, or on a terminal with tables drawn by rich."""
+"""Prints what a verb found: pages as plain text, or on a terminal with tables drawn by rich, and JSON documents."""
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import Page, TextTable
 from kuijia_base.terminal import draws
@@ -18,6 +19,16 @@ _FOLDED = 24
 
 _ENDLESS = 10**6
 """Characters, more than any table is wide."""
+
+
+def document(kind: str, data: Mapping[str, Any]) -> dict[str, Any]:
+    """Return data as a document that names its format, as `docs/schemas/output.schema.json` describes it."""
+    return {"format": f"kuijia-{kind}", "version": 1, **data}
+
+
+def print_json(kind: str, data: Mapping[str, Any], indent: int | None = 1) -> None:
+    """Print a document as JSON: over lines, or with no indent on a single one."""
+    print(json.dumps(document(kind, data), indent=indent, ensure_ascii=False, allow_nan=False), flush=True)
 
 
 def show(page: str | Iterable[str | TextTable]) -> None:

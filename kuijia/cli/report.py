@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 import warnings
 from dataclasses import asdict
 from pathlib import Path
 
 from experiments.results.text_table import TextTable
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import folder_or_page
@@ -80,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             "missed": report.missed,
             "exhibits": [exhibit_to_json(exhibit) for exhibit in report.exhibits],
         }
-        print(json.dumps(data, indent=1))
+        print_json("report", data)
     else:
         words = set(range(len(HEADINGS))) - set(NUMBERS)
         show([TextTable((HEADINGS, *(finding.cells for finding in report.findings)), left=words), "", report.lead])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,7 +22,7 @@ from experiments.registry import (
 )
 from experiments.sweep.workers import add_workers, refuse_workers
 from kuijia.cli.notes import print_notes
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_json, show
 from kuijia.cli.run_help import CAPACITY_HELP, Chosen, offered, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
@@ -149,7 +148,7 @@ def run(args: argparse.Namespace) -> int:
         progress.close()
         output.remove_if_empty()
     if args.json:
-        print(json.dumps(outcome.summary, indent=1))
+        print_json("run", outcome.summary)
     else:
         show(outcome.text)
     progress.say(f"wrote {_named(output.written)} in {output.path}")

@@ -10,6 +10,7 @@ from typing import Any
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.controller import add_bfd_interval, add_host_mtu, add_tls_files, tls_files
+from kuijia.cli.printing import document
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.preparation.changes import Change, script_lines
 from kuijia_app.preparation.examination import Lack, Wanted, restoring
@@ -106,7 +107,7 @@ def _show(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], lacks: Ite
 
 
 def _document(data: Mapping[str, Any]) -> str:
-    return json.dumps({"format": "kuijia-switches", "version": 1, **data}, indent=2)
+    return json.dumps(document("switches", data), indent=2)
 
 
 def _as_data(lack: Lack) -> dict[str, Any]:

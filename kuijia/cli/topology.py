@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kuijia.api.topology_text import topology_lines
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
+from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, UnsoundError, one_line
 from kuijia_base.option_values import path_name
 from kuijia_base.text import write_text
@@ -49,7 +50,7 @@ def _describe(args: argparse.Namespace) -> int:
     notes: list[str] = []
     summary = summarise(read_topology(args, notes))
     if args.json:
-        print(json.dumps({**_as_json(summary), "notes": notes}, indent=2, ensure_ascii=False))
+        print_json("topology-summary", {**_as_json(summary), "notes": notes})
     else:
         print("\n".join(topology_lines(summary, None if args.verbose else _LISTED)))
     return 0

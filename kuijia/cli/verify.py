@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from dataclasses import asdict
 
 from kuijia.api.progress import progress_line
 from kuijia.api.table_building import FAILURE_KINDS, proved
+from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.verification import Verification
 from kuijia_app.tables.connected_pairs import dead_pairs
@@ -45,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
         summary["violations"] = [asdict(violation) for violation in found.violations]
         summary |= {"pairs": asdict(dead)} if args.failures == _PAIRS else {}
         told = {"sound": found.is_sound, "failures_kind": args.failures, "seconds": seconds}
-        print(json.dumps({"format": "kuijia-verification", "version": 1, **told, **summary}))
+        print_json("verification", {**told, **summary})
     else:
         print("\n".join(_text(found, args.failures, seconds, None if args.verbose else _LISTED)))
         if args.failures == _PAIRS:

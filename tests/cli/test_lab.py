@@ -31,7 +31,7 @@ def test_the_common_options_may_stand_before_and_after_the_action(
     monkeypatch.setattr(lab, "running_lab", lambda: Path("1-abc"))
     monkeypatch.setattr(lab, "ask_lab", lambda _: None)
     assert main(arguments.split()) == 0
-    assert json.loads(capsys.readouterr().out) == {"lab": None}
+    assert json.loads(capsys.readouterr().out)["lab"] is None
 
 
 @pytest.fixture

@@ -16,6 +16,6 @@ def test_every_experiment_has_a_line(capsys: pytest.CaptureFixture[str]) -> None
 
 def test_the_same_can_be_had_as_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["list", "--json"]) == 0
-    entries = json.loads(capsys.readouterr().out)
+    entries = json.loads(capsys.readouterr().out)["experiments"]
     assert entries[0]["name"] == "table2"
     assert entries[0]["backends"] == ["emulation", "flow", "packet", "boxes"]

@@ -33,7 +33,7 @@ def content(folder: Path) -> dict[str, bytes]:
 def listed(folder: Path, capsys: pytest.CaptureFixture[str]) -> dict[str, dict[str, Any]]:
     capsys.readouterr()
     assert pki(folder, "list", "--json") == 0
-    return {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    return {each["name"]: each for each in json.loads(capsys.readouterr().out)["certificates"]}
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def test_status_lists_what_expires_soon_and_fails_then(made: Path, capsys: pytes
     assert pki(made, "status") == 1
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == ["name", "page"]
     assert pki(made, "status", "--json") == 1
-    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)] == ["page"]
+    assert [entry["name"] for entry in json.loads(capsys.readouterr().out)["certificates"]] == ["page"]
     assert pki(made, "status", "--within", "10") == 0
     assert capsys.readouterr().out == "none expires within 10 days\n"
     assert pki(made, "status", "--within", "0") == 2

@@ -67,3 +67,48 @@ def test_every_verb_has_a_module(verb: str) -> None:
     module = load_verb(verb)
     assert callable(module.configure)
     assert callable(module.run)
+
+
+@pytest.mark.parametrize("at", ["kuijia.cli.main", "kuijia.cli.verbs", "kuijia.cli.list", "experiments.registry"])
+def test_ctrl_c_during_an_import_ends_in_one_line(at: str) -> None:
+    outcome = run_with(INTERRUPTED_IMPORT.format(at=at))
+    assert (outcome.returncode, outcome.stderr) == (130, "interrupted\n")
+
+
+def test_ctrl_c_in_a_finalizer_is_not_lost() -> None:
+    outcome = run_with(INTERRUPTED_FINALIZER)
+    assert (outcome.returncode, outcome.stderr) == (130, "interrupted\n")
+
+
+INTERRUPTED_IMPORT = """
+import sys
+from importlib.abc import MetaPathFinder
+
+class Interrupting(MetaPathFinder):
+    def find_spec(self, name, path, target=None):
+        if name == "{at}":
+            raise KeyboardInterrupt
+
+sys.meta_path.insert(0, Interrupting())
+"""
+
+INTERRUPTED_FINALIZER = """
+import os, signal, sys, time
+from kuijia.cli import list
+
+class Finalized:
+    def __del__(self):
+        raise KeyboardInterrupt
+
+def run(args):
+    Finalized()
+    time.sleep(60)
+
+list.run = run
+"""
+
+
+def run_with(beginning: str) -> subprocess.CompletedProcess[str]:
+    """Run `kuijia list` in a process of its own after some lines of Python."""
+    program = f'{beginning}\nsys.argv = ["kuijia", "list"]\nfrom kuijia.__main__ import run\nsys.exit(run())'
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=30)

@@ -41,7 +41,7 @@ def test_each_schema_is_one_and_has_an_id_of_its_own() -> None:
     for document in documents:
         Draft202012Validator.check_schema(document)
     assert sorted(document["$id"] for document in documents) == [
-        f"urn:kuijia:schema:{name}:1" for name in ("inventory", "layout", "whatif", "wiring")
+        f"urn:kuijia:schema:{name}:1" for name in ("inventory", "layout", "output", "whatif", "wiring")
     ]
 
 
