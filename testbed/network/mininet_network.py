@@ -69,8 +69,10 @@ class LabTopo(Topo):  # type: ignore[misc]
             }
             self.addLink(bridge_name(wiring, a), bridge_name(wiring, b), *ports, **macs, up=None)
         for number, site in enumerate(sites, start=1):
-            macs = {"addr1": _port_mac(wiring, site.switch, site.port), "addr2": site.mac}
-            self.addLink(bridge_name(wiring, site.switch), host_name(number), site.port, 0, **macs, up=None)
+            for place, port in enumerate(site.ports):  # the host uses the first one only
+                far = site.mac if place == 0 else _port_mac(wiring, site.switch, port, of_host=True)
+                macs = {"addr1": _port_mac(wiring, site.switch, port), "addr2": far}
+                self.addLink(bridge_name(wiring, site.switch), host_name(number), port, place, **macs, up=None)
 
 
 class LabNode(Node):  # type: ignore[misc]
@@ -142,6 +144,6 @@ def _limit_open_files(wanted: int) -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(most, wanted), most))
 
 
-def _port_mac(wiring: Wiring, switch: str, port: int) -> str:
-    octets = (2, 1, *wiring.number(switch).to_bytes(2, "big"), *port.to_bytes(2, "big"))
+def _port_mac(wiring: Wiring, switch: str, port: int, *, of_host: bool = False) -> str:
+    octets = (2, 2 if of_host else 1, *wiring.number(switch).to_bytes(2, "big"), *port.to_bytes(2, "big"))
     return ":".join(f"{octet:02x}" for octet in octets)

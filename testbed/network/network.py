@@ -353,7 +353,7 @@ class Network:
     def _delete_cables(self) -> None:
         """Delete one end of every veth pair, and with it the other."""
         cables = [self.interface(a, self.wiring.port(a, b)) for a, b in self.topology.edges]
-        cables += [self.interface(site.switch, site.port) for site in self.wiring.sites]
+        cables += [self.interface(site.switch, port) for site in self.wiring.sites for port in site.ports]
         present = interfaces()
         run_batch("ip", [["link", "delete", cable] for cable in cables if cable in present])
 

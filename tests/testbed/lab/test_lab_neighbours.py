@@ -8,12 +8,15 @@ from collections.abc import Iterator
 
 import pytest
 
+from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.emulation
+
+PATIENCE = 20.0
 
 
 @pytest.fixture(scope="module")
@@ -61,3 +64,29 @@ def test_learned_hosts_are_nobody_elses_entries_and_are_delivered_to_past_a_cut(
     wait_until(lambda: " 1 received" in ping(lab, "s1", address(lab, "s4")), "it arrives over other links")
     lab.heal("s1", "s4")
     assert not [fault for fault in lab.status()["faults"] if re.search("foreign|tables", str(fault))]
+
+
+@pytest.mark.beside
+def test_hosts_are_reached_while_controllers_change_without_one_and_after_a_restart() -> None:
+    options = LabOptions(neighbours="learned", other_traffic="forward", controllers=2)
+    with Lab(motivation_plan(), options, lambda _: None) as lab:
+        controllers = lab.controller
+        assert isinstance(controllers, ControllerSet)
+        far = address(lab, "s4")
+        assert " 1 received" in ping(lab, "s1", far)
+
+        steady = lab.emulated_network.host("s1").launch(["ping", "-i", "0.02", "-c", "100", far])
+        lab.kill_controller()
+        controllers.wait_until_ready(lab.plan.topology.nodes)
+        assert steady.wait(PATIENCE) == 0
+        assert " 0% packet loss" in steady.output()
+        assert " 1 received" in ping(lab, "s2", address(lab, "s3")), "hosts that nobody knew yet"
+
+        lab.kill_controller()
+        assert " 1 received" in ping(lab, "s1", far), "known hosts, without any controller"
+        lab.emulated_network.host("s3").run(["ip", "neighbour", "flush", "all"])
+        assert " 0 received" in ping(lab, "s3", address(lab, "s1")), "nobody answers for its gateway"
+        controllers.start()
+        controllers.wait_until_ready(lab.plan.topology.nodes)
+        assert " 1 received" in ping(lab, "s3", address(lab, "s1"))
+        assert " 1 received" in ping(lab, "s1", far)
