@@ -11,12 +11,13 @@ import json
 import os
 import secrets
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.probe_frames import KEY_BYTES
-from kuijia_app.discovery.findings import MOST_SWITCHES, DiscoveredNetwork
+from kuijia_app.discovery.findings import MOST_PORTS, MOST_SWITCHES, DiscoveredNetwork
 from kuijia_app.discovery.lldp import origin, probe
 from kuijia_app.discovery.messages import COOKIE, DiscoveryMessages
 from kuijia_app.framework.guarded_app import GuardedApp, background
@@ -41,6 +42,9 @@ cfg.CONF.register_opts(OPTIONS, group=OPTION_GROUP)
 TICK = 0.25
 PROBE_INTERVAL = 0.5
 """Seconds between two probes out of the same port: one is lost if the far end is not ready yet."""
+
+PROBING = 0.05
+"""Seconds of a tick that go into probes; in a large network the others follow in the next ones."""
 
 _NAMED_OTHERS = 16
 """Switches that are left alone and logged one by one."""
@@ -68,7 +72,8 @@ class Discovery(GuardedApp):
         self._key = secrets.token_bytes(KEY_BYTES)
         self._datapaths: dict[int, Any] = {}
         self._ends_at = time.monotonic() + options.seconds
-        self._probed_at = 0.0
+        self._round_began = 0.0
+        self._round: Iterator[tuple[int, int]] | None = None
         self._unreleased: set[int] = set()
         self._is_ending = False
         self._lines = BackOff()
@@ -107,6 +112,8 @@ class Discovery(GuardedApp):
             self._findings.described(
                 datapath_id, {port.port_no: port_state(ofproto, port).is_up for port in event.msg.body}
             )
+            if self._findings.is_full and self._lines.occurred("too many ports", time.monotonic()) is not None:
+                self.logger.warning("switches describe more than %d ports: the others are left out", MOST_PORTS)
 
     @on_own(PacketArrived)
     def packet_arrived(self, event: PacketArrived) -> None:
@@ -139,9 +146,8 @@ class Discovery(GuardedApp):
                 self._end()
         elif now >= self._ends_at or self._is_complete():
             self._release(now)
-        elif now >= self._probed_at + PROBE_INTERVAL:
-            self._probed_at = now
-            self._probe()
+        else:
+            self._probe(now)
 
     def _is_ours(self, datapath_id: int) -> bool:
         return not any(mask.covers(datapath_id) for mask in self._masks)
@@ -172,11 +178,20 @@ class Discovery(GuardedApp):
         expected = self._options.switches
         return expected > 0 and self._findings.is_complete(expected, self._options.links)
 
-    def _probe(self) -> None:
-        """Send a probe out of each port that none has come to yet; sent before the entry there, they would be lost."""
-        messages = {switch: DiscoveryMessages(datapath) for switch, datapath in self._datapaths.items()}
-        for switch, port in self._findings.to_probe(messages):
-            self._datapaths[switch].send_msg(messages[switch].send_frame(port, probe(self._key, switch, port)))
+    def _probe(self, now: float) -> None:
+        """Send probes out of ports that none has come to yet; sent before the entry there, they would be lost."""
+        if self._round is None:
+            if now < self._round_began + PROBE_INTERVAL:
+                return
+            self._round_began = now
+            self._round = self._findings.to_probe(self._datapaths)
+        for switch, port in self._round:
+            datapath = self._datapaths.get(switch)
+            if datapath is not None:
+                datapath.send_msg(DiscoveryMessages(datapath).send_frame(port, probe(self._key, switch, port)))
+            if time.monotonic() >= now + PROBING:
+                return
+        self._round = None
 
     def _release(self, now: float) -> None:
         """Remove our entries from the switches; end when they have confirmed that, or soon."""
@@ -188,7 +203,8 @@ class Discovery(GuardedApp):
             datapath.send_msg(messages.barrier())
 
     def _end(self) -> None:
-        Path(self._options.result).write_text(json.dumps(self._findings.to_json()))
+        with self._watchdog.long_work():
+            Path(self._options.result).write_text(json.dumps(self._findings.to_json()))
         os._exit(0)  # the framework cannot end its threads
 
     def _drop(self, datapath: Any, reason: str) -> None:

@@ -25,8 +25,11 @@ _HEARD_OF_A_PORT = 16
 """Ports from which probes may come to one port: more than one where a hub, or a switch that does not take part, is in
 between."""
 
-_PROBED_AT_ONCE = 512
-"""Ports of a switch out of which probes are sent at a time: making one takes a few hundredths of a millisecond."""
+_PROBED_IN_TURN = 64
+"""Ports of a switch out of which probes are sent before the next switch has its turn."""
+
+MOST_PORTS = 2**20
+"""Ports of all switches together that are noted: about a hundred bytes each."""
 
 MOST_REMARKS = 50
 _NAMED_PORTS = 12
@@ -46,7 +49,9 @@ class DiscoveredNetwork:
     heard: set[tuple[PortOfSwitch, PortOfSwitch]] = field(default_factory=set)
     others: set[int] = field(default_factory=set)
     _origins: dict[PortOfSwitch, int] = field(default_factory=dict)
-    _probed: dict[int, int] = field(default_factory=dict)
+    _answered: set[PortOfSwitch] = field(default_factory=set)
+    _cabled: set[frozenset[int]] = field(default_factory=set)
+    _port_count: int = 0
 
     def has_room(self, datapath_id: int) -> bool:
         """Return True if a switch is there already or may still be added."""
@@ -55,7 +60,16 @@ class DiscoveredNetwork:
     def described(self, datapath_id: int, ports: Mapping[int, bool]) -> None:
         """Add some of the ports of a switch; those that only the switch itself uses are left out."""
         of_switch = self.ports.setdefault(datapath_id, {})
-        of_switch.update((number, live) for number, live in ports.items() if 1 <= number <= _MOST_PORT)
+        for number, live in ports.items():
+            is_new = number not in of_switch
+            if 1 <= number <= _MOST_PORT and not (is_new and self.is_full):
+                of_switch[number] = live
+                self._port_count += is_new
+
+    @property
+    def is_full(self) -> bool:
+        """True when no more ports are noted."""
+        return self._port_count >= MOST_PORTS
 
     def arrived(self, sent_by: PortOfSwitch, at: PortOfSwitch) -> None:
         """Add that a probe of one port has come to another, if both have been described and few have come there."""
@@ -63,18 +77,27 @@ class DiscoveredNetwork:
         if has_ports and (sent_by, at) not in self.heard and self._origins.get(at, 0) < _HEARD_OF_A_PORT:
             self._origins[at] = self._origins.get(at, 0) + 1
             self.heard.add((sent_by, at))
+            self._answered.add(sent_by)
+            if (at, sent_by) in self.heard:
+                self._cabled.add(frozenset((sent_by[0], at[0])))
 
     def to_probe(self, switches: Iterable[int]) -> Iterator[PortOfSwitch]:
-        """Yield the ports to send a probe out of now: those without a cable yet, those of a large switch in turn."""
-        reached = {ends[1] for ends in self.heard}
-        answered = {ends[0] for ends in self.heard}
-        for switch in switches:
-            ports = list(self.ports[switch])
-            first = self._probed.get(switch, 0)
-            self._probed[switch] = (first + _PROBED_AT_ONCE) % len(ports) if len(ports) > _PROBED_AT_ONCE else 0
-            for port in islice((*ports[first:], *ports[:first]), _PROBED_AT_ONCE):
-                if (switch, port) not in reached & answered:
-                    yield switch, port
+        """Yield each port without a cable yet once, a few of each switch by turns: none waits for a large one.
+
+        What is added meanwhile counts for the switches that have not had their turn.
+        """
+        left = dict.fromkeys(switches)
+        rests: dict[int, Iterator[int]] = {}
+        while left:
+            for switch in list(left):
+                if switch not in rests:
+                    rests[switch] = iter(tuple(self.ports[switch]))
+                ports = list(islice(rests[switch], _PROBED_IN_TURN))
+                if len(ports) < _PROBED_IN_TURN:
+                    del left[switch]
+                for port in ports:
+                    if not ((switch, port) in self._origins and (switch, port) in self._answered):
+                        yield switch, port
 
     @property
     def cables(self) -> frozenset[Cable]:
@@ -83,8 +106,7 @@ class DiscoveredNetwork:
 
     def is_complete(self, switches: int, links: int) -> bool:
         """Return True when so many switches have described themselves and at least so many pairs of them are cabled."""
-        pairs = {frozenset(switch for switch, _ in cable) for cable in self.cables}
-        return len(self.ports) >= switches and all(self.ports.values()) and len(pairs) >= links
+        return len(self.ports) >= switches and all(self.ports.values()) and len(self._cabled) >= links
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -95,8 +117,12 @@ class DiscoveredNetwork:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> DiscoveredNetwork:
-        heard = {((a, b), (c, d)) for a, b, c, d in data["heard"]}
-        return cls({switch: dict(ports) for switch, ports in data["ports"]}, heard, set(data["others"]))
+        found = cls(others=set(data["others"]))
+        for switch, ports in data["ports"]:
+            found.described(switch, dict(ports))
+        for a, b, c, d in data["heard"]:
+            found.arrived((a, b), (c, d))
+        return found
 
 
 def wiring_found(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kuijia_app.discovery.findings import MOST_REMARKS, MOST_SWITCHES, DiscoveredNetwork, wiring_found
@@ -111,15 +113,40 @@ def test_ports_that_were_never_described_and_too_many_at_one_port_are_not_believ
     assert ((1, 1), (2, 2)) in findings.heard
 
 
-def test_all_ports_of_a_large_switch_are_probed_in_turn_and_a_few_at_a_time() -> None:
+def test_no_switch_waits_until_all_ports_of_a_large_one_are_probed() -> None:
     findings = network_of(2000)
-    turns = [list(findings.to_probe([1, 2])) for _ in range(4)]
-    assert {len(turn) for turn in turns} == {1024}
-    assert len({port for turn in turns for port in turn}) == 4000
+    findings.described(3, {1: True})
+    probed = list(findings.to_probe([1, 2, 3]))
+    assert len(probed) == len(set(probed)) == 4001
+    assert {switch for switch, _ in probed[:200]} == {1, 2, 3}
+
+
+def test_ports_with_a_cable_are_probed_no_more() -> None:
     small = network_of(2)
     small.arrived((1, 1), (2, 1))
     small.arrived((2, 1), (1, 1))
     assert list(small.to_probe([1, 2])) == list(small.to_probe([1, 2])) == [(1, 2), (2, 2)]
+
+
+def test_no_more_ports_are_noted_than_the_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kuijia_app.discovery.findings.MOST_PORTS", 300)
+    findings = network_of(200)
+    assert findings.is_full
+    assert [len(ports) for ports in findings.ports.values()] == [200, 100]
+    findings.described(2, {1: False, 200: True})
+    assert findings.ports[2][1] is False
+    assert len(findings.ports[2]) == 100
+
+
+def test_findings_survive_json() -> None:
+    findings = network_of(3)
+    findings.arrived((1, 1), (2, 2))
+    findings.arrived((2, 2), (1, 1))
+    findings.others.add(9)
+    again = DiscoveredNetwork.from_json(json.loads(json.dumps(findings.to_json())))
+    assert again == findings
+    assert again.is_complete(2, 1)
+    assert not again.is_complete(2, 2)
 
 
 def test_no_more_switches_are_taken_in_than_the_limit() -> None:
