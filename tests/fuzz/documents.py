@@ -153,6 +153,13 @@ class ReportTarget(FileTarget):
     share = 0.02
     seconds = 4.0  # two pictures of each exhibit are drawn
 
+    def prepare(self) -> None:
+        is_first = not self._examples
+        super().prepare()
+        if is_first:  # what draws makes folders of its own the first time, as no case may
+            with tempfile.TemporaryDirectory() as folder:
+                self.run(self.lay(self._examples[0], Path(folder)))
+
 
 _JSON, _YAML = JsonGrammar(), YamlGrammar()
 
