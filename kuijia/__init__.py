@@ -9,13 +9,14 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from kuijia.api.choices import networks, objectives, path_choices, schemes, transports
     from kuijia.api.demand_models import make_demands
     from kuijia.api.demands import Demands, DemandsLike, load_demands
     from kuijia.api.lab import Lab, connect
     from kuijia.api.lab_requests import LabError
     from kuijia.api.packet import PacketResult, packet
     from kuijia.api.picture import Picture
-    from kuijia.api.plan import Plan, PlanLike, load_plan, solve
+    from kuijia.api.plan import Plan, PlanLike, load_plan, plan_from_paths, solve
     from kuijia.api.table import Table, Text
     from kuijia.api.tables import Proof, Tables, Trace, trace, verify
     from kuijia.api.tables import compile_plan as compile  # noqa: A004  # kuijia.compile
@@ -63,9 +64,15 @@ __all__ = [
     "load_plan",
     "load_topology",
     "make_demands",
+    "networks",
+    "objectives",
     "packet",
+    "path_choices",
+    "plan_from_paths",
+    "schemes",
     "solve",
     "trace",
+    "transports",
     "verify",
     "whatif",
 ]
@@ -102,9 +109,15 @@ _MODULES = {
     "load_plan": "kuijia.api.plan",
     "load_topology": "kuijia.api.topology",
     "make_demands": "kuijia.api.demand_models",
+    "networks": "kuijia.api.choices",
+    "objectives": "kuijia.api.choices",
     "packet": "kuijia.api.packet",
+    "path_choices": "kuijia.api.choices",
+    "plan_from_paths": "kuijia.api.plan",
+    "schemes": "kuijia.api.choices",
     "solve": "kuijia.api.plan",
     "trace": "kuijia.api.tables",
+    "transports": "kuijia.api.choices",
     "verify": "kuijia.api.tables",
     "whatif": "kuijia.api.whatif",
 }

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
+from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from kuijia.api.demands import Demands, DemandsLike, demands_for
+from kuijia.api.demands import Demands, DemandsLike, demands_for, load_demands
+from kuijia.api.frames import name_of
 from kuijia.api.picture import Picture
 from kuijia.api.plan_summary import path_of, plan_summary
 from kuijia.api.progress import progress_line
@@ -23,10 +26,11 @@ from kuijia_base.quantities import rate, rate_of
 from te_solver import plan as core
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
+from te_solver.path_choices.file import ListedPath, routes_of
 from te_solver.plan import MOST_PATHS
 from te_solver.plan_file import load_plan as load_core_plan
 from te_solver.plan_file import plan_to_json, save_plan
-from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
+from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS, objective_names
 from te_solver.tunnels import DISJOINT, Weight
 
 if TYPE_CHECKING:
@@ -140,6 +144,9 @@ _TUNNELS = (
 )
 _LINKS = (*_ENDS, Column("capacity", rate), Column("load", rate), Column("utilisation", share))
 
+PathsLike: TypeAlias = Mapping[tuple[Any, Any], Sequence[Any]]
+"""Paths of each (source, target): a path is a sequence of nodes, or a tuple of such a sequence and its share."""
+
 PlanLike = core.Plan | str | Path
 """A plan, or a file that holds one."""
 
@@ -224,3 +231,62 @@ def solve(  # noqa: PLR0913  # options are keywords
         how = how.sized(asked, lambda said: progress.say(in_python(said)))
         plan = planned(network, asked, how, asked.source, progress)
     return Plan.of(plan, (*network.notes, *asked.notes))
+
+
+def plan_from_paths(topology: TopologyLike, demands: DemandsLike, paths: PathsLike) -> Plan:
+    """Return the plan that sends each demand over the given paths in the given shares: a scheme's own result.
+
+    Nothing is optimised, so that links may be overloaded: `whatif` and `packet` say what is lost then.
+
+    >>> paths = {("s1", "s4"): [(["s1", "s4"], 0.75), (["s1", "s2", "s4"], 0.25)]}
+    >>> plan_from_paths("fig1", {("s1", "s4"): 2000}, paths).maximum_utilisation
+    1.5
+
+    Args:
+        topology: the network in any form, see `load_topology`.
+        demands: the demands in any form, see `load_demands`.
+        paths: the paths of each pair. Shares of a pair are in proportion: they need not sum to one; paths without
+            shares share equally.
+
+    Raises:
+        InputError: an input cannot be used, a path is not one of the network, or a demand has no path.
+    """
+    network = load_topology(topology)
+    asked = load_demands(demands, network)
+    routes = routes_of("paths", list(_listed(paths)), network)
+    for number, demand in enumerate(asked):
+        if demand.pair not in routes:
+            place = f"[{number}]"
+            raise InputError(asked.source, place, f"no path from {demand.source} to {demand.target}", "one in paths")
+    from te_solver.solve import Planner  # noqa: PLC0415  # slow to import: CVXPY
+
+    tunnels = {pair: tuple(nodes for nodes, _ in of_pair) for pair, of_pair in routes.items()}
+    shares = {pair: tuple(share for _, share in of_pair) for pair, of_pair in routes.items()}
+    planner = Planner(network, tunnels, asked, STATIC_SPLITS, shares_of=shares.get, source=asked.source)
+    return Plan.of(planner.plan(), (*network.notes, *asked.notes))
+
+
+def _listed(paths: object) -> Iterator[ListedPath]:
+    """Yield the paths with their places for messages; raises InputError."""
+    if not isinstance(paths, Mapping):
+        problem = f"{quoted(type(paths).__name__)} holds no paths"
+        raise InputError("paths", "", problem, "a mapping from (source, target) to paths")
+    for pair, of_pair in paths.items():
+        if not isinstance(of_pair, list | tuple):
+            raise InputError("paths", str(pair), f"found {quoted(str(of_pair))}", "a list of paths")
+        for number, each in enumerate(of_pair):
+            place = f"{pair} [{number}]"
+            nodes, share = each if _has_share(each) else (each, None)
+            if not isinstance(nodes, list | tuple):
+                raise InputError("paths", place, f"found {quoted(str(each))}", "nodes, or a tuple of nodes and a share")
+            if share is not None and not (isinstance(share, Real) and 0 <= float(share) < math.inf):
+                raise InputError("paths", place, f"share {quoted(str(share))}", "a number, zero or more")
+            found = tuple(map(name_of, nodes))
+            if not found or (found[0], found[-1]) != tuple(map(name_of, pair)):
+                problem = f"the path {quoted(' '.join(found))} does not join the pair"
+                raise InputError("paths", place, problem, f"one from {pair[0]} to {pair[1]}")
+            yield ListedPath(place, found, None if share is None else float(share))
+
+
+def _has_share(path: object) -> bool:
+    return isinstance(path, tuple) and len(path) == 2 and isinstance(path[0], list | tuple)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import difflib
 import re
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError
-from kuijia_base.extras import command_for
+from kuijia_base.extras import command_for, is_installed
 from te_solver.demands import Demand
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
@@ -63,6 +64,15 @@ def read_topohub_demands(name: str, topology: Topology, note: Note) -> tuple[Dem
             total.add(names[str(source)], names[str(target)], float(rate), f"{names[str(source)]} demands")
     note("demands are taken as Mbit/s")
     return total.demands(note)
+
+
+def topohub_names() -> tuple[str, ...]:
+    """Return the names of all networks of topohub with their prefix; none if it is not installed."""
+    if not is_installed("topohub"):
+        return ()
+    folder = Path(str(files("topohub"))) / "data"
+    found = (path.relative_to(folder).with_suffix("").as_posix() for path in folder.rglob("*.json"))
+    return tuple(f"{PREFIX}{key}" for key in sorted(found) if _KEY.fullmatch(key))
 
 
 def _network(name: str) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -30,10 +30,10 @@ _PAIR_OF_FIGRET = re.compile(r"(\d{1,7}) (\d{1,7}):(.*)$")
 
 
 @dataclass(frozen=True)
-class _Listed:
-    """A path of a file with its line, and the share if the file gives one."""
+class ListedPath:
+    """A path with its place for messages, such as its line in a file, and its share if one is given."""
 
-    line: int
+    place: int | str
     nodes: tuple[str, ...]
     share: float | None
 
@@ -64,7 +64,9 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
             # Classes of a pair share its tunnels: the shares are those of the most important class.
             by_class = sorted(plan.pairs, key=lambda pair: -pair.priority)
             of_pair = {(pair.source, pair.target): pair for pair in by_class}
-            listed = [_Listed(0, tunnel.nodes, tunnel.weight) for pair in of_pair.values() for tunnel in pair.tunnels]
+            listed = [
+                ListedPath(0, tunnel.nodes, tunnel.weight) for pair in of_pair.values() for tunnel in pair.tunnels
+            ]
         elif _PAIR_OF_YATES.match(first):
             listed = list(_yates(path, _names(topology, 1, "s", note)))
         elif _PAIR_OF_FIGRET.match(first):
@@ -73,7 +75,7 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
             listed = list(_flexile(path, _names(topology, 0, "", note)))
         else:
             listed = list(_csv(path))
-        return _routes_of(path, listed, topology)
+        return routes_of(path, listed, topology)
 
 
 def _names(topology: Topology, first: int, prefix: str, note: Note) -> Callable[[Path, int, str], str]:
@@ -100,7 +102,7 @@ def _names(topology: Topology, first: int, prefix: str, note: Note) -> Callable[
     return name_of
 
 
-def _csv(path: Path) -> Iterator[_Listed]:
+def _csv(path: Path) -> Iterator[ListedPath]:
     rows = csv_rows(path, _WHAT, _EXPECTED)
     number, header = next(rows, (0, ()))
     if header not in _HEADERS:
@@ -111,10 +113,10 @@ def _csv(path: Path) -> Iterator[_Listed]:
         nodes = tuple(node.strip() for node in row[2].split(",")) if "," in row[2] else tuple(row[2].split())
         if nodes[:1] != row[:1] or nodes[-1:] != row[1:2]:
             raise InputError(path, number, "the path does not join the pair", f"a path from {row[0]} to {row[1]}")
-        yield _Listed(number, nodes, _share(path, number, row[3]) if len(row) > 3 else None)
+        yield ListedPath(number, nodes, _share(path, number, row[3]) if len(row) > 3 else None)
 
 
-def _yates(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[_Listed]:
+def _yates(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[ListedPath]:
     for line, text in read_lines(path, _WHAT):
         word = text.strip()
         if not word or _PAIR_OF_YATES.match(word):
@@ -128,10 +130,10 @@ def _yates(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[_Li
         if any(a[1].strip() != b[0].strip() for a, b in pairwise(links)):
             raise InputError(path, line, "a link does not begin where the one before ends", "a path")
         nodes = tuple(name_of(path, line, link[0]) for link in links[1:])
-        yield _Listed(line, nodes, None if found[2] is None else _share(path, line, found[2]))
+        yield ListedPath(line, nodes, None if found[2] is None else _share(path, line, found[2]))
 
 
-def _figret(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[_Listed]:
+def _figret(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[ListedPath]:
     for line, text in read_lines(path, _WHAT):
         if not text.strip():
             continue
@@ -143,10 +145,10 @@ def _figret(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[_L
             nodes = tuple(name_of(path, line, node) for node in each.split("-"))
             if (nodes[0], nodes[-1]) != ends:
                 raise InputError(path, line, f"path {quoted(each)}", f"a path from {ends[0]} to {ends[1]}")
-            yield _Listed(line, nodes, None)
+            yield ListedPath(line, nodes, None)
 
 
-def _flexile(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[_Listed]:
+def _flexile(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[ListedPath]:
     for number, (line, text) in enumerate((line, text) for line, text in read_lines(path, _WHAT) if text.strip()):
         cells = text.split()
         if number == 0:
@@ -159,7 +161,7 @@ def _flexile(path: Path, name_of: Callable[[Path, int, str], str]) -> Iterator[_
         nodes = tuple(name_of(path, line, node) for node in (*(link[0] for link in links), links[-1][1]))
         if (nodes[0], nodes[-1]) != (name_of(path, line, cells[0]), name_of(path, line, cells[1])):
             raise InputError(path, line, f"links {quoted(cells[3])}", f"a path from {cells[0]} to {cells[1]}")
-        yield _Listed(line, nodes, None)
+        yield ListedPath(line, nodes, None)
 
 
 def _share(path: Path, line: int, text: str) -> float:
@@ -169,25 +171,30 @@ def _share(path: Path, line: int, text: str) -> float:
     return share
 
 
-def _routes_of(path: Path, listed: list[_Listed], topology: Topology) -> dict[tuple[str, str], Routes]:
+def routes_of(source: str | Path, listed: Iterable[ListedPath], topology: Topology) -> dict[tuple[str, str], Routes]:
+    """Return listed paths by their pair, with shares that sum to one, equal ones where none are given.
+
+    Raises:
+        InputError: there is no path, one is not a simple path of the network, or one is listed twice.
+    """
     found: dict[tuple[str, str], dict[tuple[str, ...], float | None]] = {}
     for each in listed:
-        nodes, place = each.nodes, each.line or ""
+        nodes, place = each.nodes, each.place
         for node in nodes:
             if not topology.has_node(node):
                 problem = f"unknown node {quoted(node)}{meant(node, topology.nodes)}"
-                raise InputError(path, place, problem, f"a node of {topology.name}")
+                raise InputError(source, place, problem, f"a node of {topology.name}")
         for a, b in pairwise(nodes):
             if not topology.has_link(a, b):
-                raise InputError(path, place, f"there is no link {a}-{b}", f"a link of {topology.name}")
+                raise InputError(source, place, f"there is no link {a}-{b}", f"a link of {topology.name}")
         if len(nodes) < 2 or len(set(nodes)) < len(nodes):
-            raise InputError(path, place, "the path meets a node twice", "a path without a loop")
+            raise InputError(source, place, "the path meets a node twice", "a path without a loop")
         of_pair = found.setdefault((nodes[0], nodes[-1]), {})
         if nodes in of_pair:
-            raise InputError(path, place, f"the path {' '.join(nodes)} is given twice", "each path once")
+            raise InputError(source, place, f"the path {' '.join(nodes)} is given twice", "each path once")
         of_pair[nodes] = each.share
     if not found:
-        raise InputError(path, "", "there is no path", _EXPECTED)
+        raise InputError(source, "", "there is no path", "at least one")
     return {pair: _shared(paths) for pair, paths in found.items()}
 
 

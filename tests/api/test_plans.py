@@ -199,3 +199,54 @@ def test_nodes_of_a_path_with_spaces_in_their_names_have_commas_between_them() -
     plan = kuijia.solve(nx.path_graph(["New York", "Oslo", "Rome"]), {("New York", "Rome"): 5})
     assert plan.table("tunnels").to_dicts()[0]["path"] == "New York, Oslo, Rome"
     assert "  New York, Oslo, Rome\n" in plan.summary()
+
+
+PAIR = ("s1", "s4")
+
+
+def test_given_paths_make_a_plan_that_may_overload_links() -> None:
+    paths: dict[tuple[str, str], list[Any]] = {PAIR: [(["s1", "s4"], 3), (["s1", "s2", "s4"], 1)]}
+    paths["s1", "s3"] = [("s1", "s3")]
+    plan = kuijia.plan_from_paths("fig1", {PAIR: 2000}, paths)
+    assert [(tunnel.nodes, tunnel.rate) for tunnel in plan.tunnels] == [
+        (("s1", "s4"), 1500.0),
+        (("s1", "s2", "s4"), 500.0),
+    ]
+    assert plan.maximum_utilisation == 1.5
+    study = kuijia.whatif(plan, schemes=["kuijia"], failures="s2-s4")
+    assert study.table().to_dicts()[0]["lost"] == pytest.approx(0.5)  # victims wait behind 1,500 Mbit/s on a full link
+
+
+@pytest.mark.parametrize(
+    ("paths", "line"),
+    [
+        (5, "paths: 'int' holds no paths, expected a mapping from (source, target) to paths"),
+        ({}, "paths: there is no path, expected at least one"),
+        ({PAIR: 5}, "paths:('s1', 's4'): found '5', expected a list of paths"),
+        ({PAIR: ["s1"]}, "paths:('s1', 's4') [0]: found 's1', expected nodes, or a tuple of nodes and a share"),
+        (
+            {PAIR: [["s1", "s2"]]},
+            "paths:('s1', 's4') [0]: the path 's1 s2' does not join the pair, expected one from s1 to s4",
+        ),
+        ({PAIR: [["s1", "s3", "s2", "s4"]]}, "paths:('s1', 's4') [0]: there is no link s3-s2, expected a link of fig1"),
+        ({PAIR: [(["s1", "s4"], -1)]}, "paths:('s1', 's4') [0]: share '-1', expected a number, zero or more"),
+        ({("s1", "s3"): [["s1", "s3"]]}, "demands:[0]: no path from s1 to s4, expected one in paths"),
+    ],
+)
+def test_paths_that_cannot_be_used_are_named(paths: Any, line: str) -> None:  # noqa: ANN401  # what users may write
+    with pytest.raises(kuijia.InputError) as error:
+        kuijia.plan_from_paths("fig1", {PAIR: 2000}, paths)
+    assert str(error.value) == line
+
+
+def test_names_that_can_be_chosen_are_listed_and_taken() -> None:
+    assert {"fig1", "gscale"} <= set(kuijia.networks())
+    for name in kuijia.networks()[:3]:
+        assert kuijia.load_topology(name).nodes
+    for name in kuijia.path_choices():
+        if ":" not in name:
+            assert kuijia.solve("fig1", paths=name, objective="static-splits").tunnels
+    for name in kuijia.objectives():
+        assert kuijia.solve("fig1", objective=name).objective == name
+    assert set(kuijia.schemes()) >= {"kuijia", "rescaling"}
+    assert set(kuijia.transports()) >= {"cubic", "dctcp"}

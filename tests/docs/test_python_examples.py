@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import doctest
+import importlib
 from pathlib import Path
 
 import pytest
@@ -40,3 +41,10 @@ def test_examples_print_what_the_page_says(page: Path, tmp_path: Path, monkeypat
 def test_the_pages_on_libraries_have_examples() -> None:
     libraries = {"te_solver.md", "schemes.md", "flow_model.md", "hedera.md", "packet_model.md", "packet_traffic.md"}
     assert {"python.md", *libraries} <= {page.name for page in WITH_EXAMPLES}
+
+
+@pytest.mark.parametrize("module", ["choices", "plan"])
+def test_examples_in_docstrings_print_what_they_say(module: str) -> None:
+    outcome = doctest.testmod(importlib.import_module(f"kuijia.api.{module}"), optionflags=doctest.REPORT_NDIFF)
+    assert outcome.attempted > 0
+    assert outcome.failed == 0

@@ -1,0 +1,61 @@
+"""Lists of what can be chosen by name, shipped or from installed packages."""
+
+from __future__ import annotations
+
+# Each list is imported when it is asked for: some import NumPy, or the whole simulator.
+
+
+def networks() -> tuple[str, ...]:
+    """Return the networks that come with Kuijia and, if it is installed, with topohub: for `kuijia.load_topology`.
+
+    >>> networks()[:2]
+    ('fig1', 'gscale')
+    """
+    from te_solver.formats.topohub_networks import topohub_names  # noqa: PLC0415
+    from te_solver.networks import shipped_names  # noqa: PLC0415
+
+    return (*shipped_names(), *topohub_names())
+
+
+def path_choices() -> tuple[str, ...]:
+    """Return the names for `paths` of `kuijia.solve`.
+
+    >>> path_choices()[0]
+    'disjoint'
+    """
+    from te_solver.path_finders import path_choice_words  # noqa: PLC0415
+
+    return path_choice_words()
+
+
+def objectives() -> tuple[str, ...]:
+    """Return the names for `objective` of `kuijia.solve`.
+
+    >>> objectives()[0]
+    'max-throughput'
+    """
+    from te_solver.programs.registry import objective_names  # noqa: PLC0415
+
+    return objective_names()
+
+
+def schemes() -> tuple[str, ...]:
+    """Return the names for `schemes` of `kuijia.whatif`.
+
+    >>> schemes()[0]
+    'kuijia'
+    """
+    from te_solver.failure_schemes.registry import scheme_names  # noqa: PLC0415
+
+    return scheme_names()
+
+
+def transports() -> tuple[str, ...]:
+    """Return the names for `transport` of `kuijia.packet`.
+
+    >>> "dctcp" in transports()
+    True
+    """
+    from experiments.packet_study.transports import transport_names  # noqa: PLC0415
+
+    return transport_names()
