@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from functools import cached_property
 
+from kuijia_base.errors import UnsoundError
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 
@@ -33,6 +36,28 @@ def connected_nodes(topology: Topology) -> str:
     return f"demands between connected nodes of {topology.name}{only}"
 
 
+def largest_part(topology: Topology) -> Topology:
+    """Return the largest part in which every node reaches every other, of equal ones the first in the topology.
+
+    Raises:
+        UnsoundError: no node reaches another one and back.
+    """
+    group_of = Reachability(topology).groups
+    sizes = Counter(group_of[node] for node in topology.nodes)
+    (largest, size), *_ = sizes.most_common(1)
+    if size < 2:
+        raise UnsoundError((), f"no two nodes of {topology.name} reach each other", "a network with a path and back")
+    kept = [node for node in topology.nodes if group_of[node] == largest]
+    inside = set(kept)
+    return replace(
+        topology,
+        nodes=tuple(kept),
+        links=tuple(link for link in topology.links if inside.issuperset(link.ends)),
+        positions={node: place for node, place in topology.positions.items() if node in inside},
+        down={ends: chance for ends, chance in topology.down.items() if inside.issuperset(ends)},
+    )
+
+
 class Reachability:
     """Reachability between nodes of a topology along the direction of links.
 
@@ -47,6 +72,11 @@ class Reachability:
         groups, reached = self._groups
         start, end = groups[source], groups.get(target)
         return start == end or (end is not None and bool(reached[start] >> end & 1))
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The number of each node's group: nodes of a group reach each other, and no others that reach them."""
+        return self._groups[0]
 
     @cached_property
     def _groups(self) -> tuple[dict[str, int], list[int]]:

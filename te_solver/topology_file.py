@@ -12,22 +12,30 @@ from kuijia_base.errors import InputError, UnsoundError, shown
 from kuijia_base.reading import reading
 from kuijia_base.text import write_text
 from te_solver.formats.added_format import TopologyFormat
+from te_solver.formats.flexile import read_flexile_topology
 from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
+from te_solver.formats.node_link import read_node_link_topology
 from te_solver.formats.notes import Note, unheard
+from te_solver.formats.repetita import read_repetita_topology
 from te_solver.formats.sndlib import is_sndlib_native, read_sndlib_topology
 from te_solver.formats.teavar import TOPOLOGY_FILE, file_of_folder, read_teavar_topology
 from te_solver.formats.topohub_networks import PREFIX, read_topohub_topology
 from te_solver.formats.topology_yaml import read_yaml_topology, topology_yaml
+from te_solver.formats.yates import read_yates_topology
 from te_solver.topology import Topology
 
-_READERS = {
-    "graphml": read_graphml,
-    "gml": read_gml,
+_READERS = {"graphml": read_graphml, "gml": read_gml, "yates": read_yates_topology}
+_READERS_OF_OPEN_UNITS = {
     "sndlib": read_sndlib_topology,
     "teavar": read_teavar_topology,
+    "repetita": read_repetita_topology,
+    "flexile": read_flexile_topology,
+    "node-link": read_node_link_topology,
 }
-TOPOLOGY_FORMATS = ("yaml", *_READERS)
+"""Readers of formats that leave the unit of capacities open."""
+
+TOPOLOGY_FORMATS = ("yaml", *_READERS, *_READERS_OF_OPEN_UNITS)
 """Our own formats."""
 
 _FORMAT_OF_SUFFIX = {
@@ -38,11 +46,17 @@ _FORMAT_OF_SUFFIX = {
     ".graphml": "graphml",
     ".gml": "gml",
     ".xml": "sndlib",
+    ".dot": "yates",
+    ".graph": "repetita",
+    ".tab": "flexile",
 }
 
 _BEGINNING = 200
 _DOCUMENT = re.compile(rb'\s*\{\s*"format":\s*"kuijia-([a-z-]+)"')
 """Beginning of a document of ours in JSON."""
+
+_NODE_LINK = re.compile(rb'\s*\{\s*"directed":\s*(true|false),\s*"multigraph":')
+"""Beginning of a graph as networkx writes it."""
 
 
 def topology_formats() -> tuple[str, ...]:
@@ -55,14 +69,17 @@ def load_topology(
     file_format: str | None = None,
     default_capacity: float | None = None,
     note: Note = unheard,
+    rate_unit: str | None = None,
 ) -> Topology:
     """Return the topology in a file, or the network `topohub:KEY`.
 
-    The format is one of `topology_formats()`; by default it is chosen by the suffix: .yaml, .yml, .json (JSON is YAML,
-    too) or none, .graphml, .gml, .xml (SNDlib), .txt (SNDlib's native format where its heading says so, else TEAVAR),
-    or one that an installed format claims; a folder stands for TEAVAR's file in it. Links without a capacity get
+    The format is one of `topology_formats()`; by default it is chosen by the suffix: .yaml, .yml, .json (node-link
+    where it begins so, else our own, as JSON is YAML) or none, .graphml, .gml, .xml (SNDlib), .dot (YATES), .graph
+    (REPETITA), .tab (Flexile), .txt (SNDlib's native format where its heading says so, else TEAVAR), or one that an
+    installed format claims; a folder stands for TEAVAR's file in it. Links without a capacity get
     `default_capacity`, in Mbit/s; None stands for `draft.DEFAULT_CAPACITY`. Only YAML leaves nothing open; what a
-    reader assumes elsewhere goes to `note`, one sentence each.
+    reader assumes elsewhere goes to `note`, one sentence each. Where a format leaves the unit of capacities open, it is
+    `rate_unit`, one of `RATE_UNITS`; None stands for that which the reader assumes.
 
     Raises:
         InputError: the file is no such topology; its place is the line where the format has lines. Or the package
@@ -85,6 +102,8 @@ def load_topology(
             return read_yaml_topology(path)
         if chosen in _READERS:
             return _READERS[chosen](path, default_capacity, note)
+        if chosen in _READERS_OF_OPEN_UNITS:
+            return _READERS_OF_OPEN_UNITS[chosen](path, default_capacity, note, rate_unit)
         return additions(FORMATS_GROUP)[chosen].load(TopologyFormat).read(path, default_capacity, note)
 
 
@@ -117,6 +136,9 @@ def _format_of(path: Path) -> str:
     suffix = path.suffix.lower()
     if suffix == ".txt":
         return "sndlib" if is_sndlib_native(path, "a topology file") else "teavar"
+    if suffix == ".json" and path.is_file():  # what a pipe has can be read only once
+        with path.open("rb") as file:
+            return "node-link" if _NODE_LINK.match(file.read(_BEGINNING)) else "yaml"
     if suffix in _FORMAT_OF_SUFFIX:
         return _FORMAT_OF_SUFFIX[suffix]
     added = {

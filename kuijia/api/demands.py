@@ -93,30 +93,32 @@ def load_demands(
     format: str | None = None,  # noqa: A002  # its name
     row: int | None = None,
     drop_unreachable: bool = False,
+    rate_unit: str | None = None,
 ) -> Demands:
     """Return demands in any form, for a network.
 
     Args:
-        source: a file (CSV, SNDlib, TEAVAR), the name of a shipped network or one of topohub, demands, tuples
-            (source, target, rate) with a priority or without one, a mapping from (source, target) to rates, or a data
-            frame: with the columns source, target, rate and perhaps priority, or a matrix with nodes as its index and
-            its columns.
+        source: a file (CSV, SNDlib, TEAVAR, REPETITA, YATES, FIGRET, Flexile), the name of a shipped network or one of
+            topohub, demands, tuples (source, target, rate) with a priority or without one, a mapping from (source,
+            target) to rates, or a data frame: with the columns source, target, rate and perhaps priority, or a matrix
+            with nodes as its index and its columns.
         topology: the network.
         format: format of the file; by default that of its suffix.
-        row: number of the matrix in a TEAVAR file, from 1.
+        row: number of the matrix in a file of several, from 1.
         drop_unreachable: leave out demands between nodes that are not connected.
+        rate_unit: unit of rates in a file whose format leaves it open, such as "kbit/s".
 
     Raises:
         InputError: these are no demands of the network.
     """
-    network = load_topology(topology)
+    network = load_topology(topology, rate_unit=rate_unit)
     if format is not None:
         require_known("format", format, DEMAND_FORMATS)
     notes: list[str] = []
     if isinstance(source, str | Path):
         name = str(source)
         number_of = parsed_or_none("row", row, whole_number(1, 10**9, expected="a whole number, one or more"))
-        found = demands_of(name, network, format, number_of, notes.append)
+        found = demands_of(name, network, format, number_of, notes.append, rate_unit=rate_unit)
         place = line_in(name, format)
     else:
         name = source.source if isinstance(source, Demands) else "demands"

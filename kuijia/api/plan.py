@@ -179,6 +179,7 @@ def solve(  # noqa: PLR0913  # options are keywords
     row: int | None = None,
     drop_unreachable: bool = False,
     seed: int = 1,
+    rate_unit: str | None = None,
 ) -> Plan:
     """Return the plan that serves demands best: tunnels, and the rate of each.
 
@@ -199,9 +200,10 @@ def solve(  # noqa: PLR0913  # options are keywords
         format: format of the network's file; by default that of its suffix.
         default_capacity: capacity of links without one, in Mbit/s or as in "10G"; 1 Gbit/s by default.
         demand_format: format of the file of demands; by default that of its suffix.
-        row: number of the matrix in a TEAVAR file, from 1.
+        row: number of the matrix in a file of several, from 1.
         drop_unreachable: leave out demands between nodes that are not connected.
         seed: seed of the partitions, and of paths that are drawn.
+        rate_unit: unit of rates in files whose format leaves it open, such as "kbit/s".
 
     Raises:
         InputError: an input or an option cannot be used.
@@ -222,8 +224,13 @@ def solve(  # noqa: PLR0913  # options are keywords
         paths,
     )
     how.require_sense()
-    network = load_topology(topology, format=format, default_capacity=default_capacity)
-    reading = {"format": demand_format, "row": row, "drop_unreachable": drop_unreachable}
+    network = load_topology(topology, format=format, default_capacity=default_capacity, rate_unit=rate_unit)
+    reading = {
+        "format": demand_format,
+        "row": row,
+        "drop_unreachable": drop_unreachable,
+        "rate_unit": rate_unit,
+    }
     asked = demands_for(demands, topology, network, reading)
     with progress_line(patient=True) as progress:
         if (line := announced(network)) is not None:

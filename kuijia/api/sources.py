@@ -25,9 +25,11 @@ _LISTED = 20
 Place = Callable[[int], str | int]
 
 
-def topology_of(name: str, file_format: str | None, default_capacity: float | None, note: Note) -> Topology:
+def topology_of(
+    name: str, file_format: str | None, default_capacity: float | None, note: Note, rate_unit: str | None = None
+) -> Topology:
     """Return the topology in a file, or of this name; `note` receives the assumptions. Raises InputError."""
-    return load_topology(_file(name) or shipped_network(name), file_format, default_capacity, note)
+    return load_topology(_file(name) or shipped_network(name), file_format, default_capacity, note, rate_unit)
 
 
 def demands_of(
@@ -37,10 +39,12 @@ def demands_of(
     row: int | None,
     note: Note,
     progress: Progress = no_progress,
+    *,
+    rate_unit: str | None = None,
 ) -> tuple[Demand, ...]:
     """Return the demands in a file, or of this name, for a topology; raises InputError."""
     source = _file(name) or shipped_demands(name)
-    return load_demands(source, topology, file_format, row, note=note, progress=progress)
+    return load_demands(source, topology, file_format, row, note=note, progress=progress, rate_unit=rate_unit)
 
 
 def holds_demands(name: str) -> bool:

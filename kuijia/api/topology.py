@@ -19,6 +19,7 @@ from kuijia_base.quantities import rate
 from te_solver import topology as core
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import counted
+from te_solver.formats.rate_units import RATE_UNITS
 from te_solver.topology_file import save_topology, topology_formats
 
 if TYPE_CHECKING:
@@ -94,21 +95,25 @@ def load_topology(
     *,
     format: str | None = None,  # noqa: A002  # its name
     default_capacity: float | str | None = None,
+    rate_unit: str | None = None,
 ) -> Topology:
     """Return a network in any form.
 
     Args:
-        source: a file (YAML, GraphML, GML, SNDlib, TEAVAR), the name of a shipped network such as "gscale", a network
-            of topohub such as "topohub:sndlib/germany50", a topology, a graph of networkx, or a data frame with the
-            columns source, target and, if known, capacity and delay. Edges of a graph may have `capacity` (Mbit/s)
-            and `delay` (seconds), its nodes `pos`. An undirected edge, and a row whose reverse is not in the
-            data frame either, is a cable that goes both ways.
+        source: a file (YAML, GraphML, GML, SNDlib, TEAVAR, REPETITA, YATES, node-link JSON, Flexile), the name of a
+            shipped network such as "gscale", a network of topohub such as "topohub:sndlib/germany50", a topology, a
+            graph of networkx, or a data frame with the columns source, target and, if known, capacity and delay. Edges
+            of a graph may have `capacity` (Mbit/s) and `delay` (seconds), its nodes `pos`. An undirected edge, and a
+            row whose reverse is not in the data frame either, is a cable that goes both ways.
         format: format of the file; by default that of its suffix.
         default_capacity: capacity of links without one, in Mbit/s or as in "10G"; 1 Gbit/s by default.
+        rate_unit: unit of capacities in a file whose format leaves it open, such as "kbit/s".
 
     Raises:
         InputError: it is no network.
     """
+    if rate_unit is not None:
+        require_known("rate_unit", rate_unit, RATE_UNITS)
     if format is not None:
         require_known("format", format, topology_formats())
     default = parsed_or_none("default_capacity", default_capacity, positive_rate)
@@ -116,7 +121,7 @@ def load_topology(
         return Topology.of(source)
     notes: list[str] = []
     if isinstance(source, str | Path):
-        found = topology_of(str(source), format, default, notes.append)
+        found = topology_of(str(source), format, default, notes.append, rate_unit)
     elif _is_graph(source):
         found = _of_graph(source, NetworkDraft(_GRAPH, str(source.name or _GRAPH), default, notes.append))
     elif is_frame(source):

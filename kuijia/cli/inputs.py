@@ -17,6 +17,7 @@ from kuijia_base.quantities import rate
 from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS
 from te_solver.formats.draft import DEFAULT_CAPACITY
+from te_solver.formats.rate_units import RATE_UNITS
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_names
 from te_solver.path_finders import path_choice_words
@@ -32,7 +33,8 @@ def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, requi
         "topology",
         metavar="TOPOLOGY",
         nargs=None if required else "?",
-        help=f"topology file (YAML, GraphML, GML, SNDlib, TEAVAR), {PREFIX}NAME, or a shipped network: "
+        help="topology file (YAML, GraphML, GML, SNDlib, TEAVAR, REPETITA, YATES, node-link JSON, Flexile), "
+        f"{PREFIX}NAME, or a shipped network: "
         f"{', '.join(shipped_names())}",
     )
     add_reading(parser, scaled=scaled)
@@ -53,6 +55,11 @@ def add_reading(parser: argparse.ArgumentParser, *, scaled: bool = False) -> Non
         help="capacity of links without one in the file, Mbit/s or with a unit such as 10G "
         f"(default: {rate(DEFAULT_CAPACITY)})",
     )
+    parser.add_argument(
+        "--rate-unit",
+        choices=RATE_UNITS,
+        help="unit of rates in files whose format leaves it open (default: what the reader assumes, and notes)",
+    )
     if not scaled:
         add_alias(parser, "--capacity", "--default-capacity")
 
@@ -64,7 +71,8 @@ def add_demands(parser: argparse.ArgumentParser, *, optional: bool = True, of_to
         "demands",
         metavar="DEMANDS",
         nargs="?" if optional else None,
-        help=f"demand file (CSV, SNDlib, TEAVAR), {PREFIX}NAME, or that of a shipped network: "
+        help=f"demand file (CSV, SNDlib, TEAVAR, REPETITA, YATES, FIGRET, Flexile), {PREFIX}NAME, or that of a shipped "
+        "network: "
         f"{', '.join(shipped_names())}{default}",
     )
     parser.add_argument(
@@ -74,7 +82,7 @@ def add_demands(parser: argparse.ArgumentParser, *, optional: bool = True, of_to
         "--row",
         type=whole_number(1, 10**9, expected="a whole number, one or more"),
         metavar="N",
-        help="number of the matrix in a TEAVAR file, from 1 (default: 1)",
+        help="number of the matrix in a file of several, from 1 (default: 1)",
     )
     parser.add_argument(
         "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
@@ -107,7 +115,7 @@ def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> T
     """
     name = str(args.topology)
     assumed: list[str] = []
-    topology = topology_of(name, args.topology_format, args.default_capacity, assumed.append)
+    topology = topology_of(name, args.topology_format, args.default_capacity, assumed.append, args.rate_unit)
     print_notes(name, assumed)
     if notes is not None:
         notes += assumed
@@ -132,7 +140,8 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
         def show(line: int) -> None:
             show_late(f"reading {name}: {line:,} lines")
 
-        demands = demands_of(name, topology, args.demand_format, args.row, notes.append, show)
+        reading = args.demand_format, args.row, notes.append, show
+        demands = demands_of(name, topology, *reading, rate_unit=args.rate_unit)
     place = line_in(name, args.demand_format)
     with typed_options():
         demands = connected_demands(demands, topology, name, notes.append, place, drop=args.drop_unreachable)

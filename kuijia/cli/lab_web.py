@@ -53,6 +53,7 @@ _OF_SERVER: dict[str, tuple[str, object]] = {
 _OF_MODELS: dict[str, tuple[str, object]] = {
     "--format": ("topology_format", None),
     "--default-capacity": ("default_capacity", None),
+    "--rate-unit": ("rate_unit", None),
     "--demand-format": ("demand_format", None),
     "--row": ("row", None),
     "--drop-unreachable": ("drop_unreachable", False),

@@ -93,7 +93,7 @@ def run(args: argparse.Namespace) -> int:
 def _study(args: argparse.Namespace, how: Flows, assumptions: list[str]) -> Study:
     topology = None
     if is_generated(args.topology):
-        given = {"format": args.topology_format, "default_capacity": args.default_capacity}
+        given = {"format": args.topology_format, "default_capacity": args.default_capacity, "rate_unit": args.rate_unit}
         refuse(args.topology, given, "a topology file")
     else:
         require_network(args.topology, is_there=is_there(args.topology))

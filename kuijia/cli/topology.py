@@ -11,13 +11,17 @@ from typing import TYPE_CHECKING, Any
 from kuijia.api.topology_text import topology_lines
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
+from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, UnsoundError, one_line
-from kuijia_base.option_values import path_name
+from kuijia_base.option_values import path_name, positive_rate
 from kuijia_base.text import write_text
+from te_solver.connectivity import largest_part
+from te_solver.formats.notes import counted
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
 
 if TYPE_CHECKING:
+    from te_solver.topology import Topology
     from te_solver.topology_summary import TopologySummary
 
 _LISTED = 8
@@ -30,13 +34,47 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "describe", help="show size, capacities, connectivity, and the assumptions about the file"
     )
     add_topology(describe)
+    _add_conventions(describe)
     describe.set_defaults(act=_describe)
     convert = actions.add_parser("convert", help="write the network as YAML")
     add_topology(convert)
+    _add_conventions(convert)
     convert.add_argument("-o", "--output", type=path_name, metavar="FILE", help="write to this file (default: print)")
     convert.set_defaults(act=_convert)
     for action in actions.choices.values():
         add_common_options(action, below_another=True)
+
+
+def _add_conventions(parser: argparse.ArgumentParser) -> None:
+    """Add the options by which the network becomes what other projects make of the same file."""
+    parser.add_argument(
+        "--largest-part",
+        action="store_true",
+        help="keep only the largest part in which every node reaches every other, as NCFlow and POP do",
+    )
+    parser.add_argument(
+        "--uniform-capacity",
+        type=positive_rate,
+        metavar="RATE",
+        help="capacity of every link, whatever the file says; parallel edges then count once",
+    )
+
+
+def _network(args: argparse.Namespace, notes: list[str]) -> Topology:
+    """Return the topology chosen by the options of both actions; raises InputError."""
+    topology = read_topology(args, notes)
+    if args.largest_part:
+        try:
+            kept = largest_part(topology)
+        except UnsoundError as error:
+            raise InputError(args.topology, "", error.problem, error.expected) from error
+        left_out = len(topology.nodes) - len(kept.nodes)
+        if left_out:
+            assumed = [f"{counted(left_out, 'node')} outside the largest part left out"]
+            print_notes(args.topology, assumed)
+            notes += assumed
+        topology = kept
+    return topology if args.uniform_capacity is None else topology.with_capacity(args.uniform_capacity)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -48,7 +86,7 @@ def _describe(args: argparse.Namespace) -> int:
     from te_solver.topology_summary import summarise  # noqa: PLC0415  # slow to import: SciPy
 
     notes: list[str] = []
-    summary = summarise(read_topology(args, notes))
+    summary = summarise(_network(args, notes))
     if args.json:
         print_json("topology-summary", {**_as_json(summary), "notes": notes})
     else:
@@ -58,7 +96,7 @@ def _describe(args: argparse.Namespace) -> int:
 
 def _convert(args: argparse.Namespace) -> int:
     notes: list[str] = []
-    topology = read_topology(args, notes)
+    topology = _network(args, notes)
     source = args.topology if not Path(args.topology).exists() else Path(args.topology).name
     comment = "\n".join(map(one_line, [f"Converted from {source} by kuijia topology convert.", *notes]))
     try:

@@ -13,6 +13,7 @@ from kuijia_base.manifest import python_versions
 _OPTIONS = {
     "topology_format": "--format",
     "default_capacity": "--default-capacity",
+    "rate_unit": "--rate-unit",
     "demand_format": "--demand-format",
     "row": "--row",
     "drop_unreachable": "--drop-unreachable",

@@ -11,6 +11,7 @@ from te_solver.demands import Demand
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import Note, counted
+from te_solver.formats.rate_units import RateUnit
 from te_solver.formats.sndlib_native import HEADER, parse_sndlib_native
 from te_solver.formats.sndlib_network import SndlibNetwork
 from te_solver.formats.sndlib_xml import parse_sndlib_xml
@@ -25,7 +26,7 @@ def is_sndlib_native(path: Path, expected: str) -> bool:
     return any(line.lstrip().startswith(HEADER) for _, line in islice(read_lines(path, expected), _LINES_LOOKED_AT))
 
 
-def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
+def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note, unit: str | None) -> Topology:
     """Return the topology of a network file.
 
     A link has its pre-installed capacity; where none is installed, that of its largest module; else the default.
@@ -36,7 +37,7 @@ def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note)
         InputError: the file cannot be read, or the network breaks a rule of `Topology`; its place is the line.
     """
     network = _parse(path)
-    factor = _unit(path, network, note)
+    factor = _unit(path, network, note, unit)
     draft = NetworkDraft(path, path.stem, default_capacity, note)
     for node, line in network.nodes:
         draft.add_node(node, place=line)
@@ -59,15 +60,18 @@ def read_sndlib_topology(path: Path, default_capacity: float | None, note: Note)
     return draft.topology()
 
 
-def read_sndlib_demands(path: Path, topology: Topology, note: Note) -> tuple[Demand, ...]:
+def read_sndlib_demands(
+    path: Path, topology: Topology, row: int | None, note: Note, unit: str | None
+) -> tuple[Demand, ...]:
     """Return the demands of a network file: value times routing unit, from source to target.
 
     Raises:
         InputError: the file cannot be read, an unknown node, a value that is negative or not finite; its place is the
             line.
     """
+    del row  # the file has one matrix
     network = _parse(path)
-    factor = _unit(path, network, note)
+    factor = _unit(path, network, note, unit)
     total = DemandSum(path, topology)
     for each in network.demands:
         total.add(each.source, each.target, each.value * each.routing_unit * factor, each.line)
@@ -84,11 +88,12 @@ def _opens_like_xml(path: Path) -> bool:
     return first.startswith("<")
 
 
-def _unit(path: Path, network: SndlibNetwork, note: Note) -> float:
+def _unit(path: Path, network: SndlibNetwork, note: Note, stated: str | None) -> float:
     """Return the file's unit in Mbit/s."""
     if not network.unit:
-        note("the file names no unit: its capacities and demands are taken as Mbit/s")
-        return 1.0
+        rates = RateUnit(stated, "Mbit/s")
+        rates.note("the file names no unit: its capacities and demands", note)
+        return 1 / rates.per_mbit
     if network.unit not in _MBITS_PER_UNIT:
         raise InputError(path, "", f"unit {quoted(network.unit)}", f"one of {', '.join(_MBITS_PER_UNIT)}")
     return _MBITS_PER_UNIT[network.unit]

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.text import read_lines, require_number
+from kuijia_base.text import parse_number, read_lines, require_number
 from te_solver.demands import Demand
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.matrices import read_matrix
 from te_solver.formats.notes import Note, counted
+from te_solver.formats.numbered_nodes import finder_of_nodes
+from te_solver.formats.rate_units import RateUnit
 from te_solver.topology import POSITIVE_RATE, Topology
 
 TOPOLOGY_FILE, DEMANDS_FILE, NODES_FILE = "topology.txt", "demand.txt", "nodes.txt"
 
 _HEADER = "to_node from_node capacity prob_failure"
+_LIST = ("to_node", "from_node", "demand")
+_UNIT = "Mbit/s"
 _LARGEST_NODE = 100_000
 _OTHER_UNIT = " (TEAVAR's programs divide them by 1,000, as if they were kbit/s)"
 
@@ -30,7 +34,7 @@ def file_of_folder(path: Path, name: str) -> Path:
         return path
 
 
-def read_teavar_topology(path: Path, default_capacity: float | None, note: Note) -> Topology:
+def read_teavar_topology(path: Path, default_capacity: float | None, note: Note, unit: str | None) -> Topology:
     """Return the topology of a `topology.txt`: a line of headings, then one directed link per line, nodes by number.
 
     TEAVAR's program takes the first column as the node that a link comes from, whatever its heading says, and so does
@@ -40,6 +44,7 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
     Raises:
         InputError: anything else; its place is the line.
     """
+    rates = RateUnit(unit, _UNIT, _OTHER_UNIT)
     links = list(_links(path))
     numbers = {end for a, b, *_ in links for end in (a, b)}
     first = 0 if 0 in numbers else 1
@@ -52,7 +57,7 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
     for position, name in enumerate(names, start=first):
         draft.add_node(str(position), name)
     for a, b, capacity, probability, line in links:
-        draft.add_edge(str(a), str(b), capacity, directed=True, place=line)
+        draft.add_edge(str(a), str(b), capacity / rates.per_mbit, directed=True, place=line)
         if probability is not None:
             draft.put_probability(str(a), str(b), probability)
     topology = draft.topology()
@@ -62,55 +67,48 @@ def read_teavar_topology(path: Path, default_capacity: float | None, note: Note)
         for link in topology.links
     ):
         note("not the same links in both directions: the first column is taken as the node that a link comes from")
-    note(f"capacities are taken as Mbit/s{_OTHER_UNIT}")
+    rates.note("capacities", note)
     if topology.down:
         note("its failure probabilities are those of `kuijia whatif`")
     return topology
 
 
-def read_teavar_demands(path: Path, topology: Topology, row: int | None, note: Note) -> tuple[Demand, ...]:
-    """Return the matrix in line `row` (from 1) of a `demand.txt`: N * N rates, those of the first source first.
+def read_teavar_demands(
+    path: Path, topology: Topology, row: int | None, note: Note, unit: str | None
+) -> tuple[Demand, ...]:
+    """Return the demands of a `demand.txt` of matrices, or of a list such as `demand/1.txt`.
 
-    Nodes are in the order of the topology. The diagonal is left out, as are rates of zero.
+    A list has a line of headings, then source, target and rate in each line; TEAVAR's program takes the first column as
+    the source, whatever its heading says. Nodes are numbers, in a list from 1, or from 0 when a 0 occurs.
 
     Raises:
-        InputError: no such row, another number of rates than nodes squared, a rate that is negative or not finite; its
-            place is the line.
+        InputError: as `read_matrix` raises it, or a line of a list is none; its place is the line.
     """
-    wanted = 1 if row is None else row
-    chosen: tuple[int, list[str]] | None = None
-    rows = 0
-    for line, text in read_lines(path, "a file of demand matrices"):
-        if text.strip():
-            rows += 1
-            if rows == wanted:
-                chosen = line, text.split()
-    if chosen is None:
-        raise InputError(path, "", f"{counted(rows, 'matrix', 'matrices')}, no row {wanted}", "a row of the file")
-    if row is None and rows > 1:
-        note(f"the first of {rows} matrices is taken; --row chooses another")
-    note(f"demands are taken as Mbit/s{_OTHER_UNIT}")
-    return _matrix(path, topology, *chosen).demands(note)
-
-
-def _matrix(path: Path, topology: Topology, line: int, cells: list[str]) -> DemandSum:
-    size = len(topology.nodes)
-    if len(cells) != size * size:
-        side = math.isqrt(len(cells))
-        of = f", the matrix of {side} nodes" if side * side == len(cells) else ""
-        raise InputError(
-            path, line, f"{counted(len(cells), 'rate')}{of}", f"{size * size}, as {topology.name} has {size} nodes"
-        )
+    rates = RateUnit(unit, _UNIT, _OTHER_UNIT)
+    first = next((text.split() for _, text in read_lines(path, "a file of demands") if text.strip()), [])
+    if len(first) != len(_LIST) or parse_number(first[0]) is not None:
+        return read_matrix(path, topology, topology.nodes, row, note, rates)
+    if row is not None and row > 1:
+        raise InputError(path, "", f"a list of demands, no row {row}", "a file of matrices")
+    rates.note("demands", note)
+    listed = list(_listed(path))
+    lowest = 0 if any("0" in (source, target) for _, source, target, _ in listed) else 1
+    node_of = finder_of_nodes(topology, lowest, "", note)
     total = DemandSum(path, topology)
-    rates = iter(cells)
-    for source in topology.nodes:
-        for target in topology.nodes:
-            text = next(rates)
-            if text != "0":
-                rate = require_number(text, path, line, "rate", "Mbit/s, zero or more")
-                if rate != 0:
-                    total.add(source, target, rate, line)
-    return total
+    for line, source, target, text in listed:
+        rate = require_number(text, path, line, "demand", "a rate, zero or more") / rates.per_mbit
+        total.add(node_of(path, line, source), node_of(path, line, target), rate, line)
+    return total.demands(note)
+
+
+def _listed(path: Path) -> Iterator[tuple[int, str, str, str]]:
+    """Yield line, source, target and rate of each demand in a list, after its headings."""
+    rows = ((line, text.split()) for line, text in read_lines(path, "a list of demands") if text.strip())
+    next(rows)
+    for line, cells in rows:
+        if len(cells) != len(_LIST):
+            raise InputError(path, line, counted(len(cells), "column"), f"the columns {' '.join(_LIST)}")
+        yield line, cells[0], cells[1], cells[2]
 
 
 def _links(path: Path) -> Iterator[tuple[int, int, float, float | None, int]]:

@@ -14,6 +14,7 @@ from kuijia_base.suggestion import meant
 from kuijia_base.text import read_lines, require_number
 from te_solver.formats.csv_rows import csv_rows
 from te_solver.formats.notes import Note, counted
+from te_solver.formats.numbered_nodes import finder_of_nodes
 from te_solver.path_choice import PairRoutes, PathChoice, PathQuestion, Route, Routes
 from te_solver.plan_file import load_plan
 from te_solver.topology import Topology
@@ -68,38 +69,14 @@ def load_paths(path: Path, topology: Topology, note: Note) -> dict[tuple[str, st
                 ListedPath(0, tunnel.nodes, tunnel.weight) for pair in of_pair.values() for tunnel in pair.tunnels
             ]
         elif _PAIR_OF_YATES.match(first):
-            listed = list(_yates(path, _names(topology, 1, "s", note)))
+            listed = list(_yates(path, finder_of_nodes(topology, 1, "s", note)))
         elif _PAIR_OF_FIGRET.match(first):
-            listed = list(_figret(path, _names(topology, 0, "", note)))
+            listed = list(_figret(path, finder_of_nodes(topology, 0, "", note)))
         elif first.split() == _FLEXILE:
-            listed = list(_flexile(path, _names(topology, 0, "", note)))
+            listed = list(_flexile(path, finder_of_nodes(topology, 0, "", note)))
         else:
             listed = list(_csv(path))
         return routes_of(path, listed, topology)
-
-
-def _names(topology: Topology, first: int, prefix: str, note: Note) -> Callable[[Path, int, str], str]:
-    """Return what finds the node that a file calls by a name or a number."""
-    noted = False
-
-    def name_of(path: Path, line: int, text: str) -> str:
-        nonlocal noted
-        word = text.strip()
-        if topology.has_node(word):
-            return word
-        number = word.removeprefix(prefix)
-        if number.isascii() and number.isdecimal() and len(number) <= 7:
-            if topology.has_node(number):
-                return number
-            place = int(number) - first
-            if 0 <= place < len(topology.nodes):
-                if not noted:
-                    note(f"{word} is taken as {topology.nodes[place]}: numbers are places in the order of nodes")
-                    noted = True
-                return topology.nodes[place]
-        raise InputError(path, line, f"unknown node {quoted(word)}", f"a node of {topology.name}")
-
-    return name_of
 
 
 def _csv(path: Path) -> Iterator[ListedPath]:

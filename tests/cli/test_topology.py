@@ -165,3 +165,24 @@ def test_a_network_that_our_reader_of_yaml_would_refuse_is_not_written(
     assert captured.err == "error: long.txt: long has 240010 values in YAML, expected at most 200000\n"
     assert captured.out == ""
     assert not (folder / "new.yaml").exists()
+
+
+def test_a_network_of_the_zoo_can_be_that_of_other_projects(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nodes = "".join(f"node [ id {number} ] " for number in range(4))
+    edges = "".join(f"edge [ source {a} target {b} ] " for a, b in ((0, 1), (1, 2), (1, 2)))
+    (folder / "net.gml").write_text(f"graph [ {nodes} {edges} ]")
+    arguments = "net.gml --largest-part --uniform-capacity 2G -o same.yaml"
+    assert main(["topology", "convert", *arguments.split()]) == 0
+    topology = load_topology(folder / "same.yaml")
+    assert topology.nodes == ("0", "1", "2")
+    assert [(*link.ends, link.capacity) for link in topology.links][::2] == [("0", "1", 2000), ("1", "2", 2000)]
+    assert "note: net.gml: 1 node outside the largest part left out\n" in capsys.readouterr().err
+
+
+def test_a_unit_may_be_stated_for_files_without_one(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "net.tab").write_text("i j cap\n0 1 10\n1 0 10\n")
+    (folder / "demands.tab").write_text("s t h tm\n0 1 0 4\n")
+    assert main(["solve", "net.tab", "demands.tab", "--rate-unit", "Gbit/s"]) == 0
+    captured = capsys.readouterr()
+    assert "4 of 4 Gbit/s" in captured.out
+    assert "taken as" not in captured.err

@@ -8,7 +8,8 @@ import networkx as nx
 import pytest
 from hypothesis import given
 
-from te_solver.connectivity import Reachability, connected_parts
+from kuijia_base.errors import UnsoundError
+from te_solver.connectivity import Reachability, connected_parts, largest_part
 from te_solver.diameter import hop_diameter
 from te_solver.disjoint_paths import DisjointPathCounter, DisjointPaths
 from te_solver.networks import shipped_network
@@ -159,3 +160,23 @@ def test_reachability_along_a_long_way_takes_little_time_and_memory() -> None:
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak < 100e6
+
+
+def test_the_largest_part_keeps_its_links_and_places() -> None:
+    links = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "e"), ("e", "c")]
+    network = Topology(
+        "net",
+        tuple("abcde"),
+        tuple(Link(*ends, 1.0) for ends in links),
+        {"a": (0, 0), "d": (1, 2)},
+        {frozenset("cd"): 0.1},
+    )
+    part = largest_part(network)
+    assert part.nodes == ("c", "d", "e")
+    assert [link.ends for link in part.links] == [("c", "d"), ("d", "e"), ("e", "c")]
+    assert (part.positions, part.down) == ({"d": (1, 2)}, {frozenset("cd"): 0.1})
+
+
+def test_a_network_without_a_way_back_has_no_largest_part() -> None:
+    with pytest.raises(UnsoundError, match="no two nodes of net reach each other"):
+        largest_part(Topology("net", ("a", "b"), (Link("a", "b", 1.0),)))

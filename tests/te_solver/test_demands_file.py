@@ -139,6 +139,6 @@ def test_a_row_is_for_matrices_only(tmp_path: Path) -> None:
     path = written(tmp_path, HEADER + "a,b,1\n")
     with pytest.raises(InputError) as raised:
         load_demands(path, TOPOLOGY, row=2)
-    assert str(raised.value) == f"{path}: row 2 of csv demands is asked for, expected a file of TEAVAR's matrices"
+    assert str(raised.value) == f"{path}: row 2 of csv demands is asked for, expected a file of several matrices"
     with pytest.raises(ValueError, match="no demand format 'xls'"):
         load_demands(path, TOPOLOGY, "xls")

@@ -141,6 +141,13 @@ def test_paths_of_a_maximum_flow_are_edge_disjoint_and_the_shortest_come_first()
     ]
 
 
+def test_a_maximum_flow_follows_the_order_of_links() -> None:
+    # Two equal detours from a to d, one place for them: the order in the file decides, as it does for NCFlow and POP.
+    for first, other in (("b", "c"), ("c", "b")):
+        network = cables(f"a-{first} a-{other} {first}-e {other}-e e-d")
+        assert list(found(network, "edge-disjoint-flow", ("a", "d"))) == [("a", first, "e", "d")]
+
+
 @given(networks(directed=False), st.sampled_from(DRAWN), st.integers(1, 4), st.sampled_from(WEIGHTS))
 def test_every_choice_gives_different_simple_paths_that_share_a_whole(
     topology: Topology, choice: str, count: int, weight: Weight

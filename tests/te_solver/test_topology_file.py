@@ -164,7 +164,9 @@ def test_a_named_format_comes_before_the_suffix(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_text("graph [ node [ id 1 ] node [ id 2 ] edge [ source 1 target 2 ] ]")
     assert load_topology(path, "gml").nodes == ("1", "2")
-    with pytest.raises(ValueError, match="no topology format 'dot', there are yaml, graphml, gml, sndlib, teavar"):
+    with pytest.raises(
+        ValueError, match="no topology format 'dot', there are yaml, graphml, gml, yates, sndlib, teavar"
+    ):
         load_topology(path, "dot")
 
 
@@ -183,16 +185,28 @@ def test_a_plan_is_no_topology(tmp_path: Path) -> None:
 
 
 def test_an_unknown_suffix_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "net.dot"
+    path = tmp_path / "net.xls"
     with pytest.raises(InputError) as raised:
         load_topology(path)
     assert str(raised.value) == (
-        f"{path}: .dot is no known suffix of a topology, "
-        "expected .yaml, .yml, .json, .graphml, .gml, .xml, .txt or the option --format"
+        f"{path}: .xls is no known suffix of a topology, "
+        "expected .yaml, .yml, .json, .graphml, .gml, .xml, .dot, .graph, .tab, .txt or the option --format"
     )
 
 
-@pytest.mark.parametrize("name", ["absent.graphml", "absent.gml", "absent.xml", "absent.txt", "absent.yaml"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "absent.graphml",
+        "absent.gml",
+        "absent.xml",
+        "absent.dot",
+        "absent.graph",
+        "absent.tab",
+        "absent.txt",
+        "absent.yaml",
+    ],
+)
 def test_every_reader_names_a_file_that_is_not_there(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with pytest.raises(InputError) as raised:

@@ -32,6 +32,10 @@ def folder(tmp_path: Path) -> Path:
         ("sndlib.txt", ("Bonn", "Kiel"), 2),
         ("sndlib.xml", ("Bonn", "Kiel"), 2),
         ("topology.txt", ("Bonn", "Kiel", "Ulm"), 4),
+        ("repetita.graph", ("0_Bonn", "1_Kiel"), 2),
+        ("yates.dot", ("s1", "s2"), 2),
+        ("flexile.tab", ("0", "1"), 2),
+        ("nodelink.json", ("0", "1"), 2),
     ],
 )
 def test_topologies(folder: Path, name: str, nodes: tuple[str, ...], links: int) -> None:
@@ -47,6 +51,7 @@ def test_topologies(folder: Path, name: str, nodes: tuple[str, ...], links: int)
         ("demand.txt", Demand("Bonn", "Kiel", 1), 5),
         ("sndlib.txt", Demand("Bonn", "Kiel", 12.5), 1),
         ("sndlib.xml", Demand("Bonn", "Kiel", 12.5), 1),
+        ("repetita.demands", Demand("Bonn", "Kiel", 12.5), 1),
     ],
 )
 def test_demands(folder: Path, name: str, first: Demand, count: int) -> None:

@@ -170,3 +170,36 @@ def test_a_bad_matrix_is_refused(tmp_path: Path, triangle: Topology, content: st
     with pytest.raises(InputError) as raised:
         load_demands(path, triangle, row=row)
     assert str(raised.value) == f"{path}:{said.format(name=triangle.name)}"
+
+
+def test_a_list_of_demands_has_a_pair_in_each_line(tmp_path: Path, triangle: Topology) -> None:
+    path = tmp_path / "1.txt"
+    path.write_text("to_node  from_node  demand\n1 3 5\n3 2 8\n\n2 2 4\n")
+    notes: list[str] = []
+    assert load_demands(path, triangle, note=notes.append) == (Demand("1", "3", 5), Demand("3", "2", 8))
+    assert f"demands are taken as Mbit/s{OTHER_UNIT}" in notes
+    assert load_demands(path, triangle, rate_unit="kbit/s")[0].rate == 0.005
+
+
+@pytest.mark.parametrize(
+    ("content", "row", "said"),
+    [
+        ("to_node from_node demand\n1 2\n", None, ":2: 2 columns, expected the columns to_node from_node demand"),
+        ("to_node from_node demand\n1 9 1\n", None, ":2: unknown node '9', expected a node of {name}"),
+        ("to_node from_node demand\n1 2 x\n", None, ":2: demand 'x' is not a number, expected a rate, zero or more"),
+        ("to_node from_node demand\n1 2 1\n", 2, ": a list of demands, no row 2, expected a file of matrices"),
+    ],
+)
+def test_a_bad_list_is_refused(tmp_path: Path, triangle: Topology, content: str, row: int | None, said: str) -> None:
+    path = tmp_path / "1.txt"
+    path.write_text(content)
+    with pytest.raises(InputError) as raised:
+        load_demands(path, triangle, row=row)
+    assert str(raised.value) == f"{path}{said.format(name=triangle.name)}"
+
+
+def test_a_history_of_figret_is_a_matrix_in_each_line(tmp_path: Path, triangle: Topology) -> None:
+    path = tmp_path / "5.hist"
+    path.write_text("0 1 2 3 0 4 5 6 0\n0 1 0 0 0 0 0 0 0\n")
+    assert load_demands(path, triangle, row=2) == (Demand("1", "2", 1),)
+    assert load_demands(path, triangle, rate_unit="bit/s")[5] == Demand("3", "2", 6e-6)
