@@ -61,6 +61,8 @@ def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows,
         "findings": [_finding(result, each) for each in result.lost_without_excuse],
         "owed_to_the_machine": [_finding(result, each) for each in result.owed_to_the_machine],
         "takeovers": [{**asdict(each), "at": _since(result, each.at)} for each in result.takeovers],
+        "false_alarms": [{**asdict(each), "at": _since(result, each.at)} for each in result.false_alarms],
+        "own_ends": [{**asdict(each), "at": _since(result, each.at)} for each in result.own_ends],
         "tables": list(result.tables),
         "leaks": list(result.leaks),
         "sizes": {
@@ -103,6 +105,13 @@ def report_text(result: ChaosResult) -> str:
     left = len(result.lost_without_excuse) - _SHOWN
     lines += [f"and {left} more findings"] if left > 0 else []
     lines += [f"TAKEOVER {_takeover_text(result, each)}" for each in result.late_takeovers]
+    lines += [
+        f"ALARM    {_since(result, each.at):.3f} s: {each.text}; nothing was lossy" for each in result.false_alarms
+    ]
+    lines += [
+        f"ENDED    {_since(result, each.at):.3f} s: controller {each.number} by itself: {each.reason}"
+        for each in result.own_ends
+    ]
     lines += [f"TABLES   {line}" for line in result.tables]
     lines += [f"LEAK     {line}" for line in result.leaks]
     lines += [f"ERROR    {line}" for line in result.errors]

@@ -14,6 +14,7 @@ from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
 from testbed.chaos.agenda import Agenda
+from testbed.chaos.alarms import Alarm, OwnEnd, false_alarms
 from testbed.chaos.controllers import ControllerBreaker, channels_of
 from testbed.chaos.faults import Fault
 from testbed.chaos.full_queues import Load, full_queue_excuses
@@ -76,6 +77,8 @@ class ChaosResult:
         lost_without_excuse: losses that no fault explains.
         owed_to_the_machine: losses that only this machine's own failings excuse.
         takeovers: of one controller from another, in a lab with several.
+        false_alarms: statements that packets vanish where no fault can have cost any.
+        own_ends: controllers that ended without having been killed.
         tables: differences of the switches' tables from the plan's, after the last fault.
         leaks: what was left behind or has grown.
         sizes: of processes by name, at first and at most.
@@ -94,6 +97,8 @@ class ChaosResult:
     lost_without_excuse: tuple[Finding, ...]
     owed_to_the_machine: tuple[Finding, ...]
     takeovers: tuple[Takeover, ...]
+    false_alarms: tuple[Alarm, ...]
+    own_ends: tuple[OwnEnd, ...]
     tables: tuple[str, ...]
     leaks: tuple[str, ...]
     sizes: Mapping[str, tuple[ProcessSize, ProcessSize]]
@@ -101,7 +106,8 @@ class ChaosResult:
 
     @property
     def passed(self) -> bool:
-        wrong = (self.lost_without_excuse, self.late_takeovers, self.tables, self.leaks, self.errors)
+        of_controllers = self.late_takeovers, self.false_alarms, self.own_ends
+        wrong = (self.lost_without_excuse, *of_controllers, self.tables, self.leaks, self.errors)
         return not (any(wrong) or self.twice)
 
     @property
@@ -270,6 +276,8 @@ def _watched(
         lost_without_excuse=findings(*evidence, full(timeline)),
         owed_to_the_machine=owed_to_the_machine(*evidence, full),
         takeovers=takeovers(timeline, watch.taken) if run.options.controllers > 1 else (),
+        false_alarms=false_alarms(watch.alarms, spans),
+        own_ends=tuple(watch.own_ends),
         tables=tables,
         leaks=leaks,
         sizes=watch.sizes.largest(),

@@ -8,7 +8,10 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
+from kuijia_app.tables.wiring import Wiring
+from testbed.chaos.alarms import Alarm, OwnEnd
 from testbed.chaos.controllers import members_of
 from testbed.chaos.faults import (
     CONNECTION_KINDS,
@@ -20,6 +23,7 @@ from testbed.chaos.faults import (
 )
 from testbed.chaos.sizes import SizeWatch
 from testbed.chaos.timeline import FOREVER, Span, away_spans
+from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.links.unread_frames import count_unread_frames
 from testbed.machine.errors import TestbedError
@@ -31,6 +35,10 @@ LOOK_SECONDS = 0.25
 _BUSY_SHARE = 0.7
 _WAITED_SECONDS = 0.01
 """Work of the process that forwards, and waiting for a processor, from which on lost frames are the machine's fault."""
+
+
+_SUCCESSION = 3.0
+"""Seconds after the end of a controller within which another acts in its place."""
 
 
 @dataclass(frozen=True)
@@ -61,6 +69,8 @@ class Watch:
         ready: a controller has confirmed all tables of a switch.
         gone: a controller has lost a switch.
         taken: a controller has begun to act.
+        alarms: statements of controllers that packets vanish.
+        own_ends: controllers that have ended without having been killed.
         unread: spans in which this machine lost frames that its switches did not read.
         sizes: of the lab's processes and this one.
         stopped: True once a signal has asked for the end.
@@ -69,10 +79,13 @@ class Watch:
     ready: list[tuple[float, str]] = field(default_factory=list)
     gone: list[tuple[float, str]] = field(default_factory=list)
     taken: list[float] = field(default_factory=list)
+    alarms: list[Alarm] = field(default_factory=list)
+    own_ends: list[OwnEnd] = field(default_factory=list)
     unread: list[UnreadFrames] = field(default_factory=list)
     sizes: SizeWatch = field(default_factory=SizeWatch)
     stopped: bool = False
     _read: int = 0
+    _reasons: dict[int, list[str]] = field(default_factory=dict)
     _before: _Forwarding | None = None
 
     def look(self, lab: Lab) -> None:
@@ -81,14 +94,33 @@ class Watch:
         if len(events) < self._read:  # another process has begun its own file
             self._read = 0
         for event in events[self._read :]:
-            if event["event"] == event_log.ROLE_TAKEN:
-                self.taken.append(event["monotonic"])
-            seen = {event_log.SWITCH_READY: self.ready, event_log.SWITCH_GONE: self.gone}.get(event["event"])
-            if seen is not None:
-                seen.append((event["monotonic"], event["switch"]))
+            self._hear(event, lab.emulated_network.wiring)
         self._read = len(events)
+        for number, member in enumerate(members_of(lab.controller), 1):
+            ended = member.own_ends
+            known = sum(each.number == number for each in self.own_ends)
+            reasons = self._reasons.get(number, ())
+            for place in range(known, len(ended)):
+                reason = reasons[place] if place < len(reasons) else f"with status {ended[place]}"
+                self.own_ends.append(OwnEnd(time.monotonic(), number, reason))
         self._look_at_frames(lab)
         self.sizes.look(lambda: _processes(lab), time.monotonic(), len(lab.sessions))  # each has a port and its sockets
+
+    def _hear(self, event: Event, wiring: Wiring) -> None:
+        at = event["monotonic"]
+        match event["event"]:
+            case event_log.ROLE_TAKEN:
+                self.taken.append(at)
+            case event_log.SWITCH_READY:
+                self.ready.append((at, event["switch"]))
+            case event_log.SWITCH_GONE:
+                self.gone.append((at, event["switch"]))
+            case event_log.PROBLEM_FOUND if event["kind"] == FindingKind.PACKETS_VANISH.value:
+                receiver = event["switch"]
+                sender = wiring.neighbour_at(receiver, event["port"])
+                self.alarms.append(Alarm(at, str(sender), receiver, event["problem"]))
+            case event_log.FAILURE if event["given_up"] == "process":
+                self._reasons.setdefault(event.get("controller", 1), []).append(f"{event['part']} {event['error']}")
 
     def _look_at_frames(self, lab: Lab) -> None:
         try:
@@ -138,13 +170,18 @@ def _processes(lab: Lab) -> dict[str, int | None]:
 def away(
     switches: Sequence[str], spans: Sequence[Span], watch: Watch, ended: float
 ) -> dict[str, tuple[tuple[float, float], ...]]:
-    """Return when no controller could program each switch: until the end of a fault, or until another one took over."""
+    """Return when no controller could program each switch: until the end of a fault, or until another one took over.
+
+    A controller that ends by itself is no fault that excuses anything.
+    """
     all_switches = (CONTROLLER_KILLED, CONTROLLER_FROZEN, *STANDSTILL_KINDS)
     begins = list(watch.gone)
     for kind in (CONTROLLER_KILLED, SWITCHES_KILLED):
         begins += [(span.start, switch) for span in spans if span.kind == kind for switch in switches]
     begins += [(span.start, span.subject[0]) for span in spans if span.kind == SWITCH_WIPED]
-    begins += [(at, switch) for at in watch.taken for switch in switches]
+    for at in watch.taken:
+        if not any(at - _SUCCESSION <= each.at - LOOK_SECONDS <= at for each in watch.own_ends):
+            begins += [(at, switch) for switch in switches]
     found = {switch: list(times) for switch, times in away_spans(begins, watch.ready, ended).items()}
     for span in spans:
         touched = switches if span.kind in all_switches else span.subject if span.kind in CONNECTION_KINDS else ()

@@ -92,6 +92,8 @@ class ApplicationProcess(ABC):
         self._events_file = self._directory / "controller-events.jsonl"
         self._output_file = self._directory / "controller.log"
         self._process: subprocess.Popen[bytes] | None = None
+        self._own_ends: list[int] = []
+        self._has_noted_end = False
         self._reading = threading.Lock()
         self._event_lines = EventFile(self._events_file)
         self._history = EventHistory()
@@ -105,6 +107,20 @@ class ApplicationProcess(ABC):
         """Process id while it is alive."""
         return self._process.pid if self._process is not None and self.is_alive else None
 
+    @property
+    def own_ends(self) -> tuple[int, ...]:
+        """Exit statuses of its processes that have ended without `kill` or `stop`, in order."""
+        status = None if self._process is None else self._process.poll()
+        if status is not None and not self._has_noted_end:
+            self._own_ends.append(status)
+            self._has_noted_end = True
+        return tuple(self._own_ends)
+
+    def _expect_end(self) -> None:
+        """Note that the process ends on purpose, but for one that has ended already."""
+        _ = self.own_ends
+        self._has_noted_end = True
+
     def start(self) -> None:
         """Start it; return when it listens for switches, which it programs as they connect (`wait_until_ready`).
 
@@ -114,8 +130,10 @@ class ApplicationProcess(ABC):
         with self._reading:
             self._event_lines.clear()
             self._history = EventHistory()
+        self._expect_end()
         with self._output_file.open("ab") as output:
             self._process = self._launch(output)
+        self._has_noted_end = False
         pid = self._process.pid
         port = self._listening.port
         if not self.wait_for(lambda _: owns_socket(pid, LISTENING, port), START_TIMEOUT, _START_POLL_INTERVAL):
@@ -201,6 +219,7 @@ class ApplicationProcess(ABC):
     def kill(self) -> None:
         """End it at once, as a crash would."""
         if self._process is not None:
+            self._expect_end()
             self._process.kill()
             self._process.wait()
 
@@ -208,6 +227,7 @@ class ApplicationProcess(ABC):
         """Terminate it, by force if necessary."""
         if self._process is None:
             return
+        self._expect_end()
         self._process.terminate()
         try:
             self._process.wait(_STOP_TIMEOUT)

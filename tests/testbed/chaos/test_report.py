@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from testbed.chaos.alarms import Alarm, OwnEnd
 from testbed.chaos.faults import CUT, FLAP_DOWN, Fault
 from testbed.chaos.load import LoadCount
 from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows
@@ -44,6 +47,8 @@ def result() -> ChaosResult:
         lost_without_excuse=(Finding(flow, bad, (Span(CUT, ("s1", "s4"), 110.0, 112.0),)),),
         owed_to_the_machine=(Finding(flow, excused, ()),),
         takeovers=(Takeover("controller-killed", 105.0, 0.9, True), Takeover("controller-killed", 107.0, None, True)),
+        false_alarms=(Alarm(108.0, "s1", "s2", "12 of 100 packets of tunnel 17 s1-s2-s4 vanish between s1 and s2"),),
+        own_ends=(OwnEnd(109.0, 2, "event loop has not turned for 2 s"),),
         tables=(),
         leaks=(),
         sizes={"controller 1": (ProcessSize(4, 20, 51_200), ProcessSize(5, 22, 71_680))},
@@ -69,7 +74,17 @@ def test_the_text_says_what_was_lost_and_what_was_broken_then(result: ChaosResul
     assert "by UDP at 1 Mbit/s got 0.9 to 0.9 Mbit/s, nothing in 0 to 0 seconds, and ended early 1 time" in text
     assert "load of class 0: 1 flow, 18 Mbit/s together; 3,000 packets sent, 0 lost" in text
     assert "load of class 1: 2 flows, 18 Mbit/s together; 3,000 packets sent, 100 lost" in text
+    assert "ALARM    8.000 s: 12 of 100 packets of tunnel 17 s1-s2-s4 vanish between s1 and s2; nothing was" in text
+    assert "ENDED    9.000 s: controller 2 by itself: event loop has not turned for 2 s" in text
     assert text.endswith("failed")
+
+
+@pytest.mark.parametrize("kept", ["lost_without_excuse", "takeovers", "false_alarms", "own_ends"])
+def test_each_finding_alone_fails_a_run(result: ChaosResult, kept: str) -> None:
+    clean = replace(result, counts=(), lost_without_excuse=(), takeovers=(), false_alarms=(), own_ends=())
+    assert clean.passed
+    vars(clean)[kept] = getattr(result, kept)
+    assert not clean.passed
 
 
 def test_the_picture_tells_excused_gaps_from_findings(result: ChaosResult) -> None:

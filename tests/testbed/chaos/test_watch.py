@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from testbed.chaos.alarms import OwnEnd
 from testbed.chaos.faults import CONTROLLER_FROZEN, CONTROLLER_KILLED, FROM_SWITCH_CUT, SWITCHES_FROZEN
 from testbed.chaos.timeline import Span
 from testbed.chaos.watch import UnreadFrames, Watch, away, overloaded
@@ -27,6 +28,13 @@ def test_one_controller_is_away_until_it_has_read_the_switch_again() -> None:
     watch = Watch(ready=[(1.0, "a"), (13.0, "a")])
     assert away(["a"], [Span(CONTROLLER_KILLED, (), 10.0, 12.0)], watch, 20.0) == {"a": ((10.0, 12.0), (10.0, 13.0))}
     assert away(["a"], [Span(CONTROLLER_FROZEN, (), 10.0, 12.0)], watch, 20.0) == {"a": ((10.0, 12.0),)}
+
+
+def test_a_controller_that_ends_by_itself_excuses_nothing_in_the_time_until_another_has_its_switches() -> None:
+    watch = Watch(ready=[(1.0, "a"), (77.0, "a")], taken=[10.9], own_ends=[OwnEnd(10.2, 1, "it hangs")])
+    assert away(["a"], [], watch, 80.0) == {}
+    watch.own_ends.clear()
+    assert away(["a"], [], watch, 80.0) == {"a": ((10.9, 77.0),)}
 
 
 def test_with_a_pair_a_switch_is_away_until_the_other_controller_has_it() -> None:

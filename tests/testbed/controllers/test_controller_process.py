@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -122,3 +123,23 @@ def test_a_failure_says_what_the_log_complains_of_and_names_no_file(
         process.start()
     assert "WARNING controller: switch s1 is absent" in str(caught.value)
     assert str(log.parent) not in str(caught.value)
+
+
+def test_an_end_counts_as_the_program_s_own_unless_it_was_killed_or_stopped(
+    process: ControllerProcess, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    commands = iter(("exit 3", "exec sleep 60", "exec sleep 60", "exit 4"))
+    monkeypatch.setattr(process, "_command", lambda: ["sh", "-c", next(commands)])
+    monkeypatch.setattr(process, "wait_for", lambda *_: True)
+    process.start()
+    subprocess.Popen.wait(process._process)  # type: ignore[arg-type]  # it was started
+    assert process.own_ends == (3,)
+    process.start()
+    process.kill()
+    process.start()
+    process.stop()
+    assert process.own_ends == (3,)
+    process.start()
+    subprocess.Popen.wait(process._process)  # type: ignore[arg-type]
+    process.kill()
+    assert list(process.own_ends) == [3, 4]
