@@ -66,8 +66,8 @@ ROOMS = {
     ),
     "testbed.chaos": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.event_log"
-        " kuijia_app.control.flap_damping kuijia_app.control.probe_frames testbed.machine testbed.links"
-        " testbed.network testbed.traffic testbed.controllers testbed.lab"
+        " kuijia_app.control.findings kuijia_app.control.flap_damping kuijia_app.control.probe_frames testbed.machine"
+        " testbed.links testbed.network testbed.traffic testbed.controllers testbed.lab"
     ),
     "experiments.results": "kuijia_base",
     "experiments.registry": "kuijia_base experiments.results",
