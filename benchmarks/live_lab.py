@@ -21,7 +21,7 @@ from te_solver.demands import Demand
 from te_solver.solve import solve
 from testbed.web.backend import LinkState, State, View
 from testbed.web.flow_backend import SCHEMES, FlowBackend
-from testbed.web.server import Link, Serving, serve
+from testbed.web.server import PageLink, Serving, serve
 
 _NODES, _PAIRS, _RATE = 100, 150, 40.0
 _BROWSERS = (1, 10, 50)
@@ -64,7 +64,7 @@ def show(*schemes: str, is_dense: bool = False) -> None:
     demands = [Demand(source, target, _RATE) for source, target in pairs]
     backend = _Changing(solve(topology, demands, 3), lambda *_: solve(topology, demands, 3), schemes or SCHEMES)
 
-    def ready(link: Link) -> None:
+    def ready(link: PageLink) -> None:
         print(json.dumps({"server": link.server, "token": link.token}), flush=True)  # noqa: T201  # for the parent
 
     serve(backend, Serving(port=0), ready)

@@ -118,7 +118,7 @@ _OWN_IDS = 1 << 30
 """First transaction id of the scheduler's own messages; those of `SwitchConnection` count from 1."""
 
 
-class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
+class SchedulerTick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
     """Time has passed.
 
     Attributes:
@@ -194,7 +194,7 @@ class HederaScheduler(PairApplication):
 
     @background
     def _watch_clock(self) -> None:
-        self._tell_time(TICK, Tick)
+        self._tell_time(TICK, SchedulerTick)
 
     @background
     def _find_routes(self) -> None:
@@ -204,10 +204,10 @@ class HederaScheduler(PairApplication):
             self._has_sought.clear()
             failed, self._sought = self._sought, None
             if failed is not None:
-                self.send_event(self.name, Tick(apart(partial(routes_around, self._routing, failed))))
+                self.send_event(self.name, SchedulerTick(apart(partial(routes_around, self._routing, failed))))
 
-    @on_own(Tick)
-    def time_passed(self, event: Tick) -> None:
+    @on_own(SchedulerTick)
+    def time_passed(self, event: SchedulerTick) -> None:
         self._tick_handled()
         now = time.monotonic()
         self._tend_pair(now)

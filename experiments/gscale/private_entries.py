@@ -17,7 +17,7 @@ from kuijia_app.tables.queues import Queue, TrafficClass
 from kuijia_app.tables.wiring import Wiring
 from te_solver.plan import Tunnel
 from testbed.lab.lab import Lab
-from testbed.traffic.hash_probe import FlowKey, Protocol
+from testbed.traffic.hash_probe import EgressFlowKey, Protocol
 
 PRIORITY = 1000
 """Priority above all entries of a plan (`kuijia_app.tables.identifiers`)."""
@@ -28,7 +28,7 @@ COOKIE = 0x6B70
 REACT_SECONDS = 6.0
 """Seconds that moving the victims may take: twice what twelve boxes over SSH took beside two compilers."""
 
-Way = tuple[FlowKey, Tunnel, Queue]
+Way = tuple[EgressFlowKey, Tunnel, Queue]
 
 
 def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list[MeasuredFlow]:
@@ -37,7 +37,7 @@ def any_flows(lab: Lab, flows: Iterable[WantedFlow], protocol: Protocol) -> list
     for number, flow in enumerate(flows):
         address = str(lab.network.host(flow.source).address)
         code_point = code_point_of(lab.network.layout, flow)
-        key = FlowKey(protocol, address, SOURCE_PORTS[number], FIRST_SERVER_PORT + number, code_point)
+        key = EgressFlowKey(protocol, address, SOURCE_PORTS[number], FIRST_SERVER_PORT + number, code_point)
         found.append(MeasuredFlow(flow, key))
     return found
 
@@ -90,7 +90,7 @@ class PrivateEntries:
             list(pool.map(add, lines))  # raises what one of them raised
 
 
-def entries_of(wiring: Wiring, key: FlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:
+def entries_of(wiring: Wiring, key: EgressFlowKey, tunnel: Tunnel, queue: Queue) -> tuple[tuple[str, str], ...]:
     """Return (switch, entry in the syntax of ovs-ofctl) for each direction of a flow over a tunnel."""
     there, back = tunnel.nodes, tunnel.nodes[::-1]
     target = wiring.host_address(there[-1])

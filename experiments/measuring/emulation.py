@@ -15,7 +15,7 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from testbed.lab.failures import LinkEvent
 from testbed.lab.lab import Lab
 from testbed.machine.errors import TestbedError
-from testbed.traffic.hash_probe import FlowKey, Mark
+from testbed.traffic.hash_probe import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.traffic.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
 
@@ -33,7 +33,7 @@ _END_SECONDS = 1.0
 """Seconds from the end of the last window to the end of the flows."""
 
 Show = Callable[[str], None]
-Marks = Mapping[FlowKey, Mark]
+Marks = Mapping[EgressFlowKey, IngressMark]
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class MeasuredFlow:
     """A wanted flow and the ports that make the ingress hash it as wanted."""
 
     wanted: WantedFlow
-    key: FlowKey
+    key: EgressFlowKey
 
 
 @dataclass(frozen=True)
@@ -260,7 +260,7 @@ def _iperf_flow(flow: MeasuredFlow, sending: Sending) -> IperfFlow:
 
 def _observe(
     lab: Lab, flows: Sequence[MeasuredFlow], seconds: float, broken: Collection[int] = frozenset()
-) -> dict[FlowKey, Mark]:
+) -> dict[EgressFlowKey, IngressMark]:
     """Return the labels of flows at their ingress, ignoring those of `broken` tunnels, which stay in use a little."""
     sites = sorted({flow.wanted.source for flow in flows})
     with lab.network.observe(*sites) as observer:

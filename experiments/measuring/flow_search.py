@@ -13,7 +13,14 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.slots import cut_slots
 from testbed.lab.lab import Lab
 from testbed.machine.errors import TestbedError
-from testbed.traffic.hash_probe import FlowKey, FlowWish, Mark, Protocol, choose_flows, probe_marks_seen_by
+from testbed.traffic.hash_probe import (
+    EgressFlowKey,
+    IngressMark,
+    Protocol,
+    TunnelFlowWish,
+    choose_flows,
+    probe_marks_seen_by,
+)
 
 FIRST_SERVER_PORT = 5201
 SOURCE_PORTS = range(10000, 30000)
@@ -28,12 +35,12 @@ MISS_CHANCE = 1e-4
 REROUTE_TIMEOUT = 15.0
 """Seconds that the ingress may take to react to a link, after those that the lab has already waited."""
 
-Marks = Mapping[FlowKey, Mark]
+Marks = Mapping[EgressFlowKey, IngressMark]
 
 
 def find_flows(
     lab: Lab, flows: Sequence[WantedFlow], link: tuple[str, str], seed: int, protocol: Protocol = "tcp"
-) -> dict[str, FlowKey]:
+) -> dict[str, EgressFlowKey]:
     """Return for each flow a source that the ingress sends as wanted, both with the link up and with it down.
 
     TCP flows differ in their source ports. The switch's hash ignores UDP ports, so UDP flows differ in their source
@@ -52,7 +59,7 @@ def find_flows(
     finally:
         lab.heal(*link)
     candidates = _seen(candidates, after)
-    wishes = [FlowWish(flow.name, flow.tunnel.path_id, flow.backup.path_id) for flow in flows]
+    wishes = [TunnelFlowWish(flow.name, flow.tunnel.path_id, flow.backup.path_id) for flow in flows]
     chosen = choose_flows(wishes, candidates, before, after)
     missing = [flow.name for flow in flows if flow.name not in chosen]
     if missing:
@@ -64,11 +71,11 @@ def find_flows(
 
 def _draw_candidates(
     lab: Lab, flows: Sequence[WantedFlow], chance: random.Random, protocol: Protocol
-) -> dict[str, list[FlowKey]]:
+) -> dict[str, list[EgressFlowKey]]:
     """Return enough candidates for each flow's share of the slots; no source port of a site is drawn twice."""
     sites = sorted({flow.source for flow in flows})
     ports = {site: iter(chance.sample(SOURCE_PORTS, len(SOURCE_PORTS))) for site in sites}
-    found: dict[str, list[FlowKey]] = {}
+    found: dict[str, list[EgressFlowKey]] = {}
     for position, flow in enumerate(flows):
         count = _candidates_needed(_slot_share(lab, flow))
         addresses = [str(lab.network.host(flow.source).address)] * count
@@ -77,7 +84,7 @@ def _draw_candidates(
             addresses = chance.sample(every_address, min(count, len(every_address)))
         server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.network.layout, flow)
         found[flow.name] = [
-            FlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
+            EgressFlowKey(protocol, address, next(ports[flow.source]), server_port, code_point) for address in addresses
         ]
     return found
 
@@ -110,16 +117,18 @@ def code_point_of(layout: QueueLayout, flow: WantedFlow) -> int:
     return code_points[0] if code_points else DEFAULT_CODE_POINT
 
 
-def _seen(candidates: Mapping[str, Sequence[FlowKey]], marks: Marks) -> dict[str, list[FlowKey]]:
+def _seen(candidates: Mapping[str, Sequence[EgressFlowKey]], marks: Marks) -> dict[str, list[EgressFlowKey]]:
     """Return the candidates without those whose source port turned out to be in use."""
     return {name: [key for key in keys if key in marks] for name, keys in candidates.items()}
 
 
-def _probe(lab: Lab, flows: Iterable[WantedFlow], candidates: Mapping[str, Sequence[FlowKey]]) -> dict[FlowKey, Mark]:
-    by_pair: dict[tuple[str, str], list[FlowKey]] = {}
+def _probe(
+    lab: Lab, flows: Iterable[WantedFlow], candidates: Mapping[str, Sequence[EgressFlowKey]]
+) -> dict[EgressFlowKey, IngressMark]:
+    by_pair: dict[tuple[str, str], list[EgressFlowKey]] = {}
     for flow in flows:
         by_pair.setdefault((flow.source, flow.target), []).extend(candidates[flow.name])
-    marks: dict[FlowKey, Mark] = {}
+    marks: dict[EgressFlowKey, IngressMark] = {}
     for (source, target), keys in by_pair.items():
         address = str(lab.network.host(target).address)
         marks |= probe_marks_seen_by(partial(lab.network.observe, source), lab.network.host(source), address, keys)
@@ -129,9 +138,9 @@ def _probe(lab: Lab, flows: Iterable[WantedFlow], candidates: Mapping[str, Seque
 def _probe_until(
     lab: Lab,
     flows: Iterable[WantedFlow],
-    candidates: Mapping[str, Sequence[FlowKey]],
+    candidates: Mapping[str, Sequence[EgressFlowKey]],
     condition: Callable[[Marks], bool],
-) -> dict[FlowKey, Mark]:
+) -> dict[EgressFlowKey, IngressMark]:
     deadline = time.monotonic() + REROUTE_TIMEOUT
     while not condition(marks := _probe(lab, flows, candidates)):
         if time.monotonic() > deadline:

@@ -27,7 +27,7 @@ from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine
-from testbed.traffic.hash_probe import FlowKey, Mark, probe_marks_seen_by
+from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks_seen_by
 from testbed.traffic.ticks import TickFlow
 
 ADDRESSES = 16
@@ -52,8 +52,8 @@ class _Source:
     port: int
 
     @property
-    def key(self) -> FlowKey:
-        return FlowKey("udp", self.address, self.port, _TARGET_PORT)
+    def key(self) -> EgressFlowKey:
+        return EgressFlowKey("udp", self.address, self.port, _TARGET_PORT)
 
 
 @dataclass(frozen=True)
@@ -199,14 +199,14 @@ def _wait_for_tunnel(lab: Lab, aim: _Aim) -> None:
     """Wait until the flow is on its tunnel, as normal traffic, and all BFD sessions are up."""
     lab.network.wait_for_sessions(lab.network.session_states(), up=True)
     deadline = time.monotonic() + _RETURN_SECONDS
-    while (mark := _see(lab, aim)) != Mark(aim.tunnel.path_id, _NORMAL):
+    while (mark := _see(lab, aim)) != IngressMark(aim.tunnel.path_id, _NORMAL):
         if time.monotonic() > deadline:
             seen = "nowhere" if mark is None else f"on {mark.label} with traffic class {mark.traffic_class}"
             expected = f"on tunnel {aim.tunnel.path_id}"
             raise TestbedError(f"the flow expected {expected} is still {seen} {_RETURN_SECONDS:g} s after it healed")
 
 
-def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> Mark | None:
+def _see(lab: Lab, aim: _Aim, ignored: Collection[int] = frozenset()) -> IngressMark | None:
     with lab.network.observe(aim.ends[0]) as observer:
         return observer.watch([aim.source.key], _SIGHT_SECONDS, ignored).get(aim.source.key)
 

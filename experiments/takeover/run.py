@@ -41,9 +41,9 @@ from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.chaos.faults import CUT
-from testbed.chaos.oracle import PlanInForce, Windows, findings
+from testbed.chaos.oracle import LossWindows, PlanInForce, findings
 from testbed.chaos.probes import Probe, ProbeRun, choose_probes
-from testbed.chaos.timeline import Span, Timeline
+from testbed.chaos.timeline import FaultSpan, FaultTimeline
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
@@ -57,7 +57,7 @@ _SUCCESSOR_SECONDS = 30.0
 """Time that a controller may take until it could take over; a switch tries every 8 s to reach one that was dead."""
 
 _TAKEOVER_SECONDS = 10.0
-_WINDOWS = Windows(remote=LONGEST_REACTION, again=0.0)
+_WINDOWS = LossWindows(remote=LONGEST_REACTION, again=0.0)
 
 
 def takeover_plan(capacity: float) -> Plan:
@@ -121,7 +121,7 @@ class _Pair:
         """Begin a phase: wait until the one that stands by could take over."""
         self.took: list[float] = []
         self.told: list[float] = []
-        self.spans: list[Span] = []
+        self.spans: list[FaultSpan] = []
         self.without: list[tuple[float, float]] = []
         self._wait_for_successor()
 
@@ -161,7 +161,7 @@ class _Pair:
             time.sleep(max(0.0, cut_at + CUT_SECONDS - time.monotonic()))
         finally:
             set_devices(ends, up=True)
-            self.spans.append(Span(CUT, link, cut_at, time.monotonic()))
+            self.spans.append(FaultSpan(CUT, link, cut_at, time.monotonic()))
         told = [
             event["time"]
             for event in self.controllers.events()[known:]
@@ -222,7 +222,7 @@ def _phase(
         [probe.flow for probe in probes],
         result.losses,
         [PlanInForce(began, lab.plan)],
-        Timeline(tuple(pair.spans), away),
+        FaultTimeline(tuple(pair.spans), away),
         _WINDOWS,
     )
     return PhaseResult(

@@ -23,7 +23,7 @@ from kuijia_base.option_values import positive_number_within, positive_rate, who
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet
-from testbed.boxes.inventory import Inventory, read_inventory
+from testbed.boxes.inventory import BoxInventory, read_inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.watch import BoxesWatch
 from testbed.machine.clocks import ClockOffset
@@ -150,7 +150,7 @@ def _watch(args: argparse.Namespace) -> int:
             time.sleep(max(began + args.every - time.monotonic(), 0.0))
 
 
-def _target(inventory: Inventory, args: argparse.Namespace) -> Target:
+def _target(inventory: BoxInventory, args: argparse.Namespace) -> Target:
     topology: Topology = read_topology(args)
     topology = topology.scaled(args.capacity / max(link.capacity for link in topology.links))
     require_possible_links(topology)
@@ -174,7 +174,7 @@ def _as_data(found: Examination, clocks: Mapping[str, ClockOffset]) -> dict[str,
     }
 
 
-def _parts(inventory: Inventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str | TextTable]:
+def _parts(inventory: BoxInventory, found: Examination, clocks: Mapping[str, ClockOffset]) -> list[str | TextTable]:
     rows = [("box", "address", "kernel", "Open vSwitch", "iperf3", "clock")]
     for box in inventory.boxes:
         facts = found.facts.get(box.name)

@@ -30,8 +30,8 @@ from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.plan import Plan
 from te_solver.topology import Topology
-from testbed.chaos.faults import KINDS, PAIR_KINDS, PLAN_KINDS, Fault, draw_faults, faults_from_json
-from testbed.chaos.oracle import Windows
+from testbed.chaos.faults import KINDS, PAIR_KINDS, PLAN_KINDS, ChaosFault, draw_faults, faults_from_json
+from testbed.chaos.oracle import LossWindows
 
 DEFAULT_CAPACITY = 20.0
 _INTERRUPTED_STATUS = 130
@@ -149,7 +149,7 @@ def run(args: argparse.Namespace) -> int:
     )
     last: list[ChaosResult] = []
 
-    def fails(faults: tuple[Fault, ...]) -> bool:
+    def fails(faults: tuple[ChaosFault, ...]) -> bool:
         last.append(
             run_chaos(
                 ChaosRun(
@@ -177,7 +177,7 @@ def run(args: argparse.Namespace) -> int:
     return 0 if result.passed else KuijiaError.exit_status
 
 
-def _faults(args: argparse.Namespace, topology: Topology) -> tuple[Fault, ...]:
+def _faults(args: argparse.Namespace, topology: Topology) -> tuple[ChaosFault, ...]:
     impossible = () if args.controllers > 1 else PAIR_KINDS
     if args.load > MOST_LOAD:
         raise InputError("option", "--load", f"{args.load:g}", f"{MOST_LOAD:g} at most: links carry the probes, too")
@@ -197,8 +197,8 @@ def _faults(args: argparse.Namespace, topology: Topology) -> tuple[Fault, ...]:
     return faults
 
 
-def _windows(args: argparse.Namespace) -> Windows:
-    usual = Windows()
+def _windows(args: argparse.Namespace) -> LossWindows:
+    usual = LossWindows()
     by_bfd = args.liveness == Liveness.BFD.value
     if by_bfd:
         usual = replace(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from te_solver.plan import Plan
     from te_solver.topology import Topology
     from testbed.web.backend import Backend
-    from testbed.web.server import Link
+    from testbed.web.server import PageLink
     from testbed.web.tls import TlsPair
 
 PORT = 8400
@@ -207,10 +207,10 @@ def tls_pair(args: argparse.Namespace) -> TlsPair | None:
     return pair
 
 
-def _announcement(args: argparse.Namespace, name: str) -> Callable[[Link], None]:
+def _announcement(args: argparse.Namespace, name: str) -> Callable[[PageLink], None]:
     """Return the function that prints the link once browsers can connect."""
 
-    def announce(link: Link) -> None:
+    def announce(link: PageLink) -> None:
         if args.json:
             print_json("lab-web", {"url": link.url, "server": link.server, "token": link.token}, indent=None)
         else:

@@ -12,7 +12,7 @@ from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.printing import print_json, show
 from kuijia_app.framework.certificate_names import datapath_name
-from kuijia_app.pki.holders import AUTHORITY_FILE, Holder, Kind, require_address, require_name
+from kuijia_app.pki.holders import AUTHORITY_FILE, CertificateKind, Holder, require_address, require_name
 from kuijia_app.tables.wiring_file import DATAPATH_EXPECTED, parse_datapath_id
 from kuijia_base.certificate_expiry import WARNING_DAYS
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, quoted, shown
@@ -39,17 +39,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     _add_days(authority, DAYS_OF_AUTHORITY)
 
     controller = _action(actions, "controller", "make a certificate for a controller and its peers", _holder)
-    _add_name(controller, Kind.CONTROLLER)
+    _add_name(controller, CertificateKind.CONTROLLER)
     _add_addresses(controller)
 
     switch = _action(actions, "switch", "make a certificate for a switch, bound to its datapath ids", _holder)
-    _add_name(switch, Kind.SWITCH)
+    _add_name(switch, CertificateKind.SWITCH)
     switch.add_argument(
         "datapath_ids", nargs="+", type=_datapath_id, metavar="DATAPATH-ID", help="ids of the bridges of the switch"
     )
 
     web = _action(actions, "web", "make a certificate for the server of `kuijia lab web`", _holder)
-    _add_name(web, Kind.WEB)
+    _add_name(web, CertificateKind.WEB)
     _add_addresses(web)
     for action in (controller, switch, web):
         _add_days(action, DAYS)
@@ -95,7 +95,7 @@ def _authority(folder: Folder, args: argparse.Namespace) -> Sequence[Entry]:
 
 
 def _holder(folder: Folder, args: argparse.Namespace) -> Sequence[Entry]:
-    if args.kind is Kind.SWITCH:
+    if args.kind is CertificateKind.SWITCH:
         holder = Holder(args.name, args.kind, datapath_ids=tuple(sorted(set(args.datapath_ids))))
     else:
         holder = Holder(args.name, args.kind, tuple(dict.fromkeys(args.addresses or LOCAL)))
@@ -138,7 +138,7 @@ def _action(
     return action
 
 
-def _add_name(parser: argparse.ArgumentParser, kind: Kind) -> None:
+def _add_name(parser: argparse.ArgumentParser, kind: CertificateKind) -> None:
     parser.add_argument("name", type=_name, metavar="NAME", help="name of its files and in its certificate")
     parser.set_defaults(kind=kind)
 

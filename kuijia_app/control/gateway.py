@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
-from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, Neighbours, NeighbourStep
+from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
@@ -30,7 +30,7 @@ class Gateway:
 
     def __init__(
         self,
-        neighbours: Neighbours,
+        neighbours: LearnedHosts,
         connections: Mapping[str, SwitchConnection],
         findings: Findings,
         clock: Callable[[], float],

@@ -134,7 +134,7 @@ class _Site:
             del self.of_card[host.mac]
 
 
-class Neighbours:
+class LearnedHosts:
     """The hosts of all sites. Times are seconds of any clock that nobody sets."""
 
     def __init__(self, segments: Iterable[Segment], prefixes: Iterable[IPv4Network], now: float) -> None:

@@ -57,7 +57,7 @@ class _Change:
 
 
 @dataclass(frozen=True)
-class Due(Generic[Key]):
+class DueLine(Generic[Key]):
     """What is to be said now, with the number of changes of each.
 
     Attributes:
@@ -101,7 +101,7 @@ class Steady(Generic[Key]):
         for key in self._failed ^ failed:
             self.put(key, now, failed=key in failed)
 
-    def due(self, now: float) -> Due[Key]:
+    def due(self, now: float) -> DueLine[Key]:
         """Return what is to be said now; it counts as said."""
         said = {
             key: change.count
@@ -111,7 +111,7 @@ class Steady(Generic[Key]):
         for key in said:
             del self._changes[key]
         changed = {key: count for key, count in said.items() if count % 2}
-        return Due(
+        return DueLine(
             failed={key: count for key, count in changed.items() if key in self._failed},
             back={key: count for key, count in changed.items() if key not in self._failed},
             blinked={key: count for key, count in said.items() if not count % 2},

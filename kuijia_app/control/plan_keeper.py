@@ -29,13 +29,13 @@ from kuijia_app.control.plan_source import OVERTAKEN, WITHDRAWN, PlanReading, Pl
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.reconciliation import FlowKey
-from kuijia_app.control.restoration import Layer, News, Restoration, Situation, State
+from kuijia_app.control.restoration import Layer, News, Restoration, RestorationState, Situation
 from kuijia_app.control.roles import misfit
-from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
+from kuijia_app.control.rollout import Rollout, RolloutProgress, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_connection import ReadBack, SwitchConnection
-from kuijia_app.control.table_watch import CHANGED_MEANWHILE, Verdict
+from kuijia_app.control.table_watch import CHANGED_MEANWHILE, TablesVerdict
 from kuijia_app.control.tunnel_counters import TunnelCounters
 from kuijia_app.control.usable_ports import UsablePorts
 from kuijia_app.framework import event_log
@@ -124,7 +124,7 @@ class PlanKeeper(PairKeeper):
         self._are_last_resorts_due = False
         self._left_alone: set[str] = set()
         self._second_chances = SecondChances()
-        self._held_progress: list[Progress] = []
+        self._held_progress: list[RolloutProgress] = []
         self._peer_plans = PeerPlans()
         self._adopted: Stages | None = None
         self._followed: str | None = None
@@ -306,7 +306,7 @@ class PlanKeeper(PairKeeper):
 
     def _tell_given_up(self, names: Iterable[str]) -> None:
         for name in names:
-            self._tell_progress(Progress(name, "refused"), OTHER_PLAN)
+            self._tell_progress(RolloutProgress(name, "refused"), OTHER_PLAN)
 
     def _send_beat(self, beat: Beat) -> None:
         self._send_to_peers(beat, self._rollout.stages if beat.is_acting else None)
@@ -525,9 +525,9 @@ class PlanKeeper(PairKeeper):
             self._restoration.refused(switch, self._now())
         if reason in CHANGED_MEANWHILE and not self._is_refused(switch):
             verdict = self._table_watch.wrong(switch, self._now())
-            if verdict is Verdict.REST:
+            if verdict is TablesVerdict.REST:
                 self._left_alone.add(switch)
-            if verdict is not Verdict.NOTHING:
+            if verdict is not TablesVerdict.NOTHING:
                 return  # it is read again, and given what it lacks
         if self._is_refused(switch):
             if not self._second_chances.has_one(switch):
@@ -631,17 +631,17 @@ class PlanKeeper(PairKeeper):
         details = {"ingress": ingress, "egress": egress, "path": list(news.path)}
         self._log.write(event_log.RESTORATION, state=news.state.value, **details)
         key = FindingKey(FindingKind.PAIR_CUT_OFF, ingress, detail=egress)
-        if news.state is State.CUT_OFF:
+        if news.state is RestorationState.CUT_OFF:
             text = f"packets to {egress} are lost: no tunnel is alive, and no other links connect it"
             self._findings.found(Finding(key, text, "mend a link"), self._now())
-        elif news.state is State.UNTAGGED:
+        elif news.state is RestorationState.UNTAGGED:
             text = f"packets to {egress} are lost: no tunnel is alive, and no code point is left for another path"
             self._findings.found(Finding(key, text, "mend a link, or use MPLS tags"), self._now())
         else:
             self._findings.gone(key, self._now())
-        if news.state is State.CARRIED:
+        if news.state is RestorationState.CARRIED:
             self.logger.warning("pair %s>%s has no live tunnel: carried over %s", ingress, egress, path)
-        elif news.state is State.ENDED:
+        elif news.state is RestorationState.ENDED:
             self.logger.info("pair %s>%s has a live tunnel again", ingress, egress)
 
     def _tell(self, connection: SwitchConnection, change: LivenessChange) -> None:
@@ -657,20 +657,20 @@ class PlanKeeper(PairKeeper):
         """Begin to roll out the plan that was read; events report its outcome by its name."""
         for name in reading.overtaken:
             self._log.write(event_log.UPDATE_STARTED, update=name)
-            self._note([Progress(name, "refused")], OVERTAKEN)
+            self._note([RolloutProgress(name, "refused")], OVERTAKEN)
         if not reading.is_current(self._rollout) and not self._source.is_withdrawn(reading):
             self._ask_again(replace(reading, overtaken=()))
             return
         self._log.write(event_log.UPDATE_STARTED, update=reading.name)
         if not self._acts:
-            self._note([Progress(reading.name, "refused")], STANDS_BY)
+            self._note([RolloutProgress(reading.name, "refused")], STANDS_BY)
             return
         try:
             version = self._source.version_of(reading)
             self._require_nothing_missing(version.plan, now)
             given_up = self._rollout.propose(version, now)
         except (KuijiaError, ValueError) as error:
-            self._note([Progress(reading.name, "refused")], str(error))
+            self._note([RolloutProgress(reading.name, "refused")], str(error))
             return
         # An update of the same name, to the same plan, goes on as this one.
         others = [each for each in given_up if each.name != version.name]
@@ -702,7 +702,7 @@ class PlanKeeper(PairKeeper):
         self._files.append((put, then))
         self._files_wait()
 
-    def _note(self, progress: Iterable[Progress], reason: str = "") -> None:
+    def _note(self, progress: Iterable[RolloutProgress], reason: str = "") -> None:
         in_force = self._rollout.in_force
         for each in progress:
             # Files come before the event: whoever reads the event may look at the plan file at once.
@@ -720,7 +720,7 @@ class PlanKeeper(PairKeeper):
             for progress in held:
                 self._tell_progress(progress, "")
 
-    def _tell_progress(self, progress: Progress, reason: str) -> None:
+    def _tell_progress(self, progress: RolloutProgress, reason: str) -> None:
         if progress.state == "refused":
             self._held_progress = [each for each in self._held_progress if each.name != progress.name]
         elif self._wrong_tables or self._held_progress:

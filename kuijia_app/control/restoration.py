@@ -89,7 +89,7 @@ class Layer:
         return IndexedTables.from_index({**tables.group_of, **instead}, {**tables.entry_of, **self.entries})
 
 
-class State(Enum):
+class RestorationState(Enum):
     """State of a pair without a tunnel to trust; the values are words of events."""
 
     CARRIED = "carried"
@@ -103,7 +103,7 @@ class News:
     """Change of a pair: now carried over a path, cut off from its egress, without a tag for it, or none of these."""
 
     ends: Ends
-    state: State
+    state: RestorationState
     path: Path = ()
 
 
@@ -203,7 +203,7 @@ class Restoration:
         self._basis = 0
         self._pending: dict[str, None] = {}
         self._altered: set[str] = set()
-        self._stated: dict[Ends, tuple[State, Path]] = {}
+        self._stated: dict[Ends, tuple[RestorationState, Path]] = {}
 
     @property
     def is_idle(self) -> bool:
@@ -322,22 +322,24 @@ class Restoration:
 
     def news(self, situation: Situation) -> Iterator[News]:
         """Yield what has changed for pairs since the last call."""
-        stated: dict[Ends, tuple[State, Path]] = {ends: (State.CARRIED, path) for ends, path in self.carried.items()}
+        stated: dict[Ends, tuple[RestorationState, Path]] = {
+            ends: (RestorationState.CARRIED, path) for ends, path in self.carried.items()
+        }
         for ends in sorted(situation.stranded - stated.keys()):
             aim = self._aims.get(ends[1])
             if not self._default.reaches(ends[1]):
-                stated[ends] = State.UNTAGGED, ()
+                stated[ends] = RestorationState.UNTAGGED, ()
             elif aim is not None and ends[0] in aim.cut_off:
-                stated[ends] = State.CUT_OFF, ()
+                stated[ends] = RestorationState.CUT_OFF, ()
             elif ends in self._stated:
                 stated[ends] = self._stated[ends]  # on its way
         for ends, (state, path) in stated.items():
             if self._stated.get(ends) != (state, path):
                 yield News(ends, state, path)
         for ends in self._stated.keys() - stated.keys():
-            yield News(ends, State.ENDED)
+            yield News(ends, RestorationState.ENDED)
         self._stated = stated
-        self.cut_off = frozenset(ends for ends, (state, _) in stated.items() if state is not State.CARRIED)
+        self.cut_off = frozenset(ends for ends, (state, _) in stated.items() if state is not RestorationState.CARRIED)
 
     def follow(self, plans: tuple[Plan, ...]) -> None:
         """Use the tags that these plans leave, and the metric of the first, which is in force."""

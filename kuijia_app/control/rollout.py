@@ -70,7 +70,7 @@ class _Standby:
 
 
 @dataclass(frozen=True)
-class Progress:
+class RolloutProgress:
     """A change of state: the version of this name is in force at all switches, fully rolled out, or given up."""
 
     name: str
@@ -219,7 +219,7 @@ class Rollout:
                 tables.popleft()
                 yield
 
-    def propose(self, version: Version, now: float) -> list[Progress]:
+    def propose(self, version: Version, now: float) -> list[RolloutProgress]:
         """Begin to replace the plan in force; gives up one that is still in preparation.
 
         Raises:
@@ -234,7 +234,7 @@ class Rollout:
         self._advance(now)
         return given_up
 
-    def acknowledged(self, switch: str, now: float) -> list[Progress]:
+    def acknowledged(self, switch: str, now: float) -> list[RolloutProgress]:
         """Record that a switch has its currently wanted tables; return what this completes."""
         without = frozenset((switch,))
         self._away -= without
@@ -243,10 +243,10 @@ class Rollout:
         self._retained = [replace(each, pending=each.pending - without) for each in self._retained]
         return [*self._retired(switch), *self.passed(now)]
 
-    def passed(self, now: float) -> list[Progress]:
+    def passed(self, now: float) -> list[RolloutProgress]:
         """Advance the time: settled plans come into force, drained ones are removed; return what this completes."""
         self._advance(now)
-        progress: list[Progress] = []
+        progress: list[RolloutProgress] = []
         kept: list[_Standby] = []
         drained: list[_Standby] = []
         for each in self._retained:
@@ -254,7 +254,7 @@ class Rollout:
                 # All ingresses have left it.
                 kept.append(replace(each, until=now + self._drain))
                 if each.successor is not None:
-                    progress.append(Progress(each.successor, "live"))
+                    progress.append(RolloutProgress(each.successor, "live"))
             elif each.until is None or now < each.until:
                 kept.append(each)
             else:
@@ -269,7 +269,7 @@ class Rollout:
             progress.extend(self._retired(None))
         return progress
 
-    def left(self, switch: str) -> list[Progress]:
+    def left(self, switch: str) -> list[RolloutProgress]:
         """Record that a switch is away: it removes old tables on its return, and no update waits for that."""
         self._away.add(switch)
         return self._retired(switch)
@@ -279,7 +279,7 @@ class Rollout:
         if self._next is not None:
             self._next = replace(self._next, pending=self._next.pending | {switch}, until=None)
 
-    def refused(self, *, drains: bool = True) -> list[Progress]:
+    def refused(self, *, drains: bool = True) -> list[RolloutProgress]:
         """Return to the previous plan, as a switch has refused its tables or an update is withdrawn.
 
         Has no effect on a plan that is in force at all ingresses. One that another controller, or an earlier process,
@@ -293,14 +293,14 @@ class Rollout:
             else:
                 self._discarded.append(given_up.version)
                 self._recompute()
-            return [Progress(given_up.version.name, "refused")]
+            return [RolloutProgress(given_up.version.name, "refused")]
         if self._retained and self._retained[-1].until is None and self._retained[-1].successor is not None:
             failed, before = self.in_force, self._retained.pop()
             self.in_force = before.version
             self._retained.append(_Standby(failed))
             back = self._recompute()
             self._retained[-1] = replace(self._retained[-1], pending=back)
-            return [Progress(failed.name, "refused")]
+            return [RolloutProgress(failed.name, "refused")]
         return []
 
     def _advance(self, now: float) -> None:
@@ -315,13 +315,13 @@ class Rollout:
         self._retained.append(_Standby(old, successor=self.in_force.name))
         self._retained[-1] = replace(self._retained[-1], pending=self._recompute())
 
-    def _retired(self, switch: str | None) -> list[Progress]:
+    def _retired(self, switch: str | None) -> list[RolloutProgress]:
         done = []
         for name, left in list(self._retiring.items()):
             left.discard(switch or "")
             if not left:
                 del self._retiring[name]
-                done.append(Progress(name, "done"))
+                done.append(RolloutProgress(name, "done"))
         return done
 
     @property

@@ -27,7 +27,7 @@ from kuijia_app.framework.seam import (
     on_own,
     unpatched,
 )
-from kuijia_app.gate.application import EntriesRemoved, PacketArrived, Polled, Report
+from kuijia_app.gate.application import EntriesRemoved, GateReport, PacketArrived, Polled
 from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.log_lines import (
@@ -69,8 +69,8 @@ class SwitchApplication(SwitchKeeper, GuardedApp):
     def _close(self, datapath: Any) -> None:
         super(SwitchKeeper, self)._close(datapath)
 
-    @on_own(Report)
-    def gate_reported(self, event: Report) -> None:
+    @on_own(GateReport)
+    def gate_reported(self, event: GateReport) -> None:
         self._log.write(event.name, switch=self._wiring.switch_of(event.datapath_id), **event.details)
 
     @on_own(PacketArrived)

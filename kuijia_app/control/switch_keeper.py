@@ -17,7 +17,7 @@ from kuijia_app.control.identity import are_identical
 from kuijia_app.control.link_prober import LinkProber
 from kuijia_app.control.liveness import Edge, Port, Tunnel
 from kuijia_app.control.loss_watch import SETTLED, LossWatch
-from kuijia_app.control.neighbours import Neighbours
+from kuijia_app.control.neighbours import LearnedHosts
 from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.port_states import PortState, PortStates
@@ -30,7 +30,7 @@ from kuijia_app.control.switch_connection import ReadBack, Reports, SwitchConnec
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.control.table_differences import TableDifferences
-from kuijia_app.control.table_watch import TableWatch, Verdict, silence
+from kuijia_app.control.table_watch import TablesVerdict, TableWatch, silence
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError, repeated
 from kuijia_app.tables.identifiers import NEIGHBOUR_COOKIE
@@ -206,7 +206,7 @@ class SwitchKeeper(ABC):
         """Learn the hosts of sites from now on, and be their gateway."""
         prefixes = [prefix for site in self._wiring.sites for prefix in site.prefixes]
         prefixes += [prefix for segment in segments for prefix in segment.prefixes]
-        neighbours = Neighbours(segments, prefixes, self._now())
+        neighbours = LearnedHosts(segments, prefixes, self._now())
         self._gateway = Gateway(neighbours, self._connections, self._findings, self._now)
 
     def _packet_arrived(self, switch: str, port: int, frame: bytes, cookie: int) -> None:
@@ -501,9 +501,9 @@ class SwitchKeeper(ABC):
         """Put the tables of a switch right, which somebody else has changed, or leave them if that keeps happening."""
         self._wrong_tables.add(switch)
         verdict = self._table_watch.wrong(switch, now)
-        if verdict is Verdict.NOTHING:
+        if verdict is TablesVerdict.NOTHING:
             return
-        is_left = verdict is Verdict.REST
+        is_left = verdict is TablesVerdict.REST
         is_often = self._table_watch.is_often(switch)
         times = self._reports.occurred((event_log.TABLES_WRONG, switch), now) if is_often else 1
         if times is not None:

@@ -68,7 +68,7 @@ _SWEEP = 10
 """Looks at the clock in which all switches can be polled once."""
 
 
-class Verdict(Enum):
+class TablesVerdict(Enum):
     """What follows from the differences that a poll has found."""
 
     NOTHING = auto()
@@ -166,11 +166,11 @@ class TableWatch:
         if now - watched.right_since >= CALM:
             watched.repairs, watched.rest, watched.rests_until = 0, FIRST_REST, None
 
-    def wrong(self, switch: str, now: float) -> Verdict:
+    def wrong(self, switch: str, now: float) -> TablesVerdict:
         """Decide what to do about tables that a poll has found wrong."""
         watched = self._watched[switch]
         if watched.rests_until is not None and now < watched.rests_until:
-            return Verdict.NOTHING
+            return TablesVerdict.NOTHING
         has_held = watched.right_since is not None and now - watched.right_since >= HELD
         watched.unheld = 0 if has_held or watched.repaired_at is None else watched.unheld + 1
         watched.right_since = None
@@ -179,7 +179,7 @@ class TableWatch:
             return self._rest(watched, now)
         watched.repaired_at = now
         watched.repairs += 1
-        return Verdict.REPAIR
+        return TablesVerdict.REPAIR
 
     def ready(self, switch: str, now: float) -> None:
         """Note that a switch has acknowledged its tables."""
@@ -213,10 +213,10 @@ class TableWatch:
             yield Finding(key, f"somebody keeps changing its tables, {state}", _ADVICE, is_lack=is_resting)
 
     @staticmethod
-    def _rest(watched: _Watched, now: float) -> Verdict:
+    def _rest(watched: _Watched, now: float) -> TablesVerdict:
         watched.rests_until = now + watched.rest
         watched.rest = min(2 * watched.rest, LONGEST_REST)
-        return Verdict.REST
+        return TablesVerdict.REST
 
 
 def silence(switch: str, unanswered: Collection[Poll]) -> Iterator[Finding]:

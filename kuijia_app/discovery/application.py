@@ -23,7 +23,7 @@ from kuijia_app.discovery.messages import COOKIE, DiscoveryMessages
 from kuijia_app.framework.guarded_app import GuardedApp, background
 from kuijia_app.framework.seam import Event, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.framework.switch_limits import BackOff, repeated
-from kuijia_app.gate.application import PacketArrived, Report
+from kuijia_app.gate.application import GateReport, PacketArrived
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_app.tables.wiring_file import parse_mask
@@ -54,7 +54,7 @@ _ENTRY_MARGIN = 10
 """Seconds for which an entry stays after the time of discovery if it is not removed."""
 
 
-class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
+class DiscoveryTick(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
     """Time has passed."""
 
 
@@ -84,10 +84,10 @@ class Discovery(GuardedApp):
         pause = Event()
         while self.is_active:
             pause.wait(TICK)
-            self.send_event(self.name, Tick())
+            self.send_event(self.name, DiscoveryTick())
 
-    @on_own(Report)
-    def gate_reported(self, event: Report) -> None:
+    @on_own(GateReport)
+    def gate_reported(self, event: GateReport) -> None:
         self._warn(event.datapath_id, event.name)
 
     @on(ofp_event.EventOFPSwitchFeatures, handler.CONFIG_DISPATCHER)
@@ -138,8 +138,8 @@ class Discovery(GuardedApp):
             del self._datapaths[datapath_id]
             self._unreleased.discard(datapath_id)
 
-    @on_own(Tick)
-    def time_passed(self, _event: Tick) -> None:
+    @on_own(DiscoveryTick)
+    def time_passed(self, _event: DiscoveryTick) -> None:
         now = time.monotonic()
         if self._is_ending:
             if not self._unreleased or now >= self._ends_at:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kuijia_app.framework.line_connection import Address, LineConnection, connected
 from kuijia_app.framework.listening import address_of, cannot_listen
-from kuijia_app.framework.peer_places import Place, Places
+from kuijia_app.framework.peer_places import PeerPlace, Places
 from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import InputError, one_line
@@ -156,7 +156,7 @@ class PeerLinks:
             place.leave()
             raise
 
-    def _read(self, plain: socket.socket, host: str, place: Place) -> None:
+    def _read(self, plain: socket.socket, host: str, place: PeerPlace) -> None:
         try:
             with LineConnection(plain) as connection:
                 if self._server is not None:

@@ -22,14 +22,14 @@ class Places:
         self._taken = 0
         self._unproven: Counter[str] = Counter()
 
-    def take(self, origin: str) -> Place | None:
+    def take(self, origin: str) -> PeerPlace | None:
         """Return a place for a connection from there, None if too many are taken."""
         with self._lock:
             if self._taken >= MOST or self._unproven[origin] >= MOST_UNPROVEN:
                 return None
             self._taken += 1
             self._unproven[origin] += 1
-        return Place(self, origin)
+        return PeerPlace(self, origin)
 
     def proven(self, origin: str) -> None:
         """Note that one more connection from there is that of a peer, or has ended."""
@@ -44,7 +44,7 @@ class Places:
             self._taken -= 1
 
 
-class Place:
+class PeerPlace:
     """Place of one connection."""
 
     def __init__(self, places: Places, origin: str) -> None:

@@ -16,7 +16,7 @@ from kuijia_base.fair_places import FairPlaces, origin_of
 Key = TypeVar("Key", bound=Hashable)
 
 
-class Verdict(Enum):
+class AdmissionVerdict(Enum):
     """Decision about a connection whose switch has named its datapath id."""
 
     KNOWN = auto()
@@ -103,26 +103,26 @@ class Admission(Generic[Key]):
         """Return the half-open connections whose deadline has passed."""
         return [key for key, connection in self._half_open.items() if connection.deadline <= now]
 
-    def named(self, key: Key, datapath_id: int, now: float) -> Verdict:
+    def named(self, key: Key, datapath_id: int, now: float) -> AdmissionVerdict:
         """Decide about a half-open connection that names its datapath id; if it may stay, it is no longer half-open."""
         if datapath_id in self._holders:
-            return Verdict.DUPLICATE
+            return AdmissionVerdict.DUPLICATE
         origin = self._half_open[key].origin
         known = self._is_known(datapath_id)
         if known and not self._may_return(datapath_id, origin, now):
-            return Verdict.TOO_OFTEN
+            return AdmissionVerdict.TOO_OFTEN
         if not known:
             limits = self._limits
             full = self._unknown.total() >= limits.unknown
             if full or self._unknown[origin] >= limits.unknown_of_address or not self._announcements.take(now):
-                return Verdict.TOO_MANY_UNKNOWN
+                return AdmissionVerdict.TOO_MANY_UNKNOWN
             self._unknown[origin] += 1
         else:
             self._doorway.admitted(origin)
         self._forget_half_open(key)
         self._holders[datapath_id] = key
         self._named[key] = (datapath_id, "" if known else origin)
-        return Verdict.KNOWN if known else Verdict.UNKNOWN
+        return AdmissionVerdict.KNOWN if known else AdmissionVerdict.UNKNOWN
 
     def left(self, key: Key) -> None:
         """Forget a connection that has ended; has no effect a second time."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kuijia_app.gate.datapath import GatedDatapath
 
 
-class Report(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
+class GateReport(EventBase):  # type: ignore[misc]  # the base class is one of two untyped ones
     """An entry for the application's event log about a datapath id: a name from `event_log`, and details."""
 
     def __init__(self, name: str, datapath_id: int, details: dict[str, object]) -> None:
@@ -25,7 +25,7 @@ class Report(EventBase):  # type: ignore[misc]  # the base class is one of two u
         self.details = {"datapath_id": f"{datapath_id:016x}", **details}
 
 
-class PacketArrived(EventBase):  # type: ignore[misc]  # see `Report`
+class PacketArrived(EventBase):  # type: ignore[misc]  # see `GateReport`
     """A switch has sent a packet that an entry of the application has sent to the controller."""
 
     def __init__(self, datapath: GatedDatapath, packet: PacketIn) -> None:
@@ -34,7 +34,7 @@ class PacketArrived(EventBase):  # type: ignore[misc]  # see `Report`
         self.packet = packet
 
 
-class Polled(EventBase):  # type: ignore[misc]  # see `Report`
+class Polled(EventBase):  # type: ignore[misc]  # see `GateReport`
     """The whole answer to a question of a poll, unparsed."""
 
     def __init__(self, datapath: GatedDatapath, answer: PollAnswer) -> None:
@@ -43,7 +43,7 @@ class Polled(EventBase):  # type: ignore[misc]  # see `Report`
         self.answer = answer
 
 
-class EntriesRemoved(EventBase):  # type: ignore[misc]  # see `Report`
+class EntriesRemoved(EventBase):  # type: ignore[misc]  # see `GateReport`
     """A switch has reported that it has removed entries with our cookie."""
 
     def __init__(self, datapath: GatedDatapath) -> None:
@@ -85,7 +85,7 @@ def application_of(
     """Return the gate's interface to a framework's application."""
 
     def report(name: str, datapath_id: int, details: dict[str, object]) -> None:
-        send(Report(name, datapath_id, details))
+        send(GateReport(name, datapath_id, details))
 
     def send(event: EventBase) -> None:
         app.send_event(app.name, event)

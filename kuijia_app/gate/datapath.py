@@ -7,7 +7,7 @@ from typing import Any, Final
 from kuijia_app.framework.seam import app_manager, controller, handler, ofp_event, parse_message
 from kuijia_app.gate.answers import Answers
 from kuijia_app.gate.frames import LAST_POLL_XID, REPLY_MORE, Frame, Kind, Multipart
-from kuijia_app.gate.wire import EndedError, Wire
+from kuijia_app.gate.wire import ConnectionEndedError, Wire
 
 _FIRST_XID: Final = LAST_POLL_XID + 1
 """First transaction id of the gate and the framework, so that these differ from an application's."""
@@ -49,7 +49,7 @@ class GatedDatapath(controller.Datapath):  # type: ignore[misc]  # the base clas
 
     def close(self) -> None:
         """Request that the connection is closed soon; applications get the same event as when the switch closes it."""
-        self._wire.fail(EndedError())
+        self._wire.fail(ConnectionEndedError())
 
     def ended(self) -> None:
         """Inform applications, once, that the connection has been closed."""

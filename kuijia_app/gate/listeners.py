@@ -33,7 +33,7 @@ def listen(family: int, address: tuple[Any, ...]) -> socket.socket:
     return listening
 
 
-class Listener:
+class GateListener:
     """One listening socket, with a spare descriptor that lets it turn a connection away when no other is left."""
 
     def __init__(self, listening: socket.socket, poller: Poller) -> None:

@@ -16,11 +16,11 @@ from kuijia_app.framework.switch_limits import BackOff, repeated
 from kuijia_app.gate.channels import PlainChannel, TlsChannel
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
-from kuijia_app.gate.listeners import Listener, NoRoomError
+from kuijia_app.gate.listeners import GateListener, NoRoomError
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.readiness import Readiness
-from kuijia_app.gate.reception import Reception
-from kuijia_app.gate.wire import READABLE, WRITABLE, EndedError, Wire
+from kuijia_app.gate.reception import HeldConnections
+from kuijia_app.gate.wire import READABLE, WRITABLE, ConnectionEndedError, Wire
 from kuijia_base.log_lines import part_logger
 
 _TICK: Final = 0.1
@@ -56,7 +56,7 @@ class Loop:
     def __init__(
         self,
         listening: Iterable[socket.socket],
-        reception: Reception,
+        reception: HeldConnections,
         tls: Callable[[], ssl.SSLContext] | None = None,
         limits: Limits = LIMITS,
         turned: Callable[[], None] = lambda: None,
@@ -68,7 +68,7 @@ class Loop:
         self._tls = tls
         self._limits = limits
         self._readiness = Readiness()
-        self._listeners = {each.fd: each for each in (Listener(one, self._readiness.poller) for one in listening)}
+        self._listeners = {each.fd: each for each in (GateListener(one, self._readiness.poller) for one in listening)}
         self._unfinished: dict[Peer, None] = {}
         self._next_tick = 0.0
         self._logger = part_logger("gate")
@@ -106,7 +106,7 @@ class Loop:
         if self._reception.is_congested():
             hub.sleep(_BREATH)
 
-    def _sorted(self, events: list[tuple[int, int]]) -> tuple[dict[Peer, int], dict[Peer, int], list[Listener]]:
+    def _sorted(self, events: list[tuple[int, int]]) -> tuple[dict[Peer, int], dict[Peer, int], list[GateListener]]:
         """Return the descriptors to serve: known switches, others in order, and sockets with new connections."""
         ready = dict.fromkeys(self._unfinished, 0)
         listeners = []
@@ -129,7 +129,7 @@ class Loop:
                 data = peer.wire.read(_GREETING_READ_SIZE if peer.datapath is None else _READ_SIZE)
                 if not peer.is_leaving:
                     reception.received(peer, data, now)
-        except (EndedError, RefusedError) as error:
+        except (ConnectionEndedError, RefusedError) as error:
             reception.drop(peer, error, now)
         else:
             if peer.wire.failure is not None:
@@ -151,7 +151,7 @@ class Loop:
             return True  # the connection has ended or failed
         return not peer.has_frame and not (peer.datapath is not None and self._reception.is_congested())
 
-    def _accept(self, listener: Listener, now: float) -> None:
+    def _accept(self, listener: GateListener, now: float) -> None:
         until = time.monotonic() + self._limits.turn_accepting
         is_crowded = False
         for number in count():
@@ -173,7 +173,7 @@ class Loop:
             self._complain("connections are closed at once", "too many connections come", now)
             hub.sleep(_BREATH)
 
-    def _make_room(self, listener: Listener, now: float) -> None:
+    def _make_room(self, listener: GateListener, now: float) -> None:
         listener.watch(reads=False)  # until the next tick
         self._complain("half-open connections are dropped for new ones", "too few descriptors", now)
         self._reception.make_room(_ROOM, now)

@@ -9,7 +9,7 @@ from typing import Final
 
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
-from kuijia_app.gate.admission import Admission, Verdict
+from kuijia_app.gate.admission import Admission, AdmissionVerdict
 from kuijia_app.gate.application import Application, EntriesRemoved, PacketArrived, Polled
 from kuijia_app.gate.binding import may_use
 from kuijia_app.gate.datapath import GatedDatapath
@@ -17,7 +17,7 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import VERSION, Frame, Kind
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
-from kuijia_app.gate.wire import EndedError
+from kuijia_app.gate.wire import ConnectionEndedError
 from kuijia_base.log_lines import part_logger
 
 _LEAVING: Final = 1.0
@@ -34,7 +34,7 @@ _DUPLICATE: Final = "its datapath id is in use"
 _TOO_OFTEN: Final = "its switch connects too often"
 
 
-class Reception:
+class HeldConnections:
     """Holds all connections. All methods are for the loop's thread.
 
     `echo_interval` is in seconds, 0 sends no echo requests; more than `unanswered` of them without an answer end a
@@ -121,7 +121,7 @@ class Reception:
                 if time.monotonic() >= until:
                     return
 
-    def drop(self, peer: Peer, why: RefusedError | EndedError, now: float) -> None:
+    def drop(self, peer: Peer, why: RefusedError | ConnectionEndedError, now: float) -> None:
         """Close a connection; log a refused one, and report it if it was a known switch."""
         if not self.is_here(peer):
             return
@@ -130,7 +130,7 @@ class Reception:
             if peer.greeting is not None and peer.greeting.reply and peer.wire.is_open:
                 self._show_out(peer, now)
                 return
-        if isinstance(why, EndedError) and peer.claim is not None:
+        if isinstance(why, ConnectionEndedError) and peer.claim is not None:
             self._count_duplicate(peer, now)
         del self._peers[peer.wire.fd]
         self._named.pop(peer, None)
@@ -147,7 +147,7 @@ class Reception:
         """Check the time: send echo requests, and drop connections whose deadline has passed."""
         for peer in self._admission.overdue(now):
             if peer.is_leaving:
-                self.drop(peer, EndedError(), now)
+                self.drop(peer, ConnectionEndedError(), now)
             elif peer.claim is not None:
                 self._refuse_duplicate(peer, now)
             else:
@@ -245,14 +245,14 @@ class Reception:
         datapath_id = peer.datapath_id
         assert datapath_id is not None
         verdict = self._admission.named(peer, datapath_id, now)
-        if verdict is Verdict.DUPLICATE:
+        if verdict is AdmissionVerdict.DUPLICATE:
             self._dispute(peer, datapath_id, now)
-        elif verdict is Verdict.TOO_MANY_UNKNOWN:
+        elif verdict is AdmissionVerdict.TOO_MANY_UNKNOWN:
             self.drop(peer, RefusedError("too many switches that the application does not know"), now)
-        elif verdict is Verdict.TOO_OFTEN:
+        elif verdict is AdmissionVerdict.TOO_OFTEN:
             self.drop(peer, RefusedError(_TOO_OFTEN), now)
         else:
-            self._let_in(peer, peer.claim, datapath_id, now, is_unknown=verdict is Verdict.UNKNOWN)
+            self._let_in(peer, peer.claim, datapath_id, now, is_unknown=verdict is AdmissionVerdict.UNKNOWN)
 
     def _let_in(self, peer: Peer, features: Frame, datapath_id: int, now: float, *, is_unknown: bool) -> None:
         self._pause(peer, paused=False)

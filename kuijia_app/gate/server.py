@@ -21,7 +21,7 @@ from kuijia_app.gate.channels import server_context
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
-from kuijia_app.gate.reception import Reception
+from kuijia_app.gate.reception import HeldConnections
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls, Passphrase
 
@@ -60,7 +60,7 @@ def stand_before(
         limits = _within_descriptors(LIMITS)
         now = time.monotonic()
         interval, unanswered = options.echo_request_interval, options.maximum_unreplied_echo_requests
-        reception = Reception(application, now, interval, unanswered, limits)
+        reception = HeldConnections(application, now, interval, unanswered, limits)
         try:
             return Loop(_listening_sockets(), reception, _tls(), limits, app.gate_turned, app.gate_failed)
         except InputError as error:

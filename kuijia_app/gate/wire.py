@@ -27,7 +27,7 @@ class Poller(Protocol):
     def unregister(self, fd: int) -> None: ...
 
 
-class EndedError(Exception):
+class ConnectionEndedError(Exception):
     """The other side or the network has ended the connection."""
 
 
@@ -59,7 +59,7 @@ class Wire:
         self._reads = True
         self._mask = READABLE
         self._closed = False
-        self._failure: RefusedError | EndedError | None = None
+        self._failure: RefusedError | ConnectionEndedError | None = None
         self.fd = connected.fileno()
         poller.register(self.fd, self._mask)
 
@@ -86,7 +86,7 @@ class Wire:
         return len(self._unsent)
 
     @property
-    def failure(self) -> RefusedError | EndedError | None:
+    def failure(self) -> RefusedError | ConnectionEndedError | None:
         """The reason why the loop is to close the wire, never raised: see `RefusedError.unraised`."""
         return self._failure
 
@@ -102,9 +102,9 @@ class Wire:
         except (BlockingIOError, InterruptedError):
             return b""
         except OSError as error:
-            raise EndedError from error
+            raise ConnectionEndedError from error
         if not data:
-            raise EndedError
+            raise ConnectionEndedError
         with self._lock:
             try:
                 return self._channel.received(data)
@@ -153,7 +153,7 @@ class Wire:
                     poller.register(self.fd, self._mask)
                     self._poller = poller
 
-    def fail(self, failure: RefusedError | EndedError) -> None:
+    def fail(self, failure: RefusedError | ConnectionEndedError) -> None:
         """Request that the loop closes the wire; any thread may call this."""
         with self._lock:
             self._failure = self._failure or failure
@@ -195,7 +195,7 @@ class Wire:
         except (BlockingIOError, InterruptedError):
             return 0
         except OSError:
-            self._failure = self._failure or EndedError()
+            self._failure = self._failure or ConnectionEndedError()
             return 0
 
     def _note_unsent(self, sent: int) -> None:

@@ -13,7 +13,7 @@ from typing import Final, TypeVar
 
 from cryptography import x509
 
-from kuijia_app.pki.holders import AUTHORITY_FILE, Holder, Kind
+from kuijia_app.pki.holders import AUTHORITY_FILE, CertificateKind, Holder
 from kuijia_app.pki.making import (
     Authority,
     certificate_text,
@@ -193,7 +193,7 @@ class Folder:
 
 
 def _is_renewable(entry: Entry) -> bool:
-    return entry.holder.kind is not Kind.OTHER and (entry.holder.kind is Kind.AUTHORITY) == (
+    return entry.holder.kind is not CertificateKind.OTHER and (entry.holder.kind is CertificateKind.AUTHORITY) == (
         entry.file == AUTHORITY_FILE
     )
 

@@ -22,7 +22,7 @@ _LABEL: Final = re.compile(r"[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?")
 _LONGEST_HOST: Final = 253
 
 
-class Kind(str, Enum):
+class CertificateKind(str, Enum):
     """Purposes of certificates; `OTHER` was not made by us."""
 
     AUTHORITY = "authority"
@@ -44,14 +44,14 @@ class Holder:
     """
 
     name: str
-    kind: Kind
+    kind: CertificateKind
     addresses: tuple[str, ...] = ()
     datapath_ids: tuple[int, ...] = ()
 
     @property
     def uris(self) -> tuple[str, ...]:
         """The URIs that limit the certificate to its purpose."""
-        of_kind = {Kind.CONTROLLER: (CONTROLLER,), Kind.WEB: (WEB_SERVER,)}
+        of_kind = {CertificateKind.CONTROLLER: (CONTROLLER,), CertificateKind.WEB: (WEB_SERVER,)}
         return of_kind.get(self.kind, ()) + tuple(map(datapath_name, self.datapath_ids))
 
 

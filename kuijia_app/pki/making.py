@@ -21,7 +21,7 @@ from cryptography.hazmat.primitives.serialization import (
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from kuijia_app.framework.certificate_names import CONTROLLER, WEB_SERVER, named_ids
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from kuijia_base.errors import UnsoundError
 
 SigningKey = ec.EllipticCurvePrivateKey | rsa.RSAPrivateKey
@@ -31,9 +31,9 @@ _CLOCKS_DIFFER_BY: Final = timedelta(minutes=5)
 
 _SERVER, _CLIENT = ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH
 _USES: Final = {
-    Kind.CONTROLLER: [_SERVER, _CLIENT],  # it serves switches, and calls its peers
-    Kind.SWITCH: [_CLIENT],
-    Kind.WEB: [_SERVER],
+    CertificateKind.CONTROLLER: [_SERVER, _CLIENT],  # it serves switches, and calls its peers
+    CertificateKind.SWITCH: [_CLIENT],
+    CertificateKind.WEB: [_SERVER],
 }
 _CERTIFICATE_EXPECTED: Final = "a certificate in PEM"
 _KEY_EXPECTED: Final = "a private key in PEM without a passphrase, of an elliptic curve or RSA"
@@ -124,17 +124,21 @@ def holder_of(certificate: x509.Certificate) -> Holder:
     names = [str(each.value) for each in certificate.subject.get_attributes_for_oid(NameOID.COMMON_NAME)]
     name = names[0] if names else ""
     if _is_authority(certificate):
-        return Holder(name, Kind.AUTHORITY)
+        return Holder(name, CertificateKind.AUTHORITY)
     try:
         others = certificate.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     except x509.ExtensionNotFound:
-        return Holder(name, Kind.OTHER)
+        return Holder(name, CertificateKind.OTHER)
     hosts = others.get_values_for_type(x509.DNSName)
     addresses = map(str, others.get_values_for_type(x509.IPAddress))
     uris = others.get_values_for_type(x509.UniformResourceIdentifier)
     ids = tuple(sorted(named_ids(uris)))
-    kind = {CONTROLLER: Kind.CONTROLLER, WEB_SERVER: Kind.WEB}.get(uris[0], Kind.OTHER) if uris else Kind.OTHER
-    return Holder(name, Kind.SWITCH if ids else kind, (*hosts, *addresses), ids)
+    kind = (
+        {CONTROLLER: CertificateKind.CONTROLLER, WEB_SERVER: CertificateKind.WEB}.get(uris[0], CertificateKind.OTHER)
+        if uris
+        else CertificateKind.OTHER
+    )
+    return Holder(name, CertificateKind.SWITCH if ids else kind, (*hosts, *addresses), ids)
 
 
 def time_now() -> datetime:

@@ -10,7 +10,7 @@ Words = tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Program:
+class RunProgram:
     """Run a program."""
 
     argv: Words
@@ -40,13 +40,13 @@ class SendBuffers:
     size: int | None
 
 
-Change = Program | QueueCompletion | SendBuffers
+Change = RunProgram | QueueCompletion | SendBuffers
 
 
 def script_lines(change: Change) -> Iterator[str]:
     """Yield the lines of a shell script that makes a change by hand."""
     match change:
-        case Program(argv):
+        case RunProgram(argv):
             yield shlex.join(argv)
         case QueueCompletion(clearing, building):
             yield from (f"{shlex.join(('tc', *words))} 2>/dev/null || true" for words in clearing)

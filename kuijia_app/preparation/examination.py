@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kuijia_app.preparation.changes import Change, Program, QueueCompletion, SendBuffers, Words
+from kuijia_app.preparation.changes import Change, QueueCompletion, RunProgram, SendBuffers, Words
 from kuijia_app.preparation.facts import BridgeFacts, DatabaseFacts, DeviceFacts, PortFacts, QosFacts
 from kuijia_app.preparation.queues import (
     MAX_FRAME,
@@ -94,8 +94,8 @@ class Reached:
     send_buffer: int | None = None
     silence: str = ""
 
-    def vsctl_with(self, arguments: Iterable[str]) -> Program:
-        return Program((*self.vsctl, *arguments))
+    def vsctl_with(self, arguments: Iterable[str]) -> RunProgram:
+        return RunProgram((*self.vsctl, *arguments))
 
 
 @dataclass(frozen=True)
@@ -268,7 +268,7 @@ def _includes(found: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
     return all(found.get(key) == value for key, value in wanted.items())
 
 
-def _qos_change(switch: Reached, wanted: Wanted, needs: PortNeeds, port: PortFacts) -> Program:
+def _qos_change(switch: Reached, wanted: Wanted, needs: PortNeeds, port: PortFacts) -> RunProgram:
     before = NOTHING if port.qos is None else port.qos.uuid
     note = () if QOS_NOTE in port.notes else (f"external_ids:{QOS_NOTE}={before}",)
     create = qos_arguments("qos", needs.rate, wanted.layout.queues, MARK)
@@ -352,7 +352,7 @@ def _session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> 
     end = SessionEnd(session, switch.needs.switch, bridge, *names)
     cables = [] if names[0] in switch.devices else cable_commands([end])
     ports = switch.vsctl_with(port_arguments([end], interval_ms, MARK))
-    return (*(Program(("ip", *words)) for words in cables), ports)
+    return (*(RunProgram(("ip", *words)) for words in cables), ports)
 
 
 def _send_buffer_lacks(switch: Reached, bridge: BridgeFacts) -> Iterator[Lack]:
@@ -384,7 +384,7 @@ def _session_removal(switch: Reached, bridge: BridgeFacts, names: Iterable[str])
     for name in names:
         device = None if switch.devices is None else switch.devices.get(name)
         if device is not None and device.is_cable and not _is_inner(name, bridge.name):
-            yield Program(("ip", "link", "delete", name))
+            yield RunProgram(("ip", "link", "delete", name))
 
 
 def restoring(switch: Reached) -> Iterator[Change]:

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 
 from kuijia_app.framework.tls import TlsFiles
-from kuijia_app.preparation.changes import Change, Program, QueueCompletion, SendBuffers, Words
+from kuijia_app.preparation.changes import Change, QueueCompletion, RunProgram, SendBuffers, Words
 from kuijia_app.preparation.completion import complete_queues
 from kuijia_app.preparation.examination import Lack, Reached, Wanted, examine, reached, restoring
 from kuijia_app.preparation.facts import DatabaseFacts, DeviceFacts, list_arguments, parse_database, parse_devices
@@ -193,7 +193,7 @@ def make(changes: Sequence[Change]) -> None:
     """Make changes in their order; raises TestbedError at the first that fails."""
     for change in changes:
         match change:
-            case Program(argv):
+            case RunProgram(argv):
                 _run(argv, argv[1].removeprefix("--db=") if argv[0] == "ovs-vsctl" else argv[0])
             case QueueCompletion(clearing, building):
                 complete_queues([list(words) for words in clearing], [list(words) for words in building])

@@ -33,7 +33,7 @@ Sent = tuple[tuple[int, Packet], ...]
 
 
 @dataclass(frozen=True)
-class Difference:
+class PipelineDifference:
     """A packet that two pipelines treat differently, with the output of each, empty if it drops the packet."""
 
     packet: Packet
@@ -47,7 +47,7 @@ def first_difference(
     *,
     empty_groups: Collection[int] = (),
     misses_execute: bool = False,
-) -> Difference | None:
+) -> PipelineDifference | None:
     """Return a packet that two pipelines treat differently, None if there is none of any kind.
 
     Groups are not examined: both pipelines must give them the same packet.
@@ -64,7 +64,7 @@ def first_difference(
     for packet in packet_kinds([*entries[0], *entries[1]]):
         sent = [tuple(switch.process(packet).sent) for switch in switches]
         if sent[0] != sent[1]:
-            return Difference(packet, *sent)
+            return PipelineDifference(packet, *sent)
     return None
 
 

@@ -50,7 +50,7 @@ class Treatment:
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class ExpectedTraffic:
     """The packets of one class, or all control packets, from one site to another.
 
     Attributes:
@@ -96,7 +96,7 @@ class Traffic:
 
 def expected_traffic(
     plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues] | None = None
-) -> Iterator[Traffic]:
+) -> Iterator[ExpectedTraffic]:
     """Yield all traffic that the plan promises to carry: both ways, every class, every code point that may matter.
 
     A class planned in one direction only gets the way back over the same links. Packets with a code point of no planned
@@ -126,7 +126,7 @@ def expected_traffic(
             name = f"class {served.priority}" if is_split else "control"
             normal = served.normal if is_split else layout.control
             moved = served.victim if is_split and options.scheme.demotes(VICTIM) else normal
-            yield Traffic(
+            yield ExpectedTraffic(
                 source,
                 target,
                 name,
@@ -145,7 +145,7 @@ def expected_traffic(
 
 def _others(
     plan: Plan, options: PipelineOptions, wiring: Wiring, told_apart: Mapping[str, HeaderValues]
-) -> Iterator[Traffic]:
+) -> Iterator[ExpectedTraffic]:
     """Yield the traffic of no pair that is forwarded: whatever its class, it is among the least important victims."""
     treatment = _treatment(options, served_as(options.layout).victim)
     for direction in other_directions(plan, options, wiring):
@@ -154,7 +154,7 @@ def _others(
         addresses = [each for prefix in wiring.prefixes(direction.egress) for each in told.addresses_in(prefix, host)]
         values = (addresses, with_another(told.ecn, ECN_BITS), with_another(told.code_points, DSCP_BITS))
         for address, ecn, code_point in product(*values):
-            yield Traffic(
+            yield ExpectedTraffic(
                 direction.ingress,
                 direction.egress,
                 "of no pair",
@@ -172,14 +172,14 @@ def _others(
 
 
 @dataclass(slots=True)
-class Due:
+class DueShare:
     """A share of slots in a number of parts: each is a whole number of slots and may be off by less than one."""
 
     share: float = 0.0
     parts: int = 0
 
 
-def shares_due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> dict[tuple[str, ...], Due]:
+def shares_due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> dict[tuple[str, ...], DueShare]:
     """Return how alive ways share the slots of all tunnels (`own` None), or of the tunnels on this dead way.
 
     Each other tunnel is promised a share by its weight; a dead tunnel's promise goes as a whole to the heaviest alive
@@ -191,7 +191,7 @@ def shares_due(paths: tuple[Path, ...], own: Path | None, failure: Failure) -> d
     if own is not None:
         owners = [position for position, path in enumerate(paths) if path.nodes == own.nodes]
     # For slots with one way but several owner tunnels, each owner's share is rounded, too.
-    found = {paths[position].nodes: Due(parts=len(owners) - 1) for position in alive}
+    found = {paths[position].nodes: DueShare(parts=len(owners) - 1) for position in alive}
     of_owners = _by_weight([1.0 if owner is None else paths[owner].weight for owner in owners])
     for owner, owned in zip(owners, of_owners, strict=True):
         others = [position for position in range(len(paths)) if position != owner]

@@ -16,8 +16,8 @@ from kuijia_app.proof.equivalence import first_difference
 from kuijia_app.proof.expectation import (
     DSCP_BITS,
     ECN_BITS,
+    ExpectedTraffic,
     Path,
-    Traffic,
     expected_traffic,
     shares_due,
 )
@@ -189,7 +189,7 @@ class Verifier:
                 if problem is not None:
                     self._found.violations.append(Violation("session", NO_FAILURE.name, about, (), problem))
 
-    def _flows(self, traffic: Traffic) -> Iterator[Flow]:
+    def _flows(self, traffic: ExpectedTraffic) -> Iterator[Flow]:
         """Yield the traffic by slots that the tables treat alike; checks each as planned, and the split of slots."""
         flows = []
         for slots, walk in self._walks(self._network, traffic):
@@ -202,14 +202,14 @@ class Verifier:
             self._check_split(NO_FAILURE, traffic, None, {flow.slots: flow.before for flow in flows})
         yield from flows
 
-    def _alarmed_flows(self, traffic: Traffic) -> Iterator[Flow]:
+    def _alarmed_flows(self, traffic: ExpectedTraffic) -> Iterator[Flow]:
         """Yield the same while every tunnel counts as dead."""
         for slots, walk in self._walks(self._alarmed, traffic):
             flow = Flow(traffic, slots, walk, None)
             self._report_alarm(NO_FAILURE, flow, walk)
             yield flow
 
-    def _walks(self, network: ModelNetwork, traffic: Traffic) -> Iterator[tuple[tuple[int, ...], Walk]]:
+    def _walks(self, network: ModelNetwork, traffic: ExpectedTraffic) -> Iterator[tuple[tuple[int, ...], Walk]]:
         walks: dict[Bucket | int, Walk] = {}
         slots: dict[Bucket | int, list[int]] = {}
         first = self._walk(network, traffic, 0)
@@ -233,7 +233,7 @@ class Verifier:
     def _check_failure(self, failure: Failure, flows: list[Flow]) -> None:
         self._network.fail(failure)
         changed = self._network.changed ^ self._unharmed
-        moved: dict[tuple[Traffic, Path], dict[tuple[int, ...], Walk]] = {}
+        moved: dict[tuple[ExpectedTraffic, Path], dict[tuple[int, ...], Walk]] = {}
         for flow in flows:
             traffic = flow.traffic
             if not {traffic.source, traffic.target}.isdisjoint(failure.nodes):
@@ -278,7 +278,7 @@ class Verifier:
             shown = f"while every tunnel counts as dead: {rule}: {problem}"
             self._report(failure, flow, [("alarm", shown)])
 
-    def _faults_of_choice(self, walk: Walk, traffic: Traffic) -> Iterator[tuple[str, str]]:
+    def _faults_of_choice(self, walk: Walk, traffic: ExpectedTraffic) -> Iterator[tuple[str, str]]:
         """Yield faults unless only one group hashes, at the ingress, among as many buckets as there are slots.
 
         Only then do the slots followed stand for all values of the hash.
@@ -291,7 +291,7 @@ class Verifier:
                 yield "choice", f"group {choice.group.group_id} of {choice.switch} has {count}"
 
     def _check_split(
-        self, failure: Failure, traffic: Traffic, own: Path | None, walks: Mapping[tuple[int, ...], Walk]
+        self, failure: Failure, traffic: ExpectedTraffic, own: Path | None, walks: Mapping[tuple[int, ...], Walk]
     ) -> None:
         """Check that the slots of all traffic (`own` None), or of a dead tunnel, are split as `shares_due` says."""
         slot_count = sum(map(len, walks))
@@ -316,7 +316,7 @@ class Verifier:
             problem = f"after healing, port {port} of {switch} differs from before"
             self._found.violations.append(Violation("healed", failure.name, "", (), problem))
 
-    def _walk(self, network: ModelNetwork, traffic: Traffic, slot: int) -> Walk:
+    def _walk(self, network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Walk:
         self._found.walks += 1
         return network.walk(traffic.source, entering_packet(network, traffic, slot))
 
@@ -325,7 +325,7 @@ class Verifier:
             self._found.violations.append(Violation(rule, failure.name, str(flow.traffic), flow.slots, problem))
 
 
-def entering_packet(network: ModelNetwork, traffic: Traffic, slot: int) -> Packet:
+def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Packet:
     """Return a packet of this traffic as its host sends it to the ingress."""
     wiring = network.wiring
     return Packet(

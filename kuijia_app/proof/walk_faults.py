@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kuijia_app.proof.expectation import Path, Traffic, Treatment
+from kuijia_app.proof.expectation import ExpectedTraffic, Path, Treatment
 from kuijia_app.proof.model.network import End, Hop, Walk
 from kuijia_app.proof.walk_text import place, way_text
 from te_solver.failures import Failure
@@ -15,7 +15,7 @@ from te_solver.failures import Failure
 class Flow:
     """Slots of some traffic that tables do not distinguish, and their way while nothing fails."""
 
-    traffic: Traffic
+    traffic: ExpectedTraffic
     slots: tuple[int, ...]
     before: Walk
     own: Path | None
@@ -47,7 +47,7 @@ def faults_after(
     yield from faults(walk, traffic, alive, traffic.normal)
 
 
-def faults_in_alarm(walk: Walk, traffic: Traffic, failure: Failure) -> Iterator[tuple[str, str]]:
+def faults_in_alarm(walk: Walk, traffic: ExpectedTraffic, failure: Failure) -> Iterator[tuple[str, str]]:
     """Yield the faults of a way after a failure if every tunnel counts as dead, rightly or not.
 
     The first links alone decide: a packet must be sent into a tunnel whose first link is up, and arrive if no other
@@ -64,7 +64,7 @@ def faults_in_alarm(walk: Walk, traffic: Traffic, failure: Failure) -> Iterator[
         yield from faults_after(walk, Flow(traffic, (), walk, None), ())
 
 
-def faults(walk: Walk, traffic: Traffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
+def faults(walk: Walk, traffic: ExpectedTraffic, paths: tuple[Path, ...], due: Treatment) -> Iterator[tuple[str, str]]:
     """Yield the faults of a way that should follow one of these tunnels and get this treatment."""
     yield from _faults_anyway(walk)
     if walk.end is not End.LEFT:
@@ -99,7 +99,7 @@ def _faults_of_queues(walk: Walk, due: Treatment) -> Iterator[tuple[str, str]]:
             yield "queue", f"in {name} instead of queue {due.queue_id} at {place(hop)}"
 
 
-def _faults_of_delivery(last: Hop, traffic: Traffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
+def _faults_of_delivery(last: Hop, traffic: ExpectedTraffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
     sent = last.sent
     assert sent is not None, "a packet that left was sent"
     if (last.switch, last.out_port) != (traffic.target, traffic.host_port):

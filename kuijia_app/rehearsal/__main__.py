@@ -12,7 +12,7 @@ import sys
 import time
 
 from kuijia_app.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
-from kuijia_app.rehearsal.sequence import Finding, run_sequence, shortest
+from kuijia_app.rehearsal.sequence import BrokenPromise, run_sequence, shortest
 from kuijia_app.tables.options import Liveness
 from te_solver.networks import shipped_names, shipped_network
 from te_solver.topology_file import load_topology
@@ -65,7 +65,7 @@ def _cut(args: argparse.Namespace) -> int:
     return 1 if dead else 0
 
 
-def _show(finding: Finding) -> None:
+def _show(finding: BrokenPromise) -> None:
     lines = [f"seed {finding.seed}: {finding.problem}"]
     lines += [f"  after {each.gap:.3f} s: {each}" for each in finding.faults]
     sys.stdout.write("\n".join(lines) + "\n")

@@ -9,8 +9,8 @@ from typing import TypeVar
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.framework import event_log
-from kuijia_app.rehearsal.controller import SimulatedController
-from kuijia_app.rehearsal.messages import Role
+from kuijia_app.rehearsal.controller import RehearsedController
+from kuijia_app.rehearsal.messages import SimulatedRole
 from kuijia_app.rehearsal.plans import PlanStore
 from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import World
@@ -58,7 +58,7 @@ def require_calm(world: World) -> None:
         world.traffic.require_all(controller.in_force.plan)
 
 
-def _require_named(world: World, controller: SimulatedController) -> None:
+def _require_named(world: World, controller: RehearsedController) -> None:
     """Check that entries of others which defeat the controller's are named, all of them and no others."""
     defeated = {
         name
@@ -69,7 +69,7 @@ def _require_named(world: World, controller: SimulatedController) -> None:
         raise ViolationError(f"entries of others defeat those at {defeated}, named are {controller.defeated}")
 
 
-def require_tables(world: World, controller: SimulatedController, name: str) -> None:
+def require_tables(world: World, controller: RehearsedController, name: str) -> None:
     """Check that a switch has the tables of the plan in force, and what the controller has put on top of them."""
     wanted = controller.on_top(name).over(controller.in_force.of(name))
     differs = _difference(world.switches[name], wanted, controller.told_dead(name))
@@ -77,12 +77,12 @@ def require_tables(world: World, controller: SimulatedController, name: str) -> 
         raise ViolationError(f"{name} {differs}")
 
 
-def _require_roles(switch: SimulatedSwitch, controller: SimulatedController) -> None:
+def _require_roles(switch: SimulatedSwitch, controller: RehearsedController) -> None:
     """Check that the switch obeys the controller, by its latest id but for renewals on their way."""
-    masters = [owner.owner for owner, role in switch.roles.items() if role is Role.MASTER]
+    masters = [owner.owner for owner, role in switch.roles.items() if role is SimulatedRole.MASTER]
     if masters != [controller.name]:
         raise ViolationError(f"{switch.name} has the masters {masters}, {controller.name} acts")
-    if any(role is Role.EQUAL for role in switch.roles.values()):
+    if any(role is SimulatedRole.EQUAL for role in switch.roles.values()):
         raise ViolationError(f"a controller that stands by is no slave of {switch.name}")
     generation = controller.generation_of(switch.name)
     if not 0 <= generation - (switch.generation or 0) <= 1:
@@ -91,7 +91,7 @@ def _require_roles(switch: SimulatedSwitch, controller: SimulatedController) -> 
         raise ViolationError(f"{switch.name} has {switch.open_bundles} bundles that nobody will commit")
 
 
-def _require_same_plan(alive: Iterable[SimulatedController], controller: SimulatedController) -> None:
+def _require_same_plan(alive: Iterable[RehearsedController], controller: RehearsedController) -> None:
     """Check that peers know the plan in force, and that files hold it unless a disk was full."""
     for each in alive:
         if each.in_force.plan != controller.in_force.plan:

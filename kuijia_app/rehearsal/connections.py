@@ -8,7 +8,7 @@ from typing import Any
 
 from kuijia_app.rehearsal.messages import Message
 from kuijia_app.rehearsal.switch import ViolationError
-from kuijia_app.rehearsal.timeline import Timeline
+from kuijia_app.rehearsal.timeline import SimulatedTime
 
 
 class Pipe:
@@ -18,7 +18,7 @@ class Pipe:
         delay: greatest seconds of a message on its way.
     """
 
-    def __init__(self, time: Timeline, deliver: Callable[[Any], None], is_open: Callable[[], bool]) -> None:
+    def __init__(self, time: SimulatedTime, deliver: Callable[[Any], None], is_open: Callable[[], bool]) -> None:
         self.delay = 0.002
         self._time = time
         self._deliver = deliver
@@ -47,7 +47,7 @@ class Pipe:
             self._waiting.pop()
 
 
-class Connection:
+class SimulatedConnection:
     """A connection of a switch with a controller; the controller's own code takes it for the framework's.
 
     Attributes:

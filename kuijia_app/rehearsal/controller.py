@@ -23,10 +23,10 @@ from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
-from kuijia_app.rehearsal.connections import Connection, Pipe
-from kuijia_app.rehearsal.messages import Kind, Message, PlainMessages, Refusal
-from kuijia_app.rehearsal.plans import EndedError, PlanStore, tables_of
-from kuijia_app.rehearsal.timeline import Timeline
+from kuijia_app.rehearsal.connections import Pipe, SimulatedConnection
+from kuijia_app.rehearsal.messages import Message, PlainMessages, RehearsedKind, SimulatedRefusal
+from kuijia_app.rehearsal.plans import PlanStore, ProcessEndedError, tables_of
+from kuijia_app.rehearsal.timeline import SimulatedTime
 from kuijia_app.tables.options import PipelineOptions
 
 TICK = 0.1
@@ -42,7 +42,7 @@ _QUIET = logging.getLogger("kuijia.rehearsal")
 _QUIET.setLevel(logging.CRITICAL + 1)
 
 
-class SimulatedController(PlanKeeper):
+class RehearsedController(PlanKeeper):
     """One process of a controller, from its start to its end.
 
     Attributes:
@@ -59,7 +59,7 @@ class SimulatedController(PlanKeeper):
     def __init__(  # noqa: PLR0913  # parts of a world
         self,
         name: str,
-        time: Timeline,
+        time: SimulatedTime,
         files: PlanStore,
         options: PipelineOptions,
         instance: int,
@@ -73,8 +73,8 @@ class SimulatedController(PlanKeeper):
         self.files = files
         self.is_alive = True
         self.is_frozen = False
-        self.connections: dict[str, Connection] = {}
-        self.waiting: dict[str, Connection] = {}
+        self.connections: dict[str, SimulatedConnection] = {}
+        self.waiting: dict[str, SimulatedConnection] = {}
         self.hears_by: list[Pipe] = []
         self.events: list[str] = []
         self._time = time
@@ -168,7 +168,7 @@ class SimulatedController(PlanKeeper):
         put = None if self.is_frozen else next((put for put, _ in self._take_files() if put is not None), None)
         if put is not None:
             self.files.ends_after = writes
-            with suppress(EndedError):
+            with suppress(ProcessEndedError):
                 put()
             self.files.ends_after = None
 
@@ -192,17 +192,17 @@ class SimulatedController(PlanKeeper):
     def withdraw(self) -> None:
         self._source.ask_to_withdraw()
 
-    def admitted(self, connection: Connection) -> None:
+    def admitted(self, connection: SimulatedConnection) -> None:
         """Let a connection in, as the gate does once no other has its datapath id."""
         self.connections[connection.switch] = connection
         connection.is_admitted = True
         self._connected(connection.id, connection)
-        connection.send_msg(Message(Kind.PORTS, xid=_GATE_XID))
+        connection.send_msg(Message(RehearsedKind.PORTS, xid=_GATE_XID))
         for item in connection.held:
             self.received(connection, item)
         connection.held.clear()
 
-    def ended(self, connection: Connection) -> None:
+    def ended(self, connection: SimulatedConnection) -> None:
         """Note the end of a connection."""
         connection.is_up_at_controller = False
         if self.waiting.get(connection.switch) is connection:
@@ -214,11 +214,11 @@ class SimulatedController(PlanKeeper):
             if waiting is not None:
                 self.admitted(waiting)
 
-    def received(self, connection: Connection, item: Any) -> None:  # noqa: ANN401  # any answer of a switch
+    def received(self, connection: SimulatedConnection, item: Any) -> None:  # noqa: ANN401  # any answer of a switch
         """Handle a message of a switch, as the framework's handlers do."""
         if not connection.is_admitted:
             connection.held.append(item)
-        elif isinstance(item, Refusal):
+        elif isinstance(item, SimulatedRefusal):
             its = self._connection(connection)
             if its is not None:
                 its.error(item)
@@ -226,36 +226,36 @@ class SimulatedController(PlanKeeper):
         else:
             self._received_answer(connection, *item)
 
-    def _received_answer(self, connection: Connection, kind: Kind, xid: int, content: Any) -> None:  # noqa: ANN401
+    def _received_answer(self, connection: SimulatedConnection, kind: RehearsedKind, xid: int, content: Any) -> None:  # noqa: ANN401
         its = self._connection(connection)
-        if kind is Kind.PORTS:
+        if kind is RehearsedKind.PORTS:
             connection.is_described = True
         if its is None:
             return
         match kind:
-            case Kind.CHANGE:
+            case RehearsedKind.CHANGE:
                 self._received_port(connection, *content)
-            case Kind.BARRIER:
+            case RehearsedKind.BARRIER:
                 if its.acknowledged(xid):
                     self._answered()
-            case Kind.ROLE if content is not None:
+            case RehearsedKind.ROLE if content is not None:
                 its.role_told(xid, content)
-            case Kind.GROUPS:
+            case RehearsedKind.GROUPS:
                 its.groups_described(xid, content)
-            case Kind.FLOWS:
+            case RehearsedKind.FLOWS:
                 its.flows_described(xid, content)
-            case Kind.PORTS:
+            case RehearsedKind.PORTS:
                 its.ports_described(content)
             case _:
                 self._received_of_watch(its, kind, xid, content)
 
-    def _received_of_watch(self, its: SwitchConnection, kind: Kind, xid: int, content: Any) -> None:  # noqa: ANN401
-        if kind is Kind.POLL:
+    def _received_of_watch(self, its: SwitchConnection, kind: RehearsedKind, xid: int, content: Any) -> None:  # noqa: ANN401
+        if kind is RehearsedKind.POLL:
             its.poll_answered(xid, content, self._now)
-        elif kind is Kind.REMOVED:
+        elif kind is RehearsedKind.REMOVED:
             self._entries_removed(its.switch)
 
-    def _received_port(self, connection: Connection, port: int, live: bool, is_there: bool) -> None:  # noqa: FBT001  # a message
+    def _received_port(self, connection: SimulatedConnection, port: int, live: bool, is_there: bool) -> None:  # noqa: FBT001  # a message
         state = PortState(port, is_up=live)
         if connection.is_described and self._changed_port(connection, state, is_there=is_there) is not None:
             self._port_status(connection.switch, port, live=live)
@@ -266,7 +266,7 @@ class SimulatedController(PlanKeeper):
     def _close(self, datapath: Any) -> None:  # noqa: ANN401  # inherited
         self._time.after(0.001, lambda: self.close(datapath))
 
-    def close(self, connection: Connection) -> None:
+    def close(self, connection: SimulatedConnection) -> None:
         """End a connection at this end; replaced by the world, which tells the other end."""
         self.ended(connection)
 

@@ -12,8 +12,8 @@ from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.snapshot import ForeignEntry
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_tables
-from kuijia_app.rehearsal.controller import SimulatedController
-from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.controller import RehearsedController
+from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
 from kuijia_app.rehearsal.switch import Lie, SimulatedSwitch, ViolationError
 from kuijia_app.rehearsal.world import Line, World
 from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
@@ -42,7 +42,7 @@ _TURN = 0.2
 """Seconds between two looks of a switch at who acts, if it connects to others only."""
 
 
-def hit(world: World, fault: Fault) -> None:
+def hit(world: World, fault: RehearsedFault) -> None:
     """Begin a fault, and schedule its end."""
     world.faults += 1
     world.traffic.disturbed(fault.span)
@@ -51,7 +51,7 @@ def hit(world: World, fault: Fault) -> None:
     world.faulted_at = world.time.now
 
 
-def _hit_link(world: World, fault: Fault) -> None:
+def _hit_link(world: World, fault: RehearsedFault) -> None:
     edges = sorted(world.wiring.topology.edges)
     a, b = edges[fault.pick % len(edges)]
     port = world.wiring.port(a, b)
@@ -60,34 +60,34 @@ def _hit_link(world: World, fault: Fault) -> None:
     world.port_goes(b, world.wiring.port(b, a), live=live)
 
 
-def _hit_port(world: World, fault: Fault) -> None:
+def _hit_port(world: World, fault: RehearsedFault) -> None:
     name, port = _port(world, fault)
     world.port_goes(name, port, live=not world.switches[name].ports[port])
 
 
-def _flap(world: World, fault: Fault) -> None:
+def _flap(world: World, fault: RehearsedFault) -> None:
     _toggle(world, fault, *_port(world, fault))
 
 
-def _storm(world: World, fault: Fault) -> None:
+def _storm(world: World, fault: RehearsedFault) -> None:
     name = _switch(world, fault)
     for port in world.wiring.link_ports(name):
         _toggle(world, fault, name, port)
 
 
-def _toggle(world: World, fault: Fault, name: str, port: int) -> None:
+def _toggle(world: World, fault: RehearsedFault, name: str, port: int) -> None:
     for turn in range(2 * (1 + fault.pick % 6)):
         live = bool(turn % 2)
         world.time.after(turn * fault.span / 40, partial(world.port_goes, name, port, live=live))
 
 
-def _delete_port(world: World, fault: Fault) -> None:
+def _delete_port(world: World, fault: RehearsedFault) -> None:
     name, port = _port(world, fault)
     is_there = port in world.switches[name].missing
     world.port_goes(name, port, live=is_there, is_there=is_there)
 
 
-def _hit_session(world: World, fault: Fault) -> None:
+def _hit_session(world: World, fault: RehearsedFault) -> None:
     ends = sorted(world.sessions.up)
     if not ends:
         return
@@ -101,7 +101,7 @@ def _hit_session(world: World, fault: Fault) -> None:
     world.traffic.changed(name)
 
 
-def _restart(world: World, fault: Fault, *, keeps_tables: bool = False) -> None:
+def _restart(world: World, fault: RehearsedFault, *, keeps_tables: bool = False) -> None:
     name = _switch(world, fault)
     if not keeps_tables:
         world.traffic.switch_hit(name)
@@ -109,38 +109,38 @@ def _restart(world: World, fault: Fault, *, keeps_tables: bool = False) -> None:
     world.switches[name].restart(keeps_tables=keeps_tables)
 
 
-def _fill(world: World, fault: Fault) -> None:
+def _fill(world: World, fault: RehearsedFault) -> None:
     switch = world.switches[_switch(world, fault)]
     switch.is_full = not switch.is_full
     world.traffic.switch_hit(switch.name)
 
 
-def _fill_table(world: World, fault: Fault) -> None:
+def _fill_table(world: World, fault: RehearsedFault) -> None:
     switch = world.switches[_switch(world, fault)]
     switch.is_table_full = not switch.is_table_full
     world.traffic.switch_hit(switch.name)
 
 
-def _have_a_whim(world: World, fault: Fault) -> None:
+def _have_a_whim(world: World, fault: RehearsedFault) -> None:
     switch = world.switches[_switch(world, fault)]
     switch.refuses_after = fault.other % 12
     world.traffic.switch_hit(switch.name)
 
 
-def _kill(world: World, fault: Fault) -> None:
+def _kill(world: World, fault: RehearsedFault) -> None:
     number = fault.pick % len(world.controllers)
     if world.controllers[number].is_alive:
         world.kill(number, writes=fault.other % _MOST_WRITES)
         world.start_again(number, fault.span)
 
 
-def _freeze(world: World, fault: Fault) -> None:
+def _freeze(world: World, fault: RehearsedFault) -> None:
     controller = _controller(world, fault)
     controller.freeze(is_frozen=True)
     world.time.after(fault.span, partial(controller.freeze, is_frozen=False))
 
 
-def _slow_down(world: World, fault: Fault) -> None:
+def _slow_down(world: World, fault: RehearsedFault) -> None:
     line = _line(world, fault)
     delay = world.delays[line] = _SLOW_DELAYS[fault.pick % len(_SLOW_DELAYS)]
     world.traffic.disturbed(fault.span + delay)  # the last message that it makes late comes then
@@ -155,7 +155,7 @@ def _speed_up(world: World, line: Line) -> None:
         world.set_delays(line, world.connections[line])
 
 
-def _write_as_another(world: World, fault: Fault) -> None:
+def _write_as_another(world: World, fault: RehearsedFault) -> None:
     """Let a controller that no role keeps from it write; our own learn of it when the switch connects again."""
     name = _switch(world, fault)
     world.traffic.switch_hit(name)
@@ -164,7 +164,7 @@ def _write_as_another(world: World, fault: Fault) -> None:
     world.time.after(fault.span, partial(world.leave_alone, name))
 
 
-def _usurp(world: World, fault: Fault) -> None:
+def _usurp(world: World, fault: RehearsedFault) -> None:
     name = _switch(world, fault)
     switch = world.switches[name]
     world.traffic.switch_hit(name)
@@ -175,19 +175,19 @@ def _usurp(world: World, fault: Fault) -> None:
     world.time.after(fault.span, partial(world.leave_alone, name))
 
 
-def _delete_entry(world: World, fault: Fault) -> None:
+def _delete_entry(world: World, fault: RehearsedFault) -> None:
     keys = list(world.switches[_switch(world, fault)].flows)
     if keys:
         _delete(world, _switch(world, fault), [DeleteFlow(keys[fault.other % len(keys)])])
 
 
-def _delete_group(world: World, fault: Fault) -> None:
+def _delete_group(world: World, fault: RehearsedFault) -> None:
     groups = sorted(world.switches[_switch(world, fault)].groups)
     if groups:
         _delete(world, _switch(world, fault), [DeleteGroup(groups[fault.other % len(groups)])])
 
 
-def _delete_all(world: World, fault: Fault) -> None:
+def _delete_all(world: World, fault: RehearsedFault) -> None:
     switch = world.switches[_switch(world, fault)]
     _delete(world, switch.name, [*map(DeleteFlow, switch.flows), *map(DeleteGroup, switch.groups)])
 
@@ -205,14 +205,14 @@ def _require_right(world: World, name: str, number: int) -> None:
         require_tables(world, world.acting, name)
 
 
-def _add_foreign_entry(world: World, fault: Fault) -> None:
+def _add_foreign_entry(world: World, fault: RehearsedFault) -> None:
     """Add an entry that defeats none of ours, or one that does: the model carries packets by ours alone."""
     name = _switch(world, fault)
     match = Match(in_port=LAST_PORT) if fault.other % 2 else Match()
     world.switches[name].foreign.append(ForeignEntry(fault.other, FlowKey(0, 1 + TUNNEL_PRIORITY, match)))
 
 
-def _lie(world: World, fault: Fault, lie: Lie) -> None:
+def _lie(world: World, fault: RehearsedFault, lie: Lie) -> None:
     """Let a switch lie and connect again; no part changes, and a switch that is wiped is programmed."""
     name = _switch(world, fault)
     world.traffic.switch_hit(name)
@@ -253,7 +253,7 @@ def _require_parts(world: World, number: int, before: list[int], most: int) -> N
             raise ViolationError(f"one switch makes controllers change their parts {changes} times")
 
 
-def _wipe_another(world: World, fault: Fault, liar: str, number: int) -> None:
+def _wipe_another(world: World, fault: RehearsedFault, liar: str, number: int) -> None:
     others = [name for name in world.switches if name != liar]
     name = others[fault.other % len(others)]
     if world.is_only_lie(number):
@@ -269,7 +269,7 @@ def _require_programmed(world: World, name: str, number: int) -> None:
         require_tables(world, world.acting, name)
 
 
-def _wander(world: World, fault: Fault) -> None:
+def _wander(world: World, fault: RehearsedFault) -> None:
     """Let a switch connect to those who stand by; while nothing else is wrong, that is a reason for one takeover."""
     if len(world.controllers) == 1:
         return
@@ -288,7 +288,7 @@ def _wander_on(world: World, name: str) -> None:
         world.wander(name)
 
 
-def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:
+def _strange_changes(switch: SimulatedSwitch, fault: RehearsedFault) -> list[Change]:
     """Return changes to what is there: one group less, one changed, one more; the same with entries."""
     changes: list[Change] = [
         AddGroup(Group(_STRAY_GROUP + fault.pick, GroupType.SELECT, ())),
@@ -305,7 +305,7 @@ def _strange_changes(switch: SimulatedSwitch, fault: Fault) -> list[Change]:
     return changes
 
 
-def _cut_peers(world: World, fault: Fault) -> None:
+def _cut_peers(world: World, fault: RehearsedFault) -> None:
     """Cut one or both ways between two controllers."""
     count = len(world.controllers)
     if count == 1:
@@ -317,7 +317,7 @@ def _cut_peers(world: World, fault: Fault) -> None:
         world.peers.cut(way, fault.span)
 
 
-def _replace_plan(world: World, fault: Fault) -> None:
+def _replace_plan(world: World, fault: RehearsedFault) -> None:
     number = fault.pick % len(world.controllers)
     plan = world.plans[fault.other % len(world.plans)]
     world.stores[number].replace_by_hand(plan)
@@ -328,36 +328,36 @@ def _replace_plan(world: World, fault: Fault) -> None:
         controller.ask_for_plan()
 
 
-def _fill_disk(world: World, fault: Fault) -> None:
+def _fill_disk(world: World, fault: RehearsedFault) -> None:
     store = world.stores[fault.pick % len(world.stores)]
     store.room = fault.other % _MOST_WRITES
     world.time.after(fault.span, partial(setattr, store, "room", None))
 
 
-def _switch(world: World, fault: Fault) -> str:
+def _switch(world: World, fault: RehearsedFault) -> str:
     names = list(world.switches)
     return names[fault.pick % len(names)]
 
 
-def _port(world: World, fault: Fault) -> tuple[str, int]:
+def _port(world: World, fault: RehearsedFault) -> tuple[str, int]:
     name = _switch(world, fault)
     ports = sorted(world.wiring.link_ports(name))
     return name, ports[fault.other % len(ports)]
 
 
-def _line(world: World, fault: Fault) -> Line:
+def _line(world: World, fault: RehearsedFault) -> Line:
     return _switch(world, fault), fault.other % len(world.controllers)
 
 
-def _controller(world: World, fault: Fault) -> SimulatedController:
+def _controller(world: World, fault: RehearsedFault) -> RehearsedController:
     return world.controllers[fault.pick % len(world.controllers)]
 
 
-def _cut(*ways: str) -> Callable[[World, Fault], None]:
+def _cut(*ways: str) -> Callable[[World, RehearsedFault], None]:
     return lambda world, fault: world.cut(_line(world, fault), ways, fault.span)
 
 
-_EFFECTS: dict[FaultKind, Callable[[World, Fault], None]] = {
+_EFFECTS: dict[FaultKind, Callable[[World, RehearsedFault], None]] = {
     FaultKind.LINK: _hit_link,
     FaultKind.PORT: _hit_port,
     FaultKind.FLAP: _flap,

@@ -52,7 +52,7 @@ class FaultKind(Enum):
 
 
 @dataclass(frozen=True)
-class Fault:
+class RehearsedFault:
     """One fault.
 
     Attributes:
@@ -135,13 +135,13 @@ _MEETING = (
 _MEETING_WEIGHTS = (3, 1, 1, 1, 1, 1)
 
 
-def faults_of(seed: int) -> tuple[Fault, ...]:
+def faults_of(seed: int) -> tuple[RehearsedFault, ...]:
     """Return the sequence of a seed."""
     random = Random(seed)
     (meeting,) = random.choices(_MEETING, _MEETING_WEIGHTS)
     kinds = random.sample([kind for kind in FaultKind if kind in meeting], random.randint(1, len(meeting)))
     return tuple(
-        Fault(
+        RehearsedFault(
             random.choice(kinds),
             random.choice(_GAPS) * random.uniform(0.5, 1.5),
             random.randrange(60),

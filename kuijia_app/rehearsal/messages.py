@@ -13,7 +13,7 @@ from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueC
 from kuijia_app.tables.rules import FlowEntry, Group, Match
 
 
-class Kind(Enum):
+class RehearsedKind(Enum):
     """Request to a switch, its answer, or its report of removed entries."""
 
     CHANGE = "change"
@@ -34,7 +34,7 @@ class Kind(Enum):
     DISCARD = "discard"
 
 
-class Role(Enum):
+class SimulatedRole(Enum):
     """Role of a connection (OpenFlow 1.3.5, 6.3.5); as a request, UNCHANGED only asks."""
 
     EQUAL = "equal"
@@ -47,7 +47,7 @@ class Role(Enum):
 class Message:
     """A request; `bundle_id` is also the generation id of a request for a role."""
 
-    kind: Kind
+    kind: RehearsedKind
     content: Any = None
     bundle_id: int = 0
     xid: int = 0
@@ -57,7 +57,7 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class SimulatedRefusal:
     """Error of a switch: the id of the refused request, and the name of the error."""
 
     xid: int
@@ -68,64 +68,64 @@ class PlainMessages:
     """Builds and reads plain messages, in the place of `kuijia_app.control.openflow.Messages`."""
 
     def change(self, change: Change) -> Message:
-        return Message(Kind.CHANGE, change)
+        return Message(RehearsedKind.CHANGE, change)
 
     def can_name(self, key: FlowKey) -> bool:
         return bool(key)
 
     def count_now(self) -> Message:
-        return Message(Kind.COUNT)
+        return Message(RehearsedKind.COUNT)
 
     def barrier(self) -> Message:
-        return Message(Kind.BARRIER)
+        return Message(RehearsedKind.BARRIER)
 
     def ask_for_role(self) -> Message:
-        return Message(Kind.ROLE, Role.UNCHANGED)
+        return Message(RehearsedKind.ROLE, SimulatedRole.UNCHANGED)
 
     def claim_role(self, generation: int) -> Message:
-        return Message(Kind.ROLE, Role.MASTER, generation)
+        return Message(RehearsedKind.ROLE, SimulatedRole.MASTER, generation)
 
     def claim_slave(self, generation: int) -> Message:
-        return Message(Kind.ROLE, Role.SLAVE, generation)
+        return Message(RehearsedKind.ROLE, SimulatedRole.SLAVE, generation)
 
     def reports_of_ports(self) -> Message:
-        return Message(Kind.ASYNC)
+        return Message(RehearsedKind.ASYNC)
 
     def port_descriptions(self) -> Message:
-        return Message(Kind.PORTS)
+        return Message(RehearsedKind.PORTS)
 
     def group_descriptions(self) -> Message:
-        return Message(Kind.GROUPS)
+        return Message(RehearsedKind.GROUPS)
 
     def own_flows(self) -> Message:
-        return Message(Kind.FLOWS)
+        return Message(RehearsedKind.FLOWS)
 
     def catch_probes(self, match: Match) -> Message:
-        return Message(Kind.CATCH, match)
+        return Message(RehearsedKind.CATCH, match)
 
     def send_frame(self, port: int, frame: bytes, queue_id: int | None = None) -> Message:
-        return Message(Kind.FRAME, (port, frame, queue_id))
+        return Message(RehearsedKind.FRAME, (port, frame, queue_id))
 
     def put_neighbour(self, entry: FlowEntry, lifetime: int, meter: int | None) -> Message:
-        return Message(Kind.CATCH, (entry, lifetime, meter))
+        return Message(RehearsedKind.CATCH, (entry, lifetime, meter))
 
     def delete_neighbour(self, entry: FlowEntry) -> Message:
-        return Message(Kind.CATCH, entry)
+        return Message(RehearsedKind.CATCH, entry)
 
     def put_meter(self, number: int, rate: int, burst: int) -> Message:
-        return Message(Kind.CATCH, (number, rate, burst))
+        return Message(RehearsedKind.CATCH, (number, rate, burst))
 
     def open_bundle(self, bundle_id: int) -> Message:
-        return Message(Kind.OPEN, bundle_id=bundle_id)
+        return Message(RehearsedKind.OPEN, bundle_id=bundle_id)
 
     def commit_bundle(self, bundle_id: int) -> Message:
-        return Message(Kind.COMMIT, bundle_id=bundle_id)
+        return Message(RehearsedKind.COMMIT, bundle_id=bundle_id)
 
     def discard_bundle(self, bundle_id: int) -> Message:
-        return Message(Kind.DISCARD, bundle_id=bundle_id)
+        return Message(RehearsedKind.DISCARD, bundle_id=bundle_id)
 
     def in_bundle(self, bundle_id: int, message: Message) -> Message:
-        return Message(Kind.ADD, message.content, bundle_id)
+        return Message(RehearsedKind.ADD, message.content, bundle_id)
 
     def port(self, description: tuple[int, bool]) -> PortState:
         number, live = description
@@ -138,10 +138,10 @@ class PlainMessages:
         return statistics
 
     def poll(self, poll: Poll) -> Message:
-        return Message(Kind.POLL, poll)
+        return Message(RehearsedKind.POLL, poll)
 
     def ask_for_room(self, room: Room) -> Message:
-        return Message(Kind.POLL, room)
+        return Message(RehearsedKind.POLL, room)
 
     def room(self, room: Room, answer: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
         del room
@@ -177,5 +177,5 @@ class PlainMessages:
     def polled_queues(self, answer: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
         return ((queue, QueueCounters(0, 0)) for queue in answer)
 
-    def error_name(self, error: Refusal) -> str:
+    def error_name(self, error: SimulatedRefusal) -> str:
         return error.name

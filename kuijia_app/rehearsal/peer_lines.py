@@ -10,8 +10,8 @@ from kuijia_app.control.identity import are_identical
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.rollout import Stages
 from kuijia_app.rehearsal.connections import Pipe
-from kuijia_app.rehearsal.controller import SimulatedController
-from kuijia_app.rehearsal.timeline import Timeline
+from kuijia_app.rehearsal.controller import RehearsedController
+from kuijia_app.rehearsal.timeline import SimulatedTime
 
 Way = tuple[int, int]
 """Numbers of a controller that speaks and of one that hears it."""
@@ -25,12 +25,12 @@ _DELAY = 0.01
 class PeerLines:
     """Connections between all controllers, and their cuts."""
 
-    def __init__(self, time: Timeline, controllers: int) -> None:
+    def __init__(self, time: SimulatedTime, controllers: int) -> None:
         self._time = time
         self._ends_of_cuts: dict[Way, float] = {}
         self._lines = {way: _Line(time, partial(self._is_cut, way)) for way in permutations(range(controllers), 2)}
 
-    def send(self, number: int, controllers: Sequence[SimulatedController], beat: Beat, stages: Stages | None) -> None:
+    def send(self, number: int, controllers: Sequence[RehearsedController], beat: Beat, stages: Stages | None) -> None:
         """Send a message of one controller to all others."""
         for other, controller in enumerate(controllers):
             if other != number:
@@ -67,7 +67,7 @@ class _Line:
     those on a line that is cut, until the connection ends.
     """
 
-    def __init__(self, time: Timeline, is_cut: Callable[[], bool]) -> None:
+    def __init__(self, time: SimulatedTime, is_cut: Callable[[], bool]) -> None:
         self._time = time
         self._is_cut = is_cut
         self._ends: tuple[str, str] | None = None
@@ -75,7 +75,7 @@ class _Line:
         self._told: Sequence[object] | None = None
         self._sent_at = 0.0
 
-    def send(self, sender: str, receiver: SimulatedController, beat: Beat, stages: Stages | None) -> None:
+    def send(self, sender: str, receiver: RehearsedController, beat: Beat, stages: Stages | None) -> None:
         """Send a message; it is lost while there is no connection and none can be made."""
         if self._ends != (sender, receiver.name) or self._time.now - self._sent_at > _IDLE:
             self._ends = None
@@ -100,7 +100,7 @@ class _Line:
         for pipe in self._pipes:
             pipe.pump()
 
-    def _connect(self, sender: str, receiver: SimulatedController) -> None:
+    def _connect(self, sender: str, receiver: RehearsedController) -> None:
         pipe = Pipe(
             self._time, lambda message: receiver.hear(*message), lambda: receiver.is_running and not self._is_cut()
         )

@@ -58,7 +58,7 @@ NETWORKS = (
 """The plans of each network have the same pairs."""
 
 
-class EndedError(Exception):
+class ProcessEndedError(Exception):
     """The process has ended while it was writing files."""
 
 
@@ -160,10 +160,10 @@ class PlanStore:
             self.room -= 1
 
     def _change(self) -> None:
-        """Count a change; raise `EndedError` if the process has ended before it."""
+        """Count a change; raise `ProcessEndedError` if the process has ended before it."""
         if self.ends_after is not None:
             if self.ends_after == 0:
-                raise EndedError
+                raise ProcessEndedError
             self.ends_after -= 1
         self._changes += 1
 

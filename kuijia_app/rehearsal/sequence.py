@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kuijia_app.rehearsal.calm import require_calm
 from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import Fault, faults_of
+from kuijia_app.rehearsal.faults import RehearsedFault, faults_of
 from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.options import Liveness
@@ -18,15 +18,17 @@ _FORGOTTEN = 5.0
 
 
 @dataclass(frozen=True)
-class Finding:
+class BrokenPromise:
     """A sequence that breaks a promise; `seed` replays it with `faults`."""
 
     seed: int
-    faults: tuple[Fault, ...]
+    faults: tuple[RehearsedFault, ...]
     problem: str
 
 
-def run_sequence(seed: int, faults: Sequence[Fault] | None = None, controllers: int = 1) -> Finding | None:
+def run_sequence(
+    seed: int, faults: Sequence[RehearsedFault] | None = None, controllers: int = 1
+) -> BrokenPromise | None:
     """Run the faults of a seed, or others with its chance; return what they break, None if all promises are kept."""
     faults = faults_of(seed) if faults is None else tuple(faults)
     try:
@@ -34,11 +36,11 @@ def run_sequence(seed: int, faults: Sequence[Fault] | None = None, controllers: 
     except Exception as error:  # noqa: BLE001  # whatever the controller's code raises is a finding
         is_promise = isinstance(error, ViolationError | AssertionError)
         place = "" if is_promise else f" at {traceback.extract_tb(error.__traceback__)[-1]}"
-        return Finding(seed, tuple(faults), f"{type(error).__name__}: {error}{place}")
+        return BrokenPromise(seed, tuple(faults), f"{type(error).__name__}: {error}{place}")
     return None
 
 
-def shortest(finding: Finding, controllers: int = 1) -> Finding:
+def shortest(finding: BrokenPromise, controllers: int = 1) -> BrokenPromise:
     """Return the finding without the faults that it does not need."""
     faults = list(finding.faults)
     position = 0
@@ -52,7 +54,7 @@ def shortest(finding: Finding, controllers: int = 1) -> Finding:
     return finding
 
 
-def _run(world: World, faults: Sequence[Fault]) -> None:
+def _run(world: World, faults: Sequence[RehearsedFault]) -> None:
     world.rest(quiet=1.0 if world.options.liveness is Liveness.CONTROLLER else 4.0)
     world.traffic.require_all(world.plans[0])
     for fault in faults:

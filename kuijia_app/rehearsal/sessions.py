@@ -10,8 +10,8 @@ from ipaddress import IPv4Address
 
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.rehearsal.switch import SimulatedSwitch
-from kuijia_app.rehearsal.timeline import Timeline
-from kuijia_app.rehearsal.traffic import Traffic
+from kuijia_app.rehearsal.timeline import SimulatedTime
+from kuijia_app.rehearsal.traffic import RehearsedTraffic
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.wiring import Wiring
 
@@ -37,10 +37,10 @@ class Sessions:
 
     def __init__(
         self,
-        time: Timeline,
+        time: SimulatedTime,
         wiring: Wiring,
         switches: Mapping[str, SimulatedSwitch],
-        traffic: Traffic,
+        traffic: RehearsedTraffic,
     ) -> None:
         self.up: set[End] = set()
         self.changes = 0

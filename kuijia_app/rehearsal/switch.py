@@ -23,7 +23,7 @@ from kuijia_app.control.reconciliation import (
 )
 from kuijia_app.control.roles import UNDEFINED, is_later
 from kuijia_app.control.snapshot import ForeignEntry, Poll, Room
-from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
+from kuijia_app.rehearsal.messages import Message, RehearsedKind, SimulatedRefusal, SimulatedRole
 from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables, ToGroup
 
 IS_SLAVE = "OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE"
@@ -97,7 +97,7 @@ class SimulatedSwitch:
     missing: set[int] = field(default_factory=set)
     groups: dict[int, Group] = field(default_factory=dict)
     flows: dict[FlowKey, FlowEntry] = field(default_factory=dict)
-    roles: dict[Owner, Role] = field(default_factory=dict)
+    roles: dict[Owner, SimulatedRole] = field(default_factory=dict)
     masters: dict[int, str] = field(default_factory=dict)
     excused: set[Owner] = field(default_factory=set)
     foreign: list[ForeignEntry] = field(default_factory=list)
@@ -128,7 +128,7 @@ class SimulatedSwitch:
         self.changed(self.name)
 
     def joined(self, owner: Owner) -> None:
-        self.roles[owner] = Role.EQUAL
+        self.roles[owner] = SimulatedRole.EQUAL
 
     def left(self, owner: Owner) -> None:
         list(self._caught_up(owner))  # nobody is left to hear of refusals
@@ -141,12 +141,14 @@ class SimulatedSwitch:
         """Be claimed by a controller that is not modelled otherwise."""
         self.generation = generation
         self.masters[generation] = other
-        self.roles = {owner: Role.SLAVE if role is Role.MASTER else role for owner, role in self.roles.items()}
+        self.roles = {
+            owner: SimulatedRole.SLAVE if role is SimulatedRole.MASTER else role for owner, role in self.roles.items()
+        }
         self._forget_bundles_of_slaves()
 
     def _forget_bundles_of_slaves(self) -> None:
         """Forget bundles that nobody may commit any more; Open vSwitch does so after 10 s."""
-        for name in [name for name in self._bundles if self.roles.get(name[0]) is Role.SLAVE]:
+        for name in [name for name in self._bundles if self.roles.get(name[0]) is SimulatedRole.SLAVE]:
             del self._bundles[name]
 
     def overwrite(self, changes: Iterable[Change]) -> None:
@@ -157,11 +159,15 @@ class SimulatedSwitch:
             self._apply(change)
         self.changed(self.name)
 
-    def handle(self, owner: Owner, message: Message) -> Iterator[tuple[Kind, int, object] | Refusal]:
+    def handle(self, owner: Owner, message: Message) -> Iterator[tuple[RehearsedKind, int, object] | SimulatedRefusal]:
         """Do what a message says; yield the answers, as kind, transaction id and content."""
-        if message.kind is Kind.COUNT and self.roles[owner] is not Role.SLAVE:
+        if message.kind is RehearsedKind.COUNT and self.roles[owner] is not SimulatedRole.SLAVE:
             return  # its counters are never late
-        if message.kind is Kind.CHANGE and self.lazy is not None and self.roles[owner] is not Role.SLAVE:
+        if (
+            message.kind is RehearsedKind.CHANGE
+            and self.lazy is not None
+            and self.roles[owner] is not SimulatedRole.SLAVE
+        ):
             self._held.setdefault(owner, []).append(message)
             return
         yield from self._caught_up(owner)
@@ -172,26 +178,36 @@ class SimulatedSwitch:
         self,
         owner: Owner,
         message: Message,
-        answers: Iterator[tuple[Kind, int, object] | Refusal],
+        answers: Iterator[tuple[RehearsedKind, int, object] | SimulatedRefusal],
         lie: Lie,
         random: Random,
-    ) -> Iterator[tuple[Kind, int, object] | Refusal]:
+    ) -> Iterator[tuple[RehearsedKind, int, object] | SimulatedRefusal]:
         """Handle a message as a switch does that lies, by the id of what it was sent."""
-        is_change = message.kind in (Kind.CHANGE, Kind.OPEN, Kind.ADD, Kind.COMMIT, Kind.DISCARD)
-        if lie is Lie.ROLES and (is_change or (message.kind is Kind.ROLE and message.content is Role.MASTER)):
+        is_change = message.kind in (
+            RehearsedKind.CHANGE,
+            RehearsedKind.OPEN,
+            RehearsedKind.ADD,
+            RehearsedKind.COMMIT,
+            RehearsedKind.DISCARD,
+        )
+        if lie is Lie.ROLES and (
+            is_change or (message.kind is RehearsedKind.ROLE and message.content is SimulatedRole.MASTER)
+        ):
             self.excused.add(owner)
-            yield Refusal(message.xid, IS_SLAVE if is_change else STALE)
-        elif lie is Lie.IDS and message.kind is Kind.ROLE:
+            yield SimulatedRefusal(message.xid, IS_SLAVE if is_change else STALE)
+        elif lie is Lie.IDS and message.kind is RehearsedKind.ROLE:
             for answer in answers:
-                is_told = not isinstance(answer, Refusal)
-                yield (Kind.ROLE, message.xid, random.getrandbits(64) % UNDEFINED) if is_told else answer
+                is_told = not isinstance(answer, SimulatedRefusal)
+                yield (RehearsedKind.ROLE, message.xid, random.getrandbits(64) % UNDEFINED) if is_told else answer
         else:
             yield from answers
             if lie is Lie.ERRORS and is_change and random.random() < _LYING:
                 self.excused.add(owner)
-                yield Refusal(message.xid, random.choice((IS_SLAVE, STALE, FULL, TABLE_FULL, _WHIM, _EXISTS, _FAILED)))
+                yield SimulatedRefusal(
+                    message.xid, random.choice((IS_SLAVE, STALE, FULL, TABLE_FULL, _WHIM, _EXISTS, _FAILED))
+                )
 
-    def _caught_up(self, owner: Owner) -> Iterator[Refusal]:
+    def _caught_up(self, owner: Owner) -> Iterator[SimulatedRefusal]:
         """Make the changes that it has put off: those of groups and those of entries, each in their order."""
         held = self._held.pop(owner, [])
         kinds = [deque(each for each in held if _is_of_group(each) is of_group) for of_group in (True, False)]
@@ -200,25 +216,27 @@ class SimulatedSwitch:
             kind = self.lazy.choice(kinds)
             if kind:
                 for refusal in self._handle_now(owner, kind.popleft()):
-                    assert isinstance(refusal, Refusal)
+                    assert isinstance(refusal, SimulatedRefusal)
                     yield refusal
 
-    def _handle_now(self, owner: Owner, message: Message) -> Iterator[tuple[Kind, int, object] | Refusal]:
+    def _handle_now(
+        self, owner: Owner, message: Message
+    ) -> Iterator[tuple[RehearsedKind, int, object] | SimulatedRefusal]:
         match message.kind:
-            case Kind.BARRIER:
-                yield Kind.BARRIER, message.xid, None
-            case Kind.ROLE:
+            case RehearsedKind.BARRIER:
+                yield RehearsedKind.BARRIER, message.xid, None
+            case RehearsedKind.ROLE:
                 yield self._take_role(owner, message)
-            case Kind.ASYNC | Kind.CATCH | Kind.FRAME:
+            case RehearsedKind.ASYNC | RehearsedKind.CATCH | RehearsedKind.FRAME:
                 pass  # reports of ports always come, and no link is probed
-            case Kind.POLL:
+            case RehearsedKind.POLL:
                 yield message.kind, message.xid, self._polled(message.content)
-            case Kind.PORTS | Kind.GROUPS | Kind.FLOWS:
+            case RehearsedKind.PORTS | RehearsedKind.GROUPS | RehearsedKind.FLOWS:
                 self.excused.discard(owner)
                 yield message.kind, message.xid, self._described(message.kind)
-            case _ if self.roles[owner] is Role.SLAVE:
-                yield Refusal(message.xid, IS_SLAVE)
-            case Kind.CHANGE:
+            case _ if self.roles[owner] is SimulatedRole.SLAVE:
+                yield SimulatedRefusal(message.xid, IS_SLAVE)
+            case RehearsedKind.CHANGE:
                 problem = self._problem(owner, message.content)
                 if problem is not None:
                     yield self._refused(owner, message, problem)
@@ -226,22 +244,22 @@ class SimulatedSwitch:
                     self._apply(message.content)
                     self.changed(self.name)
             case _ if not self.has_bundles:
-                yield Refusal(message.xid, NO_BUNDLES)
+                yield SimulatedRefusal(message.xid, NO_BUNDLES)
             case _:
                 yield from self._handle_bundle(owner, message)
 
-    def _refused(self, owner: Owner, message: Message, problem: str) -> Refusal:
+    def _refused(self, owner: Owner, message: Message, problem: str) -> SimulatedRefusal:
         """Refuse a message; raises ViolationError if its order is wrong."""
         is_left_behind = problem == _NO_GROUP and self.is_strange  # the group was described with what it lacks
         if problem in _WRONG and owner not in self.excused and not is_left_behind:
             raise ViolationError(f"{self.name} gets a message in a wrong order: {message}: {problem}")
         self.excused.add(owner)
-        return Refusal(message.xid, problem)
+        return SimulatedRefusal(message.xid, problem)
 
-    def _described(self, kind: Kind) -> list[object]:
-        if kind is Kind.PORTS:
+    def _described(self, kind: RehearsedKind) -> list[object]:
+        if kind is RehearsedKind.PORTS:
             return [(port, live) for port, live in self.ports.items() if port not in self.missing]
-        return list(self.groups.values()) if kind is Kind.GROUPS else list(self.flows.items())
+        return list(self.groups.values()) if kind is RehearsedKind.GROUPS else list(self.flows.items())
 
     def _polled(self, poll: Poll | Room) -> list[Any]:
         match poll:
@@ -258,42 +276,42 @@ class SimulatedSwitch:
             case Poll.QUEUE_COUNTERS:
                 return []
 
-    def _take_role(self, owner: Owner, message: Message) -> tuple[Kind, int, object] | Refusal:
+    def _take_role(self, owner: Owner, message: Message) -> tuple[RehearsedKind, int, object] | SimulatedRefusal:
         role, generation = message.content, message.bundle_id
-        if role in (Role.MASTER, Role.SLAVE):
+        if role in (SimulatedRole.MASTER, SimulatedRole.SLAVE):
             if self.generation is not None and is_later(self.generation, generation):
-                return Refusal(message.xid, STALE)
+                return SimulatedRefusal(message.xid, STALE)
             self.generation = generation
-            if role is Role.MASTER:
+            if role is SimulatedRole.MASTER:
                 self._note_master(owner, generation)
                 for other, its in self.roles.items():
-                    if its is Role.MASTER:
-                        self.roles[other] = Role.SLAVE
+                    if its is SimulatedRole.MASTER:
+                        self.roles[other] = SimulatedRole.SLAVE
             self.roles[owner] = role
             self._forget_bundles_of_slaves()
-        return Kind.ROLE, message.xid, self.generation
+        return RehearsedKind.ROLE, message.xid, self.generation
 
     def _note_master(self, owner: Owner, generation: int) -> None:
         before = self.masters.setdefault(generation, owner.owner)
         if before != owner.owner:
             raise ViolationError(f"{self.name} has two masters with generation {generation:#x}")
 
-    def _handle_bundle(self, owner: Owner, message: Message) -> Iterator[Refusal]:
+    def _handle_bundle(self, owner: Owner, message: Message) -> Iterator[SimulatedRefusal]:
         name = owner, message.bundle_id
-        if message.kind is Kind.OPEN:
+        if message.kind is RehearsedKind.OPEN:
             self._bundles[name] = []
-        elif name not in self._bundles and message.kind is Kind.DISCARD:
-            yield Refusal(message.xid, _NO_BUNDLE)  # forgotten while the controller was a slave
+        elif name not in self._bundles and message.kind is RehearsedKind.DISCARD:
+            yield SimulatedRefusal(message.xid, _NO_BUNDLE)  # forgotten while the controller was a slave
         elif name not in self._bundles:
             yield self._refused(owner, message, _NO_BUNDLE)
-        elif message.kind is Kind.ADD:
+        elif message.kind is RehearsedKind.ADD:
             self._bundles[name].append(message)
-        elif message.kind is Kind.DISCARD:
+        elif message.kind is RehearsedKind.DISCARD:
             del self._bundles[name]
         else:
             yield from self._commit(owner, self._bundles.pop(name), message)
 
-    def _commit(self, owner: Owner, added: Iterable[Message], commit: Message) -> Iterator[Refusal]:
+    def _commit(self, owner: Owner, added: Iterable[Message], commit: Message) -> Iterator[SimulatedRefusal]:
         """Apply all messages of a bundle, or none."""
         groups, flows = dict(self.groups), dict(self.flows)
         for each in added:
@@ -301,7 +319,7 @@ class SimulatedSwitch:
             if problem is not None:
                 self.groups, self.flows = groups, flows
                 yield self._refused(owner, each, problem)
-                yield Refusal(commit.xid, _FAILED)
+                yield SimulatedRefusal(commit.xid, _FAILED)
                 return
             self._apply(each.content)
         self.changed(self.name)

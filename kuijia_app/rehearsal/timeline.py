@@ -9,7 +9,7 @@ from random import Random
 Action = Callable[[], None]
 
 
-class Timeline:
+class SimulatedTime:
     """Time that passes only from one action to the next.
 
     Attributes:

@@ -9,9 +9,9 @@ from functools import partial
 from itertools import pairwise
 
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.proof.model.switch import Forwarding, ModelSwitch
+from kuijia_app.proof.model.switch import ModelForwarding, ModelSwitch
 from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
-from kuijia_app.rehearsal.timeline import Timeline
+from kuijia_app.rehearsal.timeline import SimulatedTime
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.routes import directions
@@ -31,7 +31,7 @@ _OLD_NEWS = 1.5
 """Seconds after a fault in which a controller may still act by what it has heard before."""
 
 
-class Traffic:
+class RehearsedTraffic:
     """Packets of all pairs, in both directions.
 
     Attributes:
@@ -45,7 +45,7 @@ class Traffic:
         options: PipelineOptions,
         switches: Mapping[str, SimulatedSwitch],
         is_session_up: Callable[[str, int], bool],
-        time: Timeline,
+        time: SimulatedTime,
     ) -> None:
         plans = tuple(plans)
         self._wiring = options.wired(plans[0].topology)
@@ -53,7 +53,7 @@ class Traffic:
         self._is_session_up = is_session_up
         self._time = time
         self._models: dict[str, ModelSwitch] = {}
-        self._done: dict[str, dict[Packet, Forwarding]] = {}
+        self._done: dict[str, dict[Packet, ModelForwarding]] = {}
         self._crossing: dict[Ends, frozenset[str]] = {}
         self._links: dict[Ends, frozenset[tuple[str, int]]] = {}
         self._ways: dict[Ends, list[list[tuple[str, ...]]]] = {}
@@ -223,7 +223,7 @@ class Traffic:
         """Return what a switch sends for a packet, with the ports."""
         return self._process(where, packet).sent
 
-    def _process(self, where: str, packet: Packet) -> Forwarding:
+    def _process(self, where: str, packet: Packet) -> ModelForwarding:
         """Return what a switch does with a packet, looked up once as long as nothing changes."""
         done = self._done.setdefault(where, {})
         found = done.get(packet)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from kuijia_app.rehearsal.faults import Fault, FaultKind
-from kuijia_app.rehearsal.timeline import Timeline
+from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
+from kuijia_app.rehearsal.timeline import SimulatedTime
 from te_solver.plan import Plan
 
 _REFUSING = frozenset(
@@ -41,7 +41,7 @@ class Updates:
         due: plan that must be in force after all faults; None if there is no such promise.
     """
 
-    def __init__(self, time: Timeline) -> None:
+    def __init__(self, time: SimulatedTime) -> None:
         self._time = time
         self._asked_at = -math.inf
         self._hidden_until = -math.inf
@@ -57,7 +57,7 @@ class Updates:
         if self._time.now < self._asked_at + _KNOWN:
             self.due = None
 
-    def disturbed(self, fault: Fault) -> None:
+    def disturbed(self, fault: RehearsedFault) -> None:
         """Take in a fault that may excuse an update that does not come into force."""
         if fault.kind in _REFUSING:
             self._hidden_until = math.inf

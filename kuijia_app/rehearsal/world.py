@@ -13,15 +13,15 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.reconciliation import Change
 from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.control.rollout import Stages
-from kuijia_app.rehearsal.connections import Connection, Pipe
-from kuijia_app.rehearsal.controller import SimulatedController
-from kuijia_app.rehearsal.messages import Kind, Role
+from kuijia_app.rehearsal.connections import Pipe, SimulatedConnection
+from kuijia_app.rehearsal.controller import RehearsedController
+from kuijia_app.rehearsal.messages import RehearsedKind, SimulatedRole
 from kuijia_app.rehearsal.peer_lines import PeerLines
 from kuijia_app.rehearsal.plans import NETWORKS, OPTIONS, PlanStore
 from kuijia_app.rehearsal.sessions import Sessions
 from kuijia_app.rehearsal.switch import SimulatedSwitch
-from kuijia_app.rehearsal.timeline import Timeline
-from kuijia_app.rehearsal.traffic import Traffic
+from kuijia_app.rehearsal.timeline import SimulatedTime
+from kuijia_app.rehearsal.traffic import RehearsedTraffic
 from kuijia_app.rehearsal.updates import Updates
 from kuijia_app.tables.options import PipelineOptions
 from te_solver.plan import Plan
@@ -74,7 +74,7 @@ class World:
         `gray_loss` is as of `LossWatch`.
         """
         self.random = Random(seed)
-        self.time = Timeline(self.random)
+        self.time = SimulatedTime(self.random)
         self.plans: tuple[Plan, ...] = NETWORKS[self.random.randrange(len(NETWORKS))]
         (self.options,) = self.random.choices(OPTIONS, _OPTION_WEIGHTS)
         if plan is not None:
@@ -93,12 +93,12 @@ class World:
         }
         self._gray_loss = gray_loss
         self._give_generations()
-        self.traffic = Traffic(self.plans, self.options, self.switches, self._is_session_up, self.time)
+        self.traffic = RehearsedTraffic(self.plans, self.options, self.switches, self._is_session_up, self.time)
         self.traffic.is_news_late = self._is_news_late
         self.traffic.all_hit()
         self.updates = Updates(self.time)
         self.sessions = Sessions(self.time, self.wiring, self.switches, self.traffic)
-        self.connections: dict[Line, Connection] = {}
+        self.connections: dict[Line, SimulatedConnection] = {}
         self.delays: dict[Line, float] = {}
         self.tampered: set[str] = set()
         self.wanderers: set[str] = set()
@@ -134,7 +134,7 @@ class World:
         return any(not connection.is_up_at_switch for connection in known)
 
     @property
-    def acting(self) -> SimulatedController:
+    def acting(self) -> RehearsedController:
         """The controller that programs switches."""
         acting = [each for each in self.controllers if each.is_acting]
         return (acting or self.controllers)[0]
@@ -184,8 +184,8 @@ class World:
         switch = self.switches[name]
         switch.overwrite(changes)
         for (other, _), connection in list(self.connections.items()):
-            if other == name and switch.roles.get(connection) is not Role.SLAVE:
-                connection.up.send((Kind.REMOVED, 0, None))
+            if other == name and switch.roles.get(connection) is not SimulatedRole.SLAVE:
+                connection.up.send((RehearsedKind.REMOVED, 0, None))
 
     def is_only_fault(self, number: int) -> bool:
         """Return True if no fault has come since this one, and none that came before lasts."""
@@ -218,7 +218,7 @@ class World:
             if line[0] == name and self.controllers[line[1]].is_acting:
                 self._end_now(line, connection)
 
-    def _end_now(self, line: Line, connection: Connection) -> None:
+    def _end_now(self, line: Line, connection: SimulatedConnection) -> None:
         self._end_at_switch(line, connection)
         self._end_at_controller(line, connection)
 
@@ -269,7 +269,7 @@ class World:
         """Tell all controllers of a change of a port."""
         for (switch, _), connection in list(self.connections.items()):
             if switch == name:
-                connection.up.send((Kind.CHANGE, 0, change))
+                connection.up.send((RehearsedKind.CHANGE, 0, change))
 
     def freeze_switch(self, name: str, seconds: float) -> None:
         self._frozen[name] = self._frozen.get(name, 0) + 1
@@ -318,7 +318,7 @@ class World:
                     del self._cuts[line, way]
         self._pump(line[0])
 
-    def _keep_alive(self, line: Line, connection: Connection) -> None:
+    def _keep_alive(self, line: Line, connection: SimulatedConnection) -> None:
         """Give a connection up at both ends if it is still cut."""
         if self._is_cut(line, "up") or self._is_cut(line, "down"):
             self._end_at_switch(line, connection)
@@ -342,7 +342,7 @@ class World:
         self.traffic.all_hit()
         self.traffic.disturbed(0.0)
 
-    def _process(self, number: int) -> SimulatedController:
+    def _process(self, number: int) -> RehearsedController:
         self._processes += 1
         store, name = self.stores[number], f"process {self._processes}"
         if self._processes > len(self.stores):
@@ -352,7 +352,7 @@ class World:
                 self._bring_another_plan()  # somebody has replaced the file
         is_paired = len(self.stores) > 1
         instance = self.random.randrange(1 << 16)
-        controller = SimulatedController(
+        controller = RehearsedController(
             name,
             self.time,
             store,
@@ -379,7 +379,7 @@ class World:
         if is_cut or not controller.is_alive or name in self._frozen:
             self._retry(line)
             return
-        connection = Connection(name, self.wiring.datapath_id(name), controller.name)
+        connection = SimulatedConnection(name, self.wiring.datapath_id(name), controller.name)
         connection.up = Pipe(
             self.time, partial(self._arrived_at_controller, line, controller, connection), lambda: self._goes_up(line)
         )
@@ -391,7 +391,7 @@ class World:
         self.switches[name].joined(connection)
         connection.up.send(None)
 
-    def set_delays(self, line: Line, connection: Connection) -> None:
+    def set_delays(self, line: Line, connection: SimulatedConnection) -> None:
         connection.up.delay = connection.down.delay = self.delays.get(line, _USUAL_DELAY)
 
     def _goes_up(self, line: Line) -> bool:
@@ -412,8 +412,8 @@ class World:
     def _arrived_at_controller(
         self,
         line: Line,
-        controller: SimulatedController,
-        connection: Connection,
+        controller: RehearsedController,
+        connection: SimulatedConnection,
         item: Any,  # noqa: ANN401  # any message
     ) -> None:
         if not controller.is_alive or not connection.is_up_at_controller:
@@ -431,7 +431,7 @@ class World:
         controller.waiting[line[0]] = connection
         self.time.after(self.random.uniform(0.0, _SILENCE), partial(self._closed_by_controller, holder))
 
-    def _arrived_at_switch(self, line: Line, connection: Connection, message: Any) -> None:  # noqa: ANN401  # any message
+    def _arrived_at_switch(self, line: Line, connection: SimulatedConnection, message: Any) -> None:  # noqa: ANN401  # any message
         switch = self.switches[line[0]]
         if connection.is_up_at_switch:
             for answer in switch.handle(connection, message):
@@ -448,7 +448,7 @@ class World:
         late = self.random.choice((0.001, 0.05, 1.0, _KEEPALIVE))
         self.time.after(self.random.uniform(0.0, late), partial(self._end_at_controller, line, connection))
 
-    def _end_at_switch(self, line: Line, connection: Connection) -> None:
+    def _end_at_switch(self, line: Line, connection: SimulatedConnection) -> None:
         if connection.is_up_at_switch:
             connection.is_up_at_switch = False
             self.switches[line[0]].left(connection)
@@ -456,7 +456,7 @@ class World:
                 del self.connections[line]
             self._retry(line)
 
-    def _end_at_controller(self, line: Line, connection: Connection) -> None:
+    def _end_at_controller(self, line: Line, connection: SimulatedConnection) -> None:
         controller = self.controllers[line[1]]
         if not connection.is_up_at_controller or controller.name != connection.owner or not controller.is_alive:
             return
@@ -467,7 +467,7 @@ class World:
             self.traffic.disturbed(0.0)  # only from now on does the controller know what the switch has
         controller.ended(connection)
 
-    def _closed_by_controller(self, connection: Connection) -> None:
+    def _closed_by_controller(self, connection: SimulatedConnection) -> None:
         line = next((line for line, each in self.connections.items() if each is connection), None)
         for number, controller in enumerate(self.controllers):
             if controller.name == connection.owner:

@@ -16,7 +16,7 @@ from kuijia_app.tables.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TunnelChoice:
     """A tunnel, and the queue to send through."""
 
     route: Route
@@ -32,14 +32,14 @@ class GroupIds(Protocol):
 class Failover(Protocol):
     """Method by which groups detect that a tunnel is alive."""
 
-    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
+    def groups(self, choices: tuple[TunnelChoice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
         """Yield the group `group_id(0)`, which uses the first alive choice, after the groups it needs.
 
         While no choice is alive it uses the group `last_resort`, which must exist. Groups of earlier calls are reused
         where they fit.
         """
 
-    def last_resort(self, choices: tuple[Choice, ...], group_id: int) -> Group:
+    def last_resort(self, choices: tuple[TunnelChoice, ...], group_id: int) -> Group:
         """Return the group that uses the first choice whose first link is up, alive or not.
 
         A tunnel may count as dead by an alarm alone: all BFD sessions go down when their switch pauses.
@@ -70,12 +70,12 @@ class _Sender:
     def first_port(self, route: Route) -> int:
         return self.wiring.port(self.ingress, route.next_hop)
 
-    def send(self, choice: Choice) -> tuple[Action, ...]:
+    def send(self, choice: TunnelChoice) -> tuple[Action, ...]:
         mark = self.tags.mark(choice.route.path_id, choice.queue)
         return (*mark, SetQueue(choice.queue.queue_id), Output(self.first_port(choice.route)))
 
-    def last_resort(self, choices: tuple[Choice, ...], group_id: int) -> Group:
-        by_port: dict[int, Choice] = {}
+    def last_resort(self, choices: tuple[TunnelChoice, ...], group_id: int) -> Group:
+        by_port: dict[int, TunnelChoice] = {}
         for choice in choices:
             by_port.setdefault(self.first_port(choice.route), choice)  # a later one with this port would never be used
         buckets = (Bucket(self.send(choice), watch_port=port) for port, choice in by_port.items())
@@ -93,7 +93,7 @@ class WatchedGroups(_Sender):
 
     _watched: set[int] = field(default_factory=set)
 
-    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
+    def groups(self, choices: tuple[TunnelChoice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
         for route in (choice.route for choice in choices):
             if route.path_id not in self._watched:
                 self._watched.add(route.path_id)
@@ -114,9 +114,9 @@ class ChainedGroups(_Sender):
     """
 
     sessions: BfdSessions
-    _known: dict[tuple[tuple[Choice, ...], int], int] = field(default_factory=dict)
+    _known: dict[tuple[tuple[TunnelChoice, ...], int], int] = field(default_factory=dict)
 
-    def groups(self, choices: tuple[Choice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
+    def groups(self, choices: tuple[TunnelChoice, ...], group_id: GroupIds, last_resort: int) -> Iterator[Group]:
         otherwise = last_resort
         for step in reversed(range(len(choices))):
             known = self._known.get((choices[step:], last_resort)) if step else None

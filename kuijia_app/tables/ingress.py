@@ -8,7 +8,7 @@ from ipaddress import IPv4Network
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
-from kuijia_app.tables.failover import Choice, Failover, GroupIds, failover_at
+from kuijia_app.tables.failover import Failover, GroupIds, TunnelChoice, failover_at
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
 from kuijia_app.tables.routes import Direction
@@ -99,7 +99,10 @@ class Ingress:
         last_resort = identifiers.last_resort_group(self._egress_id, index)
         for primary, backup in owners:
             others = self.options.scheme.failover(primary, backup, weights)
-            choices = (Choice(routes[primary], served.normal), *(Choice(routes[other], moved) for other in others))
+            choices = (
+                TunnelChoice(routes[primary], served.normal),
+                *(TunnelChoice(routes[other], moved) for other in others),
+            )
             group_id = _slot_group_ids(routes[primary].path_id, backup, index)
             yield from failover.groups(choices, group_id, last_resort)
         buckets: dict[tuple[int, int], Bucket] = {}
@@ -109,7 +112,7 @@ class Ingress:
         slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
         yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
 
-    def _last_choices(self) -> Iterator[tuple[int, tuple[Choice, ...]]]:
+    def _last_choices(self) -> Iterator[tuple[int, tuple[TunnelChoice, ...]]]:
         """Yield each last-resort group's id and its tunnels: of a class by weight, all for victims.
 
         Even a scheme that demotes nobody must not let traffic that may get nowhere take the place of other traffic.
@@ -120,13 +123,13 @@ class Ingress:
             order = (heaviest, *self.options.scheme.failover(heaviest, heaviest, weights))
             victim = self._served(direction).victim
             group_id = identifiers.last_resort_group(self._egress_id, self._class_index(direction))
-            yield group_id, tuple(Choice(direction.routes[position], victim) for position in order)
+            yield group_id, tuple(TunnelChoice(direction.routes[position], victim) for position in order)
         yield identifiers.control_last_resort_group(self._egress_id), self._control_choices
 
     @property
-    def _control_choices(self) -> tuple[Choice, ...]:
+    def _control_choices(self) -> tuple[TunnelChoice, ...]:
         routes = sorted(self.classes[0].routes, key=lambda route: len(route.nodes))
-        return tuple(Choice(route, self.options.layout.control) for route in routes)
+        return tuple(TunnelChoice(route, self.options.layout.control) for route in routes)
 
     def _control_groups(self, failover: Failover) -> Iterator[Group]:
         """Yield the groups of control traffic, which takes the shortest alive tunnel, unhashed."""

@@ -15,7 +15,7 @@ from itertools import pairwise, product
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.destination_trees import DestinationTrees, path_along
-from kuijia_app.tables.failover import Choice, failover_at
+from kuijia_app.tables.failover import TunnelChoice, failover_at
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.queues import QueueLayout, TrafficClass
 from kuijia_app.tables.routes import Direction, Route, directions
@@ -75,7 +75,7 @@ class OtherEntries:
         for direction in self._directions:
             (route,) = direction.routes
             sender = failover_at(direction, self.wiring, self.tags, None)
-            choice = Choice(route, served_as(self.options.layout).victim)
+            choice = TunnelChoice(route, served_as(self.options.layout).victim)
             yield direction.ingress, sender.last_resort((choice,), self._group_id(direction))
 
     def entries(self) -> Iterator[tuple[str, FlowEntry]]:

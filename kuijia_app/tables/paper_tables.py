@@ -76,7 +76,7 @@ def stored(entries: Sequence[FlowEntry], memory: Memory) -> tuple[FlowEntry, ...
 
 
 @dataclass(frozen=True)
-class Growth:
+class FieldGrowth:
     """Fields needed for 1, 2, ... priorities, replicated and decomposed: figure 8."""
 
     replicated: tuple[int, ...]
@@ -95,7 +95,7 @@ class Growth:
 
 def figure_8(
     most_priorities: int = 8, from_hosts: Collection[int] = HOSTS_PRIORITIES, *, goto_counts: bool = False
-) -> Growth:
+) -> FieldGrowth:
     """Return the growth of figure 7's tables; published: slope ratio about 0.36, over half saved at 8 priorities.
 
     The paper does not say what counts as an action, nor which entries count. With the ingress entries of the priorities
@@ -107,7 +107,7 @@ def figure_8(
             tables = figure_7(priorities, from_hosts).values()
             yield sum(count_fields(stored(entries, memory), goto_counts=goto_counts) for entries in tables)
 
-    return Growth(tuple(fields(Memory.REPLICATED)), tuple(fields(Memory.DECOMPOSED)))
+    return FieldGrowth(tuple(fields(Memory.REPLICATED)), tuple(fields(Memory.DECOMPOSED)))
 
 
 _BOTH_WAYS = ((1, 2), (2, 1))

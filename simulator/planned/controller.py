@@ -9,7 +9,7 @@ from functools import partial
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker, Port
 from kuijia_app.control.plan_update import renumber, require_same_network
-from kuijia_app.control.rollout import Progress, Rollout, Version
+from kuijia_app.control.rollout import Rollout, RolloutProgress, Version
 from kuijia_app.control.sender import Batch, Sender
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.options import Liveness, PipelineOptions
@@ -43,7 +43,7 @@ class SimulatedController:
     def __init__(
         self, simulation: Simulation, switches: Switches, first: Version, options: PipelineOptions, timing: Timing
     ) -> None:
-        self.progress: list[tuple[float, Progress]] = []
+        self.progress: list[tuple[float, RolloutProgress]] = []
         self.damped: list[tuple[float, str, int]] = []
         self._damping: FlapDamping[tuple[str, int]] = FlapDamping()
         self._held: set[tuple[str, int]] = set()
@@ -161,7 +161,7 @@ class SimulatedController:
             self._note(self._rollout.acknowledged(switch, self._simulation.now))
             self._follow_rollout()
 
-    def _note(self, progress: Iterable[Progress]) -> None:
+    def _note(self, progress: Iterable[RolloutProgress]) -> None:
         self.progress += [(self._simulation.now, each) for each in progress]
 
     def _tick(self) -> None:

@@ -15,11 +15,11 @@ from kuijia_app.preparation.send_buffer import enlarge_send_buffers
 from testbed.boxes.box_programs import BoxPrograms
 from testbed.boxes.box_switch import delete_links, remove_cables
 from testbed.boxes.cable_probes import probe_cables
-from testbed.boxes.changes import Step
+from testbed.boxes.changes import BoxStep
 from testbed.boxes.controller_place import call_controller
-from testbed.boxes.record import Record
+from testbed.boxes.record import BoxRecord
 from testbed.boxes.survey import clock, survey
-from testbed.links.flow_keys import FlowKey
+from testbed.links.flow_keys import EgressFlowKey
 from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.links.link_state import are_running, bring_up, is_running
@@ -84,27 +84,27 @@ class BoxActions:
                 run_batch(program, commands)
 
     def fingerprint(self, role: str, node: str) -> str | None:
-        return Record.of(role, node).print_of_changes()
+        return BoxRecord.of(role, node).print_of_changes()
 
     def recorded_interfaces(self, role: str, node: str) -> list[str] | None:
-        return Record.of(role, node).interfaces()
+        return BoxRecord.of(role, node).interfaces()
 
     def claim(self, role: str, node: str, interfaces: Sequence[str]) -> None:
         if not self._is_claimed:
-            self._claim.enter_context(Record.of(role, node).claim(interfaces))
+            self._claim.enter_context(BoxRecord.of(role, node).claim(interfaces))
             self._is_claimed = True
 
     def begin_changes(self, role: str, node: str, fingerprint: str, interfaces: Sequence[str]) -> None:
-        Record.of(role, node).begin(fingerprint, interfaces)
+        BoxRecord.of(role, node).begin(fingerprint, interfaces)
 
     def make_changes(self, role: str, node: str, steps: Sequence[Mapping[str, Any]]) -> None:
-        Record.of(role, node).make(Step(step["do"], step["undo"], step["lasting"]) for step in steps)
+        BoxRecord.of(role, node).make(BoxStep(step["do"], step["undo"], step["lasting"]) for step in steps)
 
     def finish_changes(self, role: str, node: str) -> None:
-        Record.of(role, node).finish()
+        BoxRecord.of(role, node).finish()
 
     def put_back(self, role: str, node: str) -> list[str]:
-        return Record.of(role, node).put_back()
+        return BoxRecord.of(role, node).put_back()
 
     def enlarge_send_buffers(self, ovs_directory: str) -> None:
         enlarge_send_buffers(_switch_pid(ovs_directory))
@@ -131,7 +131,7 @@ class BoxActions:
     ) -> list[tuple[int, int, int]]:
         """Return the flows seen, as position, label and traffic class."""
         assert self._observer is not None, "no observation was started"
-        keys = [FlowKey(*flow) for flow in flows]
+        keys = [EgressFlowKey(*flow) for flow in flows]
         seen = self._observer.watch(keys, seconds, frozenset(ignored))
         return [
             (position, seen[key].label, seen[key].traffic_class) for position, key in enumerate(keys) if key in seen

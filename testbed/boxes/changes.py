@@ -40,7 +40,7 @@ RESTORE_SETTINGS = "restore-settings"
 
 
 @dataclass(frozen=True)
-class Step:
+class BoxStep:
     """One change.
 
     Attributes:
@@ -77,7 +77,7 @@ class HostPlan:
     site_commands: tuple[Command, ...]
 
 
-def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[Step]:
+def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[BoxStep]:
     """Return the steps that bring interfaces up, without IPv6, so that their cabling can be examined.
 
     Interfaces that were up before stay up afterwards: links are cut in between.
@@ -87,17 +87,17 @@ def wake_steps(interfaces: Iterable[str], facts: Facts) -> list[Step]:
         found = facts["interfaces"][name]
         if found["ipv6"]:
             key = f"net/ipv6/conf/{name}/disable_ipv6"
-            steps.append(Step((("sysctl", "-q", "-w", f"{key}=1"),), (("sysctl", "-q", "-w", f"{key}=0"),)))
+            steps.append(BoxStep((("sysctl", "-q", "-w", f"{key}=1"),), (("sysctl", "-q", "-w", f"{key}=0"),)))
         if found["up"]:
-            steps.append(Step((), (_link(name, "up"),)))
+            steps.append(BoxStep((), (_link(name, "up"),)))
         else:
-            steps.append(Step((_link(name, "up"),), (_link(name, "down"),)))
+            steps.append(BoxStep((_link(name, "up"),), (_link(name, "down"),)))
     return steps
 
 
 def switch_steps(
     ports: Iterable[PortPlan], bridge_command: Command, removals: tuple[Command, ...], facts: Facts
-) -> list[Step]:
+) -> list[BoxStep]:
     """Return the steps that make a bridge of ports with queues, after `wake_steps`.
 
     Args:
@@ -114,14 +114,14 @@ def switch_steps(
             steps.append(_mtu_step(port.interface, port.mtu, found["mtu"]))
         steps += _offload_steps(port.interface, ("lro", "gro"), found)
         if not found["promiscuous"]:  # a killed daemon leaves its ports promiscuous
-            steps.append(Step((), (("ip", "link", "set", "dev", port.interface, "promisc", "off"),)))
+            steps.append(BoxStep((), (("ip", "link", "set", "dev", port.interface, "promisc", "off"),)))
         # The bridge makes them, again after a restart, and leaves them when it is removed.
-        steps.append(Step((), ((REMOVE_QUEUES, port.interface),), lasting=True))
-    steps.append(Step((bridge_command,), removals, lasting=True))
-    return [*steps, *(Step(((COMPLETE_QUEUES, port.queue_commands),)) for port in ports)]
+        steps.append(BoxStep((), ((REMOVE_QUEUES, port.interface),), lasting=True))
+    steps.append(BoxStep((bridge_command,), removals, lasting=True))
+    return [*steps, *(BoxStep(((COMPLETE_QUEUES, port.queue_commands),)) for port in ports)]
 
 
-def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:
+def host_steps(plan: HostPlan, facts: Facts) -> list[BoxStep]:
     """Return the steps that turn an interface into a separate host, after `wake_steps`.
 
     The namespace keeps the box's own addresses and routes, including SSH's, out of reach. Interfaces return from it
@@ -134,16 +134,16 @@ def host_steps(plan: HostPlan, facts: Facts) -> list[Step]:
         steps.append(_mtu_step(name, plan.mtu, found["mtu"]))
     # Segments without a checksum must not leave a host: nothing completes them on virtual cables.
     steps += _offload_steps(name, ("lro", "gro", "gso", "tso", "rx", "tx"), found)
-    steps.append(Step((), (("ip", "link", "set", "dev", name, "gso_max_segs", str(found["gso_max_segs"])),)))
+    steps.append(BoxStep((), (("ip", "link", "set", "dev", name, "gso_max_segs", str(found["gso_max_segs"])),)))
     back = ((LEAVE_NAMESPACE, plan.namespace, name), (RESTORE_SETTINGS, json.dumps(found["settings"])))
     steps += [
-        Step((("ip", "netns", "add", plan.namespace),), ((REMOVE_NAMESPACE, plan.namespace, name),)),
-        Step((("ip", "link", "set", "dev", name, "netns", plan.namespace),), back),
+        BoxStep((("ip", "netns", "add", plan.namespace),), ((REMOVE_NAMESPACE, plan.namespace, name),)),
+        BoxStep((("ip", "link", "set", "dev", name, "netns", plan.namespace),), back),
     ]
     inside = ("ip", "netns", "exec", plan.namespace, "sysctl", "-q", "-w")
     quiet = tuple((*inside, f"net/ipv6/conf/{scope}/disable_ipv6=1") for scope in ("all", "default") if found["ipv6"])
     site = tuple(("ip", "-n", plan.namespace, *command) for command in plan.site_commands)
-    steps.append(Step((*quiet, *site)))
+    steps.append(BoxStep((*quiet, *site)))
     return steps
 
 
@@ -151,19 +151,19 @@ def _link(name: str, state: str) -> Command:
     return ("ip", "link", "set", "dev", name, state)
 
 
-def _mtu_step(name: str, wanted: int, before: int) -> Step:
+def _mtu_step(name: str, wanted: int, before: int) -> BoxStep:
     command = ("ip", "link", "set", "dev", name, "mtu")
-    return Step(((*command, str(wanted)),), ((*command, str(before)),))
+    return BoxStep(((*command, str(wanted)),), ((*command, str(before)),))
 
 
-def _offload_steps(name: str, features: Iterable[str], found: Facts) -> list[Step]:
+def _offload_steps(name: str, features: Iterable[str], found: Facts) -> list[BoxStep]:
     """Return a step for each feature, undone in reverse order; a feature must precede those that it depends on.
 
     The kernel refuses `tso` without `tx` (netdev_fix_features in net/core/dev.c), drivers refuse `lro` without `rx`.
     """
     command = ("ethtool", "-K", name)
     return [
-        Step(((*command, feature, "off"),), ((*command, feature, "on"),))
+        BoxStep(((*command, feature, "off"),), ((*command, feature, "on"),))
         for feature in features
         if feature in found["offloads"]
     ]

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
-from testbed.boxes.changes import Facts, Step, wake_steps
+from testbed.boxes.changes import BoxStep, Facts, wake_steps
 from testbed.boxes.check import Heard, amiss, box_faults, cable_faults
 from testbed.boxes.controller_place import stand_in
-from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
+from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox
 from testbed.boxes.plans import Target
-from testbed.boxes.ssh import BoxError, Connection, DeadBoxError
+from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection
 from testbed.links.link_state import CARRIER_SECONDS
 from testbed.machine.clocks import ClockOffset, ask_clock
 from testbed.machine.errors import TestbedError
@@ -60,11 +60,11 @@ class Fleet:
         facts: from the last examination of the boxes.
     """
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: BoxInventory) -> None:
         self.inventory = inventory
         self.unreached: dict[str, str] = {}
         self.facts: Mapping[str, Facts] = {}
-        self._connections: dict[str, Connection] = {}
+        self._connections: dict[str, SshConnection] = {}
 
     def __enter__(self) -> Fleet:
         return self
@@ -79,7 +79,7 @@ class Fleet:
         boxes = self.inventory.boxes
         with ThreadPoolExecutor(len(boxes)) as pool:
             for box, found in zip(boxes, pool.map(_connect, boxes), strict=True):
-                if isinstance(found, Connection):
+                if isinstance(found, SshConnection):
                     self._connections[box.name] = found
                 else:
                     self.unreached[box.name] = str(found)
@@ -95,7 +95,7 @@ class Fleet:
                 stack.callback(connection.close)
         self._connections.clear()
 
-    def connection(self, box: Box) -> Connection:
+    def connection(self, box: Box) -> SshConnection:
         """Return the connection to a box; raises DeadBoxError if there is none."""
         if box.name not in self._connections:
             raise DeadBoxError(self.unreached.get(box.name, f"{box.name} is not connected"))
@@ -244,7 +244,7 @@ class Fleet:
                 answers[name] = self._connections[name].result(order, seconds)
         return answers, faults
 
-    def _change(self, steps: Callable[[Box], Iterable[Step]]) -> None:
+    def _change(self, steps: Callable[[Box], Iterable[BoxStep]]) -> None:
         self.ask("make_changes", lambda box: {**_role(box), "steps": [step.as_data() for step in steps(box)]})
 
     def _hear(self, asleep: Collection[tuple[str, str]] = ()) -> Heard:
@@ -290,9 +290,9 @@ def _collecting(faults: dict[str, str], name: str) -> Iterator[None]:
         faults[name] = str(error)
 
 
-def _connect(box: Box) -> Connection | DeadBoxError:
+def _connect(box: Box) -> SshConnection | DeadBoxError:
     try:
-        return Connection(box.name, box.login)
+        return SshConnection(box.name, box.login)
     except DeadBoxError as error:
         return error
 

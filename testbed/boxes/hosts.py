@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Literal
 
-from testbed.boxes.ssh import Connection
+from testbed.boxes.ssh import SshConnection
 from testbed.machine.clocks import ClockOffset, ask_clock
 from testbed.machine.errors import TestbedError
 from testbed.machine.processes import SocketKind
@@ -19,7 +19,9 @@ _POLL_SECONDS = 0.05
 class BoxHost:
     """Remote counterpart of `testbed.network.hosts.Host`."""
 
-    def __init__(self, name: str, address: IPv4Address, interface: str, namespace: str, connection: Connection) -> None:
+    def __init__(
+        self, name: str, address: IPv4Address, interface: str, namespace: str, connection: SshConnection
+    ) -> None:
         self.name = name
         self.address = address
         self.interface = interface
@@ -50,7 +52,7 @@ class BoxHost:
 class BoxProgram:
     """A program on a box; see `testbed.machine.programs.Program`."""
 
-    def __init__(self, connection: Connection, name: str, number: int) -> None:
+    def __init__(self, connection: SshConnection, name: str, number: int) -> None:
         self._connection = connection
         self._name = name
         self._number = number

@@ -114,7 +114,7 @@ _B = TypeVar("_B", SwitchBox, HostBox)
 
 
 @dataclass(frozen=True)
-class Inventory:
+class BoxInventory:
     """All boxes.
 
     Attributes:
@@ -166,7 +166,7 @@ class Inventory:
         return InputError(self.path, place, problem, expected)
 
 
-def read_inventory(path: Path) -> Inventory:
+def read_inventory(path: Path) -> BoxInventory:
     """Return the inventory from a YAML file in the form that `docs/boxes.md` describes.
 
     Raises:
@@ -185,7 +185,7 @@ class _Reader:
         self._defaults: dict[str, yaml.Node] = {}
         self._boxes: list[Box] = []
 
-    def read(self) -> Inventory:
+    def read(self) -> BoxInventory:
         root = self._document.root()
         known = ("controller", "ssh", "switches", "hosts")
         keys = self._document.mapping(root, "the file", known, required=("controller", "switches"))
@@ -203,7 +203,7 @@ class _Reader:
                 problem = f"no switch {quoted(host.node)} has an interface to a host"
                 raise self._document.error(entry, problem, "the key host in the switch of the same node")
             self._add(hosts, host, entry)
-        return Inventory(
+        return BoxInventory(
             self._document.path,
             Listening(
                 self._port(controller["port"]) if "port" in controller else LISTEN_PORT,

@@ -19,13 +19,13 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.hosts import BoxHost
-from testbed.boxes.inventory import Box, Inventory, SwitchBox
+from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.boxes.killed_labs import BoxesNote, put_back_boxes
 from testbed.boxes.plans import Target
-from testbed.boxes.ssh import BoxError, Connection
-from testbed.boxes.switch_machine import SwitchMachine
+from testbed.boxes.ssh import BoxError, SshConnection
+from testbed.boxes.switch_machine import BoxSwitchMachine
 from testbed.controllers.application_process import Listening
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming
 from testbed.links.link_state import CARRIER_SECONDS
 from testbed.links.load_counters import LoadCounters
@@ -42,7 +42,7 @@ from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import (
     SHOW_ALL,
     PortCounters,
-    QueueCounters,
+    QueueTotals,
     parse_all_queue_counters,
     parse_queue_counters,
 )
@@ -221,7 +221,7 @@ class BoxNetwork:
         delays = self._fleet.ask("switch_port", arguments)
         return requested_at, {node: delays[self._target.inventory.switches[node].name] for node in (a, b)}
 
-    def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
+    def queue_counters(self, switch: str, port: int) -> tuple[QueueTotals, ...]:
         interface = self._target.interface(switch, port)
         connection = self._fleet.connection(self._target.inventory.switches[switch])
         command = ["tc", "-json", "-statistics", "qdisc", "show", "dev", interface]
@@ -304,10 +304,10 @@ class BoxNetwork:
         self._cables.wait_until(sessions, up=up, timeout=UP_TIMEOUT)
 
     @cached_property
-    def _machines(self) -> dict[str, SwitchMachine]:
+    def _machines(self) -> dict[str, BoxSwitchMachine]:
         """Machines by node; raises BoxError if a switch is not connected."""
         switches = self._target.inventory.switches
-        return {node: SwitchMachine(box, self._fleet.connection(box)) for node, box in switches.items()}
+        return {node: BoxSwitchMachine(box, self._fleet.connection(box)) for node, box in switches.items()}
 
     @cached_property
     def _cables(self) -> BfdCables:
@@ -341,7 +341,7 @@ class BoxNetwork:
         return self._fleet.ask("bring_up", arguments)
 
 
-def _enlarge_send_buffers(machine: SwitchMachine) -> None:
+def _enlarge_send_buffers(machine: BoxSwitchMachine) -> None:
     """Enlarge the send buffers of a switch, which must have sent a packet before."""
     machine.ofctl("packet-out", f"in_port=controller packet={HARMLESS_FRAME} actions=output:1")
     machine.connection.call("enlarge_send_buffers", ovs_directory=str(machine.box.ovs_directory))
@@ -350,7 +350,7 @@ def _enlarge_send_buffers(machine: SwitchMachine) -> None:
 class BoxGround:
     """Ground of a lab on boxes."""
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: BoxInventory) -> None:
         self._inventory = inventory
 
     @property
@@ -383,7 +383,7 @@ class BoxGround:
 class _BoxWatch:
     """Watches labels on several boxes at once."""
 
-    def __init__(self, watched: Sequence[tuple[Connection, list[str]]]) -> None:
+    def __init__(self, watched: Sequence[tuple[SshConnection, list[str]]]) -> None:
         self._connections = [connection for connection, _ in watched]
         for connection, interfaces in watched:
             connection.call("observe", interfaces=interfaces)
@@ -399,14 +399,14 @@ class _BoxWatch:
                 connection.call("end_observation")
 
     def watch(
-        self, flows: Iterable[FlowKey], seconds: float, ignored: Collection[int] = frozenset()
-    ) -> dict[FlowKey, Mark]:
+        self, flows: Iterable[EgressFlowKey], seconds: float, ignored: Collection[int] = frozenset()
+    ) -> dict[EgressFlowKey, IngressMark]:
         keys = list(flows)
         labels = sorted(ignored)
         arguments = {"flows": [astuple(key) for key in keys], "seconds": seconds, "ignored": labels}
         orders = [(connection, connection.begin("watch", **arguments)) for connection in self._connections]
-        seen: dict[FlowKey, Mark] = {}
+        seen: dict[EgressFlowKey, IngressMark] = {}
         for connection, order in orders:
             for position, label, traffic_class in connection.result(order):
-                seen[keys[position]] = Mark(label, traffic_class)
+                seen[keys[position]] = IngressMark(label, traffic_class)
         return seen

@@ -13,14 +13,14 @@ from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.changes import (
     REMOVE_BRIDGE,
     REMOVE_CABLES,
+    BoxStep,
     Facts,
     HostPlan,
     PortPlan,
-    Step,
     host_steps,
     switch_steps,
 )
-from testbed.boxes.inventory import Box, HostBox, Inventory, SwitchBox
+from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox
 from testbed.machine.ovs import Datapath
 from testbed.network.bridges import LAB_KEY, Bridge, Port, bridge_arguments
 from testbed.network.link_rates import LINK_MTU
@@ -45,14 +45,14 @@ class Target:
         InputError: the inventory has a host for which a wiring file has no port.
     """
 
-    inventory: Inventory
+    inventory: BoxInventory
     wiring: Wiring
     options: NetworkOptions
 
     def __post_init__(self) -> None:
         self.wiring.require_hosts(self.inventory.hosts)
 
-    def steps(self, box: Box, facts: Mapping[str, Facts]) -> list[Step]:
+    def steps(self, box: Box, facts: Mapping[str, Facts]) -> list[BoxStep]:
         """Return the changes that configure a box, to be applied after its interfaces are up.
 
         Args:

@@ -25,8 +25,8 @@ from testbed.boxes.changes import (
     REMOVE_NAMESPACE,
     REMOVE_QUEUES,
     RESTORE_SETTINGS,
+    BoxStep,
     Command,
-    Step,
 )
 from testbed.machine.commands import run_command
 from testbed.machine.errors import TestbedError
@@ -54,13 +54,13 @@ _NOT_THERE = re.compile("Cannot find device|No such device|cannot stat /proc/sys
 
 
 @dataclass(frozen=True)
-class Record:
+class BoxRecord:
     """Changes to a box in one of its roles: one line of JSON for the whole record, then one for each step."""
 
     path: Path
 
     @classmethod
-    def of(cls, role: str, node: str) -> Record:
+    def of(cls, role: str, node: str) -> BoxRecord:
         """Return the record of a box as `role` for the topology's `node`."""
         return cls(FOLDER / f"{role}-{node.encode().hex()}.jsonl")
 
@@ -111,7 +111,7 @@ class Record:
         finally:
             os.close(folder)
 
-    def make(self, steps: Iterable[Step]) -> None:
+    def make(self, steps: Iterable[BoxStep]) -> None:
         """Make changes, recording each one first."""
         for step in steps:
             self._append({"undo": step.undo, "lasting": step.lasting})

@@ -103,7 +103,7 @@ def ssh_command(login: Login) -> list[str]:
     return ["ssh", *words, "--", login.address, shlex.join(agent)]
 
 
-class Connection:
+class SshConnection:
     """A box that answers, from construction until `close` or its death; several threads may use it.
 
     Args:
@@ -206,7 +206,7 @@ class Connection:
         self._ssh.stdout.close()
         self._complaints.text(_COMPLAINT_SECONDS)
 
-    def __enter__(self) -> Connection:
+    def __enter__(self) -> SshConnection:
         return self
 
     def __exit__(

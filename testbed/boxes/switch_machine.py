@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from testbed.boxes.inventory import SwitchBox
-from testbed.boxes.ssh import Connection
+from testbed.boxes.ssh import SshConnection
 
 
-class SwitchMachine:
+class BoxSwitchMachine:
     """A switch's box, used by sessions as a `testbed.network.bfd.SwitchMachine`; everything raises BoxError."""
 
-    def __init__(self, box: SwitchBox, connection: Connection) -> None:
+    def __init__(self, box: SwitchBox, connection: SshConnection) -> None:
         self.box = box
         self.connection = connection
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from kuijia_base.metrics.tally import Metric, Tally
 from testbed.boxes.fleet import Fleet
-from testbed.boxes.inventory import Box, Inventory, SwitchBox
+from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.machine.errors import TestbedError
 from testbed.network.bfd import parse_bfd_show
 from testbed.network.network_metrics import network_metrics, note_links, note_queues, note_sessions
@@ -52,7 +52,7 @@ class BoxesWatch:
         clock: returns seconds.
     """
 
-    def __init__(self, inventory: Inventory, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, inventory: BoxInventory, report: Report, clock: Callable[[], float] = time.monotonic) -> None:
         self.tally = Tally(METRICS)
         self._inventory = inventory
         self._report = report
@@ -121,7 +121,7 @@ _LINKS = ("ip", "-json", "link", "show")
 _QUEUES = ("tc", "-json", "-statistics", "qdisc", "show")
 
 
-def link_states(inventory: Inventory, shown: Answers) -> dict[tuple[str, str], bool]:
+def link_states(inventory: BoxInventory, shown: Answers) -> dict[tuple[str, str], bool]:
     """Return which links are up at both ends, by the output of `ip -json link show` on each switch that answers."""
     running = {
         box.node: {link["ifname"] for link in json.loads(shown[box.name]) if {"UP", "LOWER_UP"} <= set(link["flags"])}
@@ -136,7 +136,7 @@ def link_states(inventory: Inventory, shown: Answers) -> dict[tuple[str, str], b
     return {(a, b): is_up(a, b) and is_up(b, a) for a, b in sorted(ends) if a < b and (b, a) in ends}
 
 
-def queues_of(inventory: Inventory, shown: Answers) -> Iterator[dict[str, Any]]:
+def queues_of(inventory: BoxInventory, shown: Answers) -> Iterator[dict[str, Any]]:
     """Yield the counters of all queues by the output of `tc -json qdisc show`; ports without queues have none."""
     layout = NetworkOptions().layout
     for box in inventory.switches.values():

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from testbed.chaos.faults import LINK_DOWN, STANDSTILL_KINDS, SWITCH_WIPED
-from testbed.chaos.timeline import Span
+from testbed.chaos.timeline import FaultSpan
 
 SEEN_WITHIN = 5.0
 """Seconds after the end of a fault in which counters may still show what it cost."""
@@ -31,12 +31,12 @@ class OwnEnd:
     reason: str
 
 
-def false_alarms(alarms: Sequence[Alarm], spans: Sequence[Span]) -> tuple[Alarm, ...]:
+def false_alarms(alarms: Sequence[Alarm], spans: Sequence[FaultSpan]) -> tuple[Alarm, ...]:
     """Return the alarms about links on which no fault of the run can have cost packets."""
     return tuple(each for each in alarms if not any(_explains(span, each) for span in spans))
 
 
-def _explains(span: Span, alarm: Alarm) -> bool:
+def _explains(span: FaultSpan, alarm: Alarm) -> bool:
     if not span.overlaps(alarm.at - SEEN_WITHIN, alarm.at):
         return False
     ends = {alarm.sender, alarm.receiver}

@@ -115,7 +115,7 @@ SPARE_SECONDS: Final = 0.5
 
 
 @dataclass(frozen=True)
-class Fault:
+class ChaosFault:
     """A fault of a run.
 
     Attributes:
@@ -150,7 +150,7 @@ class Fault:
 
 def draw_faults(
     topology: Topology, seed: int, seconds: float, interval: float, kinds: Collection[str] = KINDS
-) -> tuple[Fault, ...]:
+) -> tuple[ChaosFault, ...]:
     """Return the faults of a run, one each `interval` seconds on average, in order.
 
     Args:
@@ -169,7 +169,7 @@ def draw_faults(
     while wanted and (at := at + chance.uniform(0.5, 1.5) * interval) < seconds:
         (kind,) = chance.choices(wanted, weights)
         length = chance.uniform(*_SECONDS[kind])
-        fault = Fault(round(at, 3), kind, _subject(kind, topology, chance), round(length, 3))
+        fault = ChaosFault(round(at, 3), kind, _subject(kind, topology, chance), round(length, 3))
         end = at + length + SPARE_SECONDS
         if end <= seconds and all(free_at.get(thing, 0.0) <= at for thing in fault.things):
             free_at.update(dict.fromkeys(fault.things, end))
@@ -186,11 +186,11 @@ def _subject(kind: str, topology: Topology, chance: random.Random) -> tuple[str,
     return ()
 
 
-def faults_to_json(faults: Sequence[Fault]) -> list[dict[str, object]]:
+def faults_to_json(faults: Sequence[ChaosFault]) -> list[dict[str, object]]:
     return [asdict(fault) for fault in faults]
 
 
-def faults_from_json(document: object, topology: Topology, source: str) -> tuple[Fault, ...]:
+def faults_from_json(document: object, topology: Topology, source: str) -> tuple[ChaosFault, ...]:
     """Return the faults of a file, in order of time.
 
     Raises:
@@ -206,7 +206,7 @@ def faults_from_json(document: object, topology: Topology, source: str) -> tuple
     )
 
 
-def _fault(row: object, topology: Topology, source: str, place: str) -> Fault:
+def _fault(row: object, topology: Topology, source: str, place: str) -> ChaosFault:
     match row:
         case {
             "at": int() | float() as at,
@@ -224,7 +224,7 @@ def _fault(row: object, topology: Topology, source: str, place: str) -> Fault:
     fits: Callable[[list[object]], bool] = _fits(kind, topology)
     if not fits(subject):
         raise InputError(source, f"{place}.subject", f"{quoted(str(subject))} is not in this network", _expected(kind))
-    return Fault(float(at), kind, tuple(map(str, subject)), float(length))
+    return ChaosFault(float(at), kind, tuple(map(str, subject)), float(length))
 
 
 def _fits(kind: str, topology: Topology) -> Callable[[list[object]], bool]:

@@ -18,8 +18,8 @@ from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.queues import QueueLayout
 from te_solver.plan import Plan
 from testbed.chaos.faults import FLAP_DOWN, LINK_DOWN, SLOW, SLOW_SHARE, STANDSTILL_KINDS, SWITCH_WIPED
-from testbed.chaos.oracle import Excuse, Path, PlanInForce, ProbeFlow, Windows, hops_of, is_doubted, tunnels_of
-from testbed.chaos.timeline import Timeline
+from testbed.chaos.oracle import Excuse, LossWindows, Path, PlanInForce, ProbeFlow, hops_of, is_doubted, tunnels_of
+from testbed.chaos.timeline import FaultTimeline
 
 ROOM = 0.97
 """Share of a link's rate that it carries without a loss: its timers come late at times."""
@@ -42,7 +42,7 @@ class LoadFlow:
 
 
 @dataclass(frozen=True)
-class Load:
+class FullQueueLoad:
     """All that is sent, probes included, and the queues that it waits in.
 
     Attributes:
@@ -72,14 +72,14 @@ class _State:
     slow: frozenset[frozenset[str]]
 
 
-def busiest_share(load: Load, plan: Plan) -> float:
+def busiest_share(load: FullQueueLoad, plan: Plan) -> float:
     """Return the part of its rate that the busiest link carries while nothing is broken."""
     carried = _carried([(each.rate, [(each.flow.tunnel or (), 0)]) for each in load.flows])
     return max((rate / plan.topology.link(*link).capacity for (link, _), rate in carried.items()), default=0.0)
 
 
 def full_queue_excuses(
-    load: Load, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
+    load: FullQueueLoad, plans: Sequence[PlanInForce], timeline: FaultTimeline, windows: LossWindows
 ) -> Callable[[ProbeFlow], tuple[Excuse, ...]]:
     """Return the function that tells when a flow's packets may be lost because a queue is full.
 
@@ -105,7 +105,7 @@ def _key(flow: ProbeFlow) -> tuple[str, str, int, Path | None]:
 
 
 def _states(
-    load: Load, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
+    load: FullQueueLoad, plans: Sequence[PlanInForce], timeline: FaultTimeline, windows: LossWindows
 ) -> Iterator[tuple[float, float, _State]]:
     """Yield the states of the network in turn, each with its start and end."""
     moved = {each.flow.number: tuple(_moved(each.flow, timeline, windows)) for each in load.flows}
@@ -134,7 +134,7 @@ def _within(at: float, spans: Sequence[Span]) -> bool:
     return any(start <= at < end for start, end in spans)
 
 
-def _moved(flow: ProbeFlow, timeline: Timeline, windows: Windows) -> Iterator[Span]:
+def _moved(flow: ProbeFlow, timeline: FaultTimeline, windows: LossWindows) -> Iterator[Span]:
     """Yield the times in which a flow may be on another tunnel than its own."""
     path = flow.tunnel or ()
     # BFD's packets may share a queue with a class that a slow link has no room for.
@@ -152,7 +152,7 @@ def _moved(flow: ProbeFlow, timeline: Timeline, windows: Windows) -> Iterator[Sp
         yield span.start - windows.before, told + windows.remote + windows.again
 
 
-def _overflowing(load: Load, plans: Sequence[PlanInForce], state: _State) -> frozenset[int]:
+def _overflowing(load: FullQueueLoad, plans: Sequence[PlanInForce], state: _State) -> frozenset[int]:
     """Return the numbers of the flows whose packets may come to a queue that overflows."""
     places = {each.flow.number: _places(load, plans, state, each.flow) for each in load.flows}
     carried = _carried([(each.rate, places[each.flow.number]) for each in load.flows])
@@ -169,7 +169,9 @@ def _overflowing(load: Load, plans: Sequence[PlanInForce], state: _State) -> fro
     )
 
 
-def _places(load: Load, plans: Sequence[PlanInForce], state: _State, flow: ProbeFlow) -> list[tuple[Path, int]]:
+def _places(
+    load: FullQueueLoad, plans: Sequence[PlanInForce], state: _State, flow: ProbeFlow
+) -> list[tuple[Path, int]]:
     """Return the tunnels that packets of a flow may take, each with the level of the queue that they may wait in."""
     normal, victim = (load.level(flow.priority, is_victim=is_victim) for is_victim in (False, True))
     own = [] if flow.tunnel is None else [(flow.tunnel, normal)]

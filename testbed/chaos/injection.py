@@ -13,11 +13,11 @@ from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
 from testbed.chaos import faults
 from testbed.chaos.controllers import CLOCK_JUMP, ControllerBreaker, Mend, freeze, nothing
-from testbed.chaos.faults import Fault
+from testbed.chaos.faults import ChaosFault
 from testbed.chaos.oracle import PlanInForce
 from testbed.chaos.relay import Rule
 from testbed.chaos.small_disk import SmallDisk
-from testbed.chaos.timeline import FOREVER, Span
+from testbed.chaos.timeline import FOREVER, FaultSpan
 from testbed.lab.lab import Lab
 from testbed.links.link_state import set_devices
 from testbed.machine.commands import run_batch
@@ -58,15 +58,15 @@ class Injector:
         report: Callable[[str], None],
     ) -> None:
         self.plans = [PlanInForce(time.monotonic(), lab.plan)]
-        self._spans: list[Span] = []
-        self._flaps: list[Span] = []
+        self._spans: list[FaultSpan] = []
+        self._flaps: list[FaultSpan] = []
         self._lab = lab
         self._network = lab.emulated_network
         self._controllers = controllers
         self._disk = disk
         self._next_plans = [other_plan, lab.plan]
         self._report = report
-        self._mends: dict[Fault, tuple[int, Mend]] = {}
+        self._mends: dict[ChaosFault, tuple[int, Mend]] = {}
         self._changes = ThreadPoolExecutor(1, thread_name_prefix="changes")
         self._side = ThreadPoolExecutor(thread_name_prefix="flapping")
         self._pending: list[Future[object]] = []
@@ -82,17 +82,17 @@ class Injector:
         self._side.shutdown()
 
     @property
-    def spans(self) -> tuple[Span, ...]:
+    def spans(self) -> tuple[FaultSpan, ...]:
         """What was broken, so far, each until it was mended."""
         return (*self._spans, *self._flaps)
 
-    def begin(self, fault: Fault) -> None:
+    def begin(self, fault: ChaosFault) -> None:
         """Break something; raises TestbedError if that fails."""
         place = len(self._spans)
-        self._spans.append(Span(fault.kind, fault.subject, time.monotonic()))
+        self._spans.append(FaultSpan(fault.kind, fault.subject, time.monotonic()))
         self._mends[fault] = place, self._break(fault)
 
-    def mend(self, fault: Fault) -> None:
+    def mend(self, fault: ChaosFault) -> None:
         """Mend what a fault broke; raises TestbedError if that fails."""
         place, mend = self._mends.pop(fault)
         mend()
@@ -100,7 +100,7 @@ class Injector:
 
     def _end(self, place: int) -> None:
         span = self._spans[place]
-        self._spans[place] = Span(span.kind, span.subject, span.start, time.monotonic())
+        self._spans[place] = FaultSpan(span.kind, span.subject, span.start, time.monotonic())
 
     def mend_all(self) -> tuple[str, ...]:
         """Mend whatever is broken; return in words what could not be."""
@@ -126,13 +126,13 @@ class Injector:
         problem = change.result()
         return () if problem is None else (f"after the last fault the plan cannot be replaced: {problem}",)
 
-    def _break(self, fault: Fault) -> Mend:
+    def _break(self, fault: ChaosFault) -> Mend:
         controllers = self._controllers
 
-        def treated(rule: Rule) -> Callable[[Fault], Mend]:
+        def treated(rule: Rule) -> Callable[[ChaosFault], Mend]:
             return lambda fault: controllers.treat(fault.subject[0], rule)
 
-        kinds: Mapping[str, Callable[[Fault], Mend]] = {
+        kinds: Mapping[str, Callable[[ChaosFault], Mend]] = {
             faults.CUT: self._cut,
             faults.CUT_END: self._cut,
             faults.FLAP: self._flap,
@@ -165,18 +165,18 @@ class Injector:
         }
         return kinds[fault.kind](fault)
 
-    def _ends(self, fault: Fault) -> list[str]:
+    def _ends(self, fault: ChaosFault) -> list[str]:
         a, b = fault.subject
         wiring = self._network.wiring
         return [self._network.interface(a, wiring.port(a, b)), self._network.interface(b, wiring.port(b, a))]
 
-    def _cut(self, fault: Fault) -> Mend:
+    def _cut(self, fault: ChaosFault) -> Mend:
         ends = self._ends(fault)
         cut = ends[:1] if fault.kind == faults.CUT_END else ends
         set_devices(cut, up=False)
         return lambda: set_devices(cut, up=True)
 
-    def _flap(self, fault: Fault) -> Mend:
+    def _flap(self, fault: ChaosFault) -> Mend:
         """Take a link down and up again in quick succession; every time that it is down is a span of its own."""
         ends = self._ends(fault)
         end = time.monotonic() + fault.seconds - _FLAP_SECONDS
@@ -187,7 +187,7 @@ class Injector:
                 set_devices(ends, up=False)
                 time.sleep(_FLAP_SECONDS / 2)
                 set_devices(ends, up=True)
-                self._flaps.append(Span(faults.FLAP_DOWN, fault.subject, down_at, time.monotonic()))
+                self._flaps.append(FaultSpan(faults.FLAP_DOWN, fault.subject, down_at, time.monotonic()))
                 if time.monotonic() > end:
                     return
                 time.sleep(_FLAP_SECONDS / 2)
@@ -196,7 +196,7 @@ class Injector:
         flapping = self._side.submit(flap)
         return lambda: flapping.result(_PATIENCE)
 
-    def _slow(self, fault: Fault) -> Mend:
+    def _slow(self, fault: ChaosFault) -> Mend:
         a, b = fault.subject
         capacity = self._lab.plan.topology.link(a, b).capacity
 
@@ -211,14 +211,14 @@ class Injector:
         limit(capacity * faults.SLOW_SHARE)
         return lambda: limit(capacity)
 
-    def _wipe(self, fault: Fault) -> Mend:
+    def _wipe(self, fault: ChaosFault) -> Mend:
         """Empty a switch's tables and end its connection, which is what its restart looks like to the controller."""
         (switch,) = fault.subject
         self._network.ofctl(switch, "del-flows")
         self._network.ofctl(switch, "del-groups")
         return self._controllers.reset(switch, all_controllers=True)
 
-    def _kill_switches(self, _: Fault) -> Mend:
+    def _kill_switches(self, _: ChaosFault) -> Mend:
         ovs = self._private_ovs()
         ovs.kill_switches()
 
@@ -229,7 +229,7 @@ class Injector:
 
         return restart
 
-    def _kill_database(self, _: Fault) -> Mend:
+    def _kill_database(self, _: ChaosFault) -> Mend:
         ovs = self._private_ovs()
         ovs.kill_database()
         place = len(self._spans) - 1
@@ -251,15 +251,15 @@ class Injector:
             raise TestbedError("the machine's own Open vSwitch is not the lab's to kill")
         return ovs
 
-    def _fill_disk(self, _: Fault) -> Mend:
+    def _fill_disk(self, _: ChaosFault) -> Mend:
         self._disk.fill()
         return self._disk.empty
 
-    def _replace_plan(self, _: Fault) -> Mend:
+    def _replace_plan(self, _: ChaosFault) -> Mend:
         self._pending.append(self._changes.submit(self._follow))
         return nothing
 
-    def _withdraw_plan(self, _: Fault) -> Mend:
+    def _withdraw_plan(self, _: ChaosFault) -> Mend:
         """Ask for another plan, and no longer when it is mended, however far the update has come by then."""
         self._pending.append(self._changes.submit(self._follow))
         return self._lab.withdraw_update
@@ -282,7 +282,7 @@ class Injector:
         self._report(f"plan replaced after {time.monotonic() - asked:.1f} s")
         return None
 
-    def _refuse_plan(self, fault: Fault) -> Mend:
+    def _refuse_plan(self, fault: ChaosFault) -> Mend:
         """Ask for another plan while one switch takes no more entries; it must be given up."""
         (switch,) = fault.subject
         bridge = self._network.bridge(switch)

@@ -24,7 +24,7 @@ _KEPT = (".refused", ".pending")
 
 
 @dataclass(frozen=True)
-class Inventory:
+class MachineInventory:
     """The state of this machine: run directories, interfaces of the caller's namespace, and the caller itself."""
 
     labs: frozenset[str]
@@ -32,9 +32,9 @@ class Inventory:
     own: ProcessSize
 
 
-def take_inventory() -> Inventory:
+def take_inventory() -> MachineInventory:
     """Return what exists now; call it in the machine's own namespace, before a lab and after it."""
-    return Inventory(
+    return MachineInventory(
         labs=frozenset(path.name for path in ROOT.iterdir() if path.is_dir()) if ROOT.is_dir() else frozenset(),
         interfaces=frozenset(path.name for path in Path("/sys/class/net").iterdir()),
         own=size_of(os.getpid()) or ProcessSize(0, 0, 0),
@@ -42,7 +42,11 @@ def take_inventory() -> Inventory:
 
 
 def left_behind(
-    before: Inventory, after: Inventory, lab_id: str, namespaces: Collection[str], interfaces: Collection[str]
+    before: MachineInventory,
+    after: MachineInventory,
+    lab_id: str,
+    namespaces: Collection[str],
+    interfaces: Collection[str],
 ) -> tuple[str, ...]:
     """Return in words what a lab has left behind.
 

@@ -13,11 +13,11 @@ from kuijia_app.tables.options import PipelineOptions
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.plan import Plan
 from testbed.chaos import load_program, probe_program
-from testbed.chaos.full_queues import Load, LoadFlow, busiest_share
+from testbed.chaos.full_queues import FullQueueLoad, LoadFlow, busiest_share
 from testbed.chaos.oracle import ProbeFlow
 from testbed.chaos.probes import DRAIN_SECONDS, LOAD_PORT, Probe
 from testbed.machine.errors import TestbedError
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.recorders import end_recorder, start_recorder
 
@@ -61,7 +61,7 @@ def load_of(
     tick: float,
     options: PipelineOptions,
     buffer_packets: int,
-) -> Load:
+) -> FullQueueLoad:
     """Return all that a lab has to carry.
 
     Args:
@@ -78,7 +78,7 @@ def load_of(
     of_probe = (probe_program.PACKET.size + _HEADERS) * 8 / 1e6 / tick
     rates = [*((probe, of_probe) for probe in probes), *paces.items()]
     flows = tuple(LoadFlow(replace(each.flow, number=number), rate) for number, (each, rate) in enumerate(rates))
-    load = Load(flows, options.layout, options.scheme.demotes(VICTIM), buffer_packets)
+    load = FullQueueLoad(flows, options.layout, options.scheme.demotes(VICTIM), buffer_packets)
     busiest = busiest_share(load, plan)
     if busiest > MOST:
         raise TestbedError(f"a link would have to carry {busiest:.0%} of its rate, probes included; {MOST:.0%} at most")
@@ -96,7 +96,7 @@ class LoadRun:
     def __init__(self, network: LabNetwork, paces: Mapping[Probe, float]) -> None:
         self._network = network
         self._paces = paces
-        self._programs: dict[tuple[str, str], Program] = {}
+        self._programs: dict[tuple[str, str], StartedProgram] = {}
 
     def __enter__(self) -> LoadRun:
         return self

@@ -29,7 +29,7 @@ from itertools import pairwise
 from kuijia_app.control.flap_damping import FlapDamping
 from te_solver.plan import Plan
 from testbed.chaos.faults import LINK_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
-from testbed.chaos.timeline import FOREVER, Span, Timeline
+from testbed.chaos.timeline import FOREVER, FaultSpan, FaultTimeline
 
 Path = tuple[str, ...]
 
@@ -38,7 +38,7 @@ OVERLOAD = "this machine lost frames that its switches had no time to read"
 
 
 @dataclass(frozen=True)
-class Windows:
+class LossWindows:
     """Seconds that may pass until traffic has left what failed.
 
     Attributes:
@@ -89,7 +89,7 @@ class Excuse:
     why: str
     by_controller: bool = True
 
-    def stretched(self, timeline: Timeline) -> Excuse:
+    def stretched(self, timeline: FaultTimeline) -> Excuse:
         """Return the same for a machine that stands still at times: these do not count.
 
         What was sent during a stall that was under way at the start waited for its switch, too.
@@ -130,15 +130,17 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Finding:
+class UnexcusedLoss:
     """Packets lost without an excuse, and what was broken at about that time."""
 
     flow: ProbeFlow
     loss: Loss
-    near: tuple[Span, ...]
+    near: tuple[FaultSpan, ...]
 
 
-def excuses(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> tuple[Excuse, ...]:
+def excuses(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: FaultTimeline, windows: LossWindows
+) -> tuple[Excuse, ...]:
     """Return the times in which a flow may lose packets."""
     by_faults = (
         *_by_links(flow, plans, timeline, windows),
@@ -189,10 +191,10 @@ def findings(
     flows: Sequence[ProbeFlow],
     losses: Iterable[Loss],
     plans: Sequence[PlanInForce],
-    timeline: Timeline,
-    windows: Windows,
+    timeline: FaultTimeline,
+    windows: LossWindows,
     others: Callable[[ProbeFlow], Iterable[Excuse]] = nothing_else,
-) -> tuple[Finding, ...]:
+) -> tuple[UnexcusedLoss, ...]:
     """Return the losses without an excuse, each with what was broken at about that time.
 
     `others` returns further excuses of a flow, for example of `full_queues`.
@@ -200,7 +202,7 @@ def findings(
     by_number = {flow.number: flow for flow in flows}
     allowed = {flow.number: (*excuses(flow, plans, timeline, windows), *others(flow)) for flow in flows}
     return tuple(
-        Finding(by_number[loss.flow], loss, _near(timeline, loss))
+        UnexcusedLoss(by_number[loss.flow], loss, _near(timeline, loss))
         for loss in losses
         if unexcused(loss, allowed[loss.flow])
     )
@@ -210,10 +212,10 @@ def owed_to_the_machine(
     flows: Sequence[ProbeFlow],
     losses: Iterable[Loss],
     plans: Sequence[PlanInForce],
-    timeline: Timeline,
-    windows: Windows,
-    others: Callable[[Timeline], Callable[[ProbeFlow], Iterable[Excuse]]] = lambda _: nothing_else,
-) -> tuple[Finding, ...]:
+    timeline: FaultTimeline,
+    windows: LossWindows,
+    others: Callable[[FaultTimeline], Callable[[ProbeFlow], Iterable[Excuse]]] = lambda _: nothing_else,
+) -> tuple[UnexcusedLoss, ...]:
     """Return the losses that nothing but this machine's own failings excuse.
 
     `others` returns for a time line what `findings` takes.
@@ -224,7 +226,7 @@ def owed_to_the_machine(
     return tuple(each for each in strict if each.loss not in lenient)
 
 
-def _near(timeline: Timeline, loss: Loss, seconds: float = 2.0) -> tuple[Span, ...]:
+def _near(timeline: FaultTimeline, loss: Loss, seconds: float = 2.0) -> tuple[FaultSpan, ...]:
     return tuple(span for span in timeline.spans if span.overlaps(loss.first - seconds, loss.last))
 
 
@@ -254,12 +256,14 @@ def hops_of(path: Path) -> set[frozenset[str]]:
     return {frozenset(hop) for hop in pairwise(path)}
 
 
-def _was_down(path: Path, timeline: Timeline, start: float, end: float) -> bool:
+def _was_down(path: Path, timeline: FaultTimeline, start: float, end: float) -> bool:
     hops = hops_of(path)
     return any(frozenset(span.subject) in hops and span.overlaps(start, end) for span in timeline.of(LINK_DOWN))
 
 
-def _usable(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, at: float, window: float) -> set[Path]:
+def _usable(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: FaultTimeline, at: float, window: float
+) -> set[Path]:
     """Return the tunnels that the flow may have used at a time, when all that is longer ago than `window` is known."""
     tunnels = tunnels_of(flow, plans, at, at, window)
     own = flow.tunnel
@@ -275,7 +279,9 @@ def _usable(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, a
     return tunnels if was_down or was_away else {own}
 
 
-def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows) -> Iterator[Excuse]:
+def _by_links(
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: FaultTimeline, windows: LossWindows
+) -> Iterator[Excuse]:
     for span in timeline.of(LINK_DOWN):
         link = frozenset(span.subject)
         for at, what in ((span.start, "down"), (span.end, "up")):
@@ -291,7 +297,7 @@ def _by_links(flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline,
                 yield Excuse(at - windows.before, end, why, by_controller=not is_local)
 
 
-def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, windows: Windows) -> float:
+def _remote(path: Path, link: frozenset[str], at: float, timeline: FaultTimeline, windows: LossWindows) -> float:
     """Return the seconds until the ingress of a path is told of a change of a link further on."""
     if windows.by_bfd:
         return windows.remote
@@ -303,7 +309,7 @@ def _remote(path: Path, link: frozenset[str], at: float, timeline: Timeline, win
 
 
 def _without_tunnels(
-    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: FaultTimeline, windows: LossWindows
 ) -> Iterator[Excuse]:
     """Yield the times in which no tunnel of a plan is whole, or known to be, until the pair is carried all the same."""
     unheard = windows.again if windows.by_bfd else windows.remote
@@ -330,7 +336,7 @@ def _without_tunnels(
                 yield Excuse(at - windows.before, end, "the only tunnel left has flapped")
 
 
-def _carried_from(flow: ProbeFlow, plan: Plan, timeline: Timeline, at: float, restored: float) -> float:
+def _carried_from(flow: ProbeFlow, plan: Plan, timeline: FaultTimeline, at: float, restored: float) -> float:
     """Return until when a pair without a whole tunnel may lose packets after something has changed."""
     while True:
         at = timeline.in_reach_from(plan.topology.nodes, _connected_from(flow, plan, timeline, at))
@@ -341,7 +347,7 @@ def _carried_from(flow: ProbeFlow, plan: Plan, timeline: Timeline, at: float, re
         at = min(cut_off)
 
 
-def _connected_from(flow: ProbeFlow, plan: Plan, timeline: Timeline, at: float) -> float:
+def _connected_from(flow: ProbeFlow, plan: Plan, timeline: FaultTimeline, at: float) -> float:
     """Return the first time from `at` on at which links that are up connect the pair."""
     spans = [*timeline.of(LINK_DOWN)]
     for time in sorted({at, *(span.end for span in spans if span.end > at)}):
@@ -357,12 +363,12 @@ def _connected_from(flow: ProbeFlow, plan: Plan, timeline: Timeline, at: float) 
     return FOREVER
 
 
-def is_doubted(path: Path, timeline: Timeline, at: float) -> bool:
+def is_doubted(path: Path, timeline: FaultTimeline, at: float) -> bool:
     """Return True if the controller may hold down a port of the path that is up, as its link has gone down often."""
     return any(_is_held(hop, end, timeline, at) for hop in map(frozenset, pairwise(path)) for end in sorted(hop))
 
 
-def _is_held(hop: frozenset[str], end: str, timeline: Timeline, at: float) -> bool:
+def _is_held(hop: frozenset[str], end: str, timeline: FaultTimeline, at: float) -> bool:
     """Return True if the port at one end of a link would be held, by the controller's own damping."""
     damping: FlapDamping[str] = FlapDamping()
     spans = (span for span in timeline.of(LINK_DOWN) if frozenset(span.subject) == hop and span.start < at)
@@ -374,7 +380,7 @@ def _is_held(hop: frozenset[str], end: str, timeline: Timeline, at: float) -> bo
     return damping.is_held(end)
 
 
-def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
+def _whole_from(path: Path, timeline: FaultTimeline, at: float) -> float:
     """Return when the links of a path are all up for the first time after `at`, or became so before it."""
     hops = hops_of(path)
     spans = [span for span in timeline.of(LINK_DOWN) if frozenset(span.subject) in hops]
@@ -388,7 +394,12 @@ def _whole_from(path: Path, timeline: Timeline, at: float) -> float:
 
 
 def _is_broken(
-    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows, start: float, end: float
+    flow: ProbeFlow,
+    plans: Sequence[PlanInForce],
+    timeline: FaultTimeline,
+    windows: LossWindows,
+    start: float,
+    end: float,
 ) -> bool:
     """Return True if a tunnel of the pair has a broken link at about the time of a standstill."""
     paths = tunnels_of(flow, plans, start, end, windows.remote)
@@ -396,7 +407,7 @@ def _is_broken(
 
 
 def _by_switches(
-    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: Timeline, windows: Windows
+    flow: ProbeFlow, plans: Sequence[PlanInForce], timeline: FaultTimeline, windows: LossWindows
 ) -> Iterator[Excuse]:
     for span in timeline.of((*STANDSTILL_KINDS, SWITCH_WIPED)):
         # The daemon is that of all switches: it forwards nothing until every one has its tables again.

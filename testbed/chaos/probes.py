@@ -14,9 +14,9 @@ from kuijia_app.tables.queues import QueueLayout
 from te_solver.plan import PairPlan, Plan
 from testbed.chaos import probe_program
 from testbed.chaos.oracle import Loss, ProbeFlow
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabNetwork, SiteHost
-from testbed.traffic.hash_probe import FlowKey, probe_marks_seen_by
+from testbed.traffic.hash_probe import EgressFlowKey, probe_marks_seen_by
 from testbed.traffic.recorders import end_recorder, start_recorder
 
 PORT, LOAD_PORT = 5301, 5302
@@ -88,7 +88,7 @@ def _chosen(network: LabNetwork, plan: Plan, layout: QueueLayout, port: int) -> 
             continue
         ingress, egress = network.host(pair.source), network.host(pair.target)
         keys = [
-            FlowKey(
+            EgressFlowKey(
                 "udp", str(ingress.address + step), _FIRST_SOURCE_PORT[port] + place, port, code_point(layout, pair)
             )
             for step in range(_ADDRESSES)
@@ -120,8 +120,8 @@ class ProbeRun:
         self._network = network
         self._probes = probes
         self._interval = interval
-        self._senders: dict[str, Program] = {}
-        self._receivers: dict[str, Program] = {}
+        self._senders: dict[str, StartedProgram] = {}
+        self._receivers: dict[str, StartedProgram] = {}
 
     def __enter__(self) -> ProbeRun:
         return self
@@ -192,9 +192,9 @@ def _loss(flow: int, low: int, high: int, sent_before: int, sent_after: int) -> 
     return Loss(flow, (sent_before + step) / 1e9, (sent_after - step) / 1e9, missing)
 
 
-def _launched(host: SiteHost, arguments: list[str], ready: str) -> Program:
+def _launched(host: SiteHost, arguments: list[str], ready: str) -> StartedProgram:
     return start_recorder(host, Path(probe_program.__file__), arguments, ready, _PROGRAM)
 
 
-def _ended(program: Program, host: str) -> dict[str, Any]:
+def _ended(program: StartedProgram, host: str) -> dict[str, Any]:
     return end_recorder(program, host, _END_SECONDS, _PROGRAM)

@@ -10,17 +10,17 @@ from typing import Any
 from te_solver.formats.notes import counted
 from testbed.chaos.faults import KINDS, faults_to_json
 from testbed.chaos.load import LoadCount
-from testbed.chaos.oracle import OVERLOAD, Finding, Windows
+from testbed.chaos.oracle import OVERLOAD, LossWindows, UnexcusedLoss
 from testbed.chaos.run import ChaosResult
 from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import LIMITS, Takeover
-from testbed.chaos.timeline import FOREVER, Span
+from testbed.chaos.timeline import FOREVER, FaultSpan
 
 VERSION = 1
 _SHOWN = 20
 
 
-def report_json(result: ChaosResult, topology: str, seed: int, windows: Windows, manifest: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON
+def report_json(result: ChaosResult, topology: str, seed: int, windows: LossWindows, manifest: Any) -> dict[str, Any]:  # noqa: ANN401  # JSON
     """Return everything that a reader, or a repetition, needs; times are seconds from the first probe."""
     return {
         "format": "kuijia-chaos",
@@ -119,7 +119,7 @@ def report_text(result: ChaosResult) -> str:
     return "\n".join(lines)
 
 
-def finding_text(result: ChaosResult, finding: Finding) -> str:
+def finding_text(result: ChaosResult, finding: UnexcusedLoss) -> str:
     """Return a finding as a line."""
     loss = finding.loss
     first, length = _since(result, loss.first), (loss.last - loss.first) * 1000
@@ -197,7 +197,7 @@ def _spans(result: ChaosResult, spans: Iterable[tuple[float, float]]) -> list[li
     return [[_since(result, start), _since(result, end)] for start, end in spans]
 
 
-def _finding(result: ChaosResult, finding: Finding) -> dict[str, object]:
+def _finding(result: ChaosResult, finding: UnexcusedLoss) -> dict[str, object]:
     loss = finding.loss
     return {
         "flow": loss.flow,
@@ -208,7 +208,7 @@ def _finding(result: ChaosResult, finding: Finding) -> dict[str, object]:
     }
 
 
-def _until(result: ChaosResult, span: Span) -> str:
+def _until(result: ChaosResult, span: FaultSpan) -> str:
     return "the end" if span.end == FOREVER else f"{_since(result, span.end):.3f} s"
 
 

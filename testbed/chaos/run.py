@@ -16,18 +16,18 @@ from te_solver.plan import Plan
 from testbed.chaos.agenda import Agenda
 from testbed.chaos.alarms import Alarm, OwnEnd, false_alarms
 from testbed.chaos.controllers import ControllerBreaker, channels_of
-from testbed.chaos.faults import Fault
-from testbed.chaos.full_queues import Load, full_queue_excuses
+from testbed.chaos.faults import ChaosFault
+from testbed.chaos.full_queues import FullQueueLoad, full_queue_excuses
 from testbed.chaos.injection import Injector
 from testbed.chaos.leaks import contents_of, left_behind, namespaces_of, surplus, take_inventory
 from testbed.chaos.load import LoadCount, LoadRun, load_of, paces_of
 from testbed.chaos.oracle import (
     Excuse,
-    Finding,
     Loss,
+    LossWindows,
     PlanInForce,
     ProbeFlow,
-    Windows,
+    UnexcusedLoss,
     findings,
     nothing_else,
     owed_to_the_machine,
@@ -41,8 +41,8 @@ from testbed.chaos.stalls import StallWatch
 from testbed.chaos.streams import Stream, StreamRun, streams_of
 from testbed.chaos.switch_tables import faults_of_tables
 from testbed.chaos.takeovers import Takeover, takeovers
-from testbed.chaos.timeline import Timeline
-from testbed.chaos.watch import LOOK_SECONDS, Watch, away, overloaded
+from testbed.chaos.timeline import FaultTimeline
+from testbed.chaos.watch import LOOK_SECONDS, ChaosWatch, away, overloaded
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 
@@ -85,17 +85,17 @@ class ChaosResult:
         errors: what the lab itself could not do.
     """
 
-    faults: tuple[Fault, ...]
+    faults: tuple[ChaosFault, ...]
     flows: tuple[ProbeFlow, ...]
     counts: tuple[ProbeCount, ...]
     streams: tuple[Stream, ...]
     load: tuple[LoadCount, ...]
     losses: tuple[Loss, ...]
-    timeline: Timeline
+    timeline: FaultTimeline
     began: float
     seconds: float
-    lost_without_excuse: tuple[Finding, ...]
-    owed_to_the_machine: tuple[Finding, ...]
+    lost_without_excuse: tuple[UnexcusedLoss, ...]
+    owed_to_the_machine: tuple[UnexcusedLoss, ...]
     takeovers: tuple[Takeover, ...]
     false_alarms: tuple[Alarm, ...]
     own_ends: tuple[OwnEnd, ...]
@@ -137,8 +137,8 @@ class ChaosRun:
 
     plans: tuple[Plan, Plan]
     options: LabOptions
-    faults: tuple[Fault, ...]
-    windows: Windows
+    faults: tuple[ChaosFault, ...]
+    windows: LossWindows
     report: Report
     tick: float = TICK_SECONDS
     has_streams: bool = True
@@ -150,7 +150,7 @@ class _StoppedError(Exception):
 
 
 @contextmanager
-def _stopping(watch: Watch) -> Iterator[None]:
+def _stopping(watch: ChaosWatch) -> Iterator[None]:
     """Note the first SIGINT or SIGTERM of a block, for the next wait: no fault is ever half made or half mended."""
 
     def stop(number: int, _: FrameType | None) -> None:
@@ -205,7 +205,7 @@ def _paces(run: ChaosRun, lab: Lab, probes: Sequence[Probe]) -> dict[Probe, floa
     return paces_of(lab.plan, run.load, (each for each in senders if _tunnel(each.flow) in probed))
 
 
-def _load(run: ChaosRun, lab: Lab, probes: Sequence[Probe], paces: Mapping[Probe, float]) -> Load | None:
+def _load(run: ChaosRun, lab: Lab, probes: Sequence[Probe], paces: Mapping[Probe, float]) -> FullQueueLoad | None:
     """Return what the links have to carry, None without a load."""
     if not paces:
         return None
@@ -221,7 +221,7 @@ def _watched(
     run: ChaosRun, lab: Lab, injector: Injector, probes: Sequence[Probe], paces: Mapping[Probe, float]
 ) -> ChaosResult:
     load = _load(run, lab, probes, paces)
-    watch = Watch()
+    watch = ChaosWatch()
     errors: list[str] = []
     contents = contents_of(lab.directory)
     streams = streams_of(lab.plan, lab.network.layout) if run.has_streams and load is None else ()
@@ -259,7 +259,7 @@ def _watched(
         spans, in_force = injector.spans, tuple(injector.plans)
     leaks = (*watch.sizes.growth(), *surplus(contents, contents_of(lab.directory)))
     reach = away(lab.plan.topology.nodes, spans, watch, ended)
-    timeline = Timeline(spans, reach, overloaded(watch.unread, spans, stalled), stalled, starved)
+    timeline = FaultTimeline(spans, reach, overloaded(watch.unread, spans, stalled), stalled, starved)
     flows = tuple(probe.flow for probe in probes)
     evidence = flows, result.losses, in_force, timeline, run.windows
     full = partial(_full, load, in_force, run.windows)
@@ -286,12 +286,12 @@ def _watched(
 
 
 def _full(
-    load: Load | None, plans: Sequence[PlanInForce], windows: Windows, timeline: Timeline
+    load: FullQueueLoad | None, plans: Sequence[PlanInForce], windows: LossWindows, timeline: FaultTimeline
 ) -> Callable[[ProbeFlow], Iterable[Excuse]]:
     return nothing_else if load is None else full_queue_excuses(load, plans, timeline, windows)
 
 
-def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: Watch, errors: list[str]) -> None:
+def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: ChaosWatch, errors: list[str]) -> None:
     """Break and mend everything at its time, as far as the machine keeps up."""
     start = time.monotonic()
     agenda = Agenda(run.faults, start)
@@ -311,7 +311,7 @@ def _make(run: ChaosRun, lab: Lab, injector: Injector, watch: Watch, errors: lis
             errors.append(f"{fault.title}: {error}")
 
 
-def _wait(lab: Lab, watch: Watch, until: float) -> None:
+def _wait(lab: Lab, watch: ChaosWatch, until: float) -> None:
     while True:
         if watch.stopped:
             raise _StoppedError
@@ -331,7 +331,7 @@ def _followed(injector: Injector) -> tuple[str, ...]:
 
 
 def _settled(
-    lab: Lab, injector: Injector, watch: Watch, errors: list[str], *looks: Callable[[Lab], tuple[str, ...]]
+    lab: Lab, injector: Injector, watch: ChaosWatch, errors: list[str], *looks: Callable[[Lab], tuple[str, ...]]
 ) -> tuple[str, ...]:
     """Return what looks at tables and controllers find once nothing is broken any more, as soon as that is nothing."""
     try:

@@ -8,7 +8,7 @@ from types import TracebackType
 
 from testbed.chaos import stall_program
 from testbed.machine.ovs import SWITCH_NICENESS
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.recorders import end_recorder, start_recorder
 
@@ -23,7 +23,7 @@ class StallWatch:
 
     def __init__(self, network: LabNetwork) -> None:
         self._host = network.host(network.wiring.sites[0].name)
-        self._programs: list[Program] = []
+        self._programs: list[StartedProgram] = []
 
     def __enter__(self) -> StallWatch:
         return self

@@ -14,7 +14,7 @@ from testbed.chaos.faults import (
     STANDSTILL_KINDS,
     SWITCHES_KILLED,
 )
-from testbed.chaos.timeline import Span, Timeline
+from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 LIMITS = {CONTROLLER_KILLED: 1.5, CONTROLLER_FROZEN: 3.0, HANDOVER: 1.5}
 """Seconds until another controller must act."""
@@ -41,7 +41,7 @@ class Takeover:
         return self.is_judged and (self.seconds is None or self.seconds > LIMITS[self.kind])
 
 
-def takeovers(timeline: Timeline, taken: Sequence[float]) -> tuple[Takeover, ...]:
+def takeovers(timeline: FaultTimeline, taken: Sequence[float]) -> tuple[Takeover, ...]:
     """Return what followed on each death, and on each freeze that was longer than a takeover may take.
 
     Args:
@@ -61,7 +61,7 @@ def takeovers(timeline: Timeline, taken: Sequence[float]) -> tuple[Takeover, ...
     return tuple(found)
 
 
-def _had_successor(timeline: Timeline, ended: Span, limit: float) -> bool:
+def _had_successor(timeline: FaultTimeline, ended: FaultSpan, limit: float) -> bool:
     """Return True if the other controller was connected and the switches answered; a handover needs a word besides."""
     at = ended.start
     restarted = any(

@@ -10,7 +10,7 @@ FOREVER = math.inf
 
 
 @dataclass(frozen=True)
-class Span:
+class FaultSpan:
     """A time in which something was broken, in seconds of `time.monotonic`.
 
     Attributes:
@@ -34,7 +34,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Timeline:
+class FaultTimeline:
     """All that happened in a run.
 
     Attributes:
@@ -45,7 +45,7 @@ class Timeline:
         starved: the same for a process of the controllers' priority.
     """
 
-    spans: tuple[Span, ...]
+    spans: tuple[FaultSpan, ...]
     away: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     overloaded: tuple[tuple[float, float], ...] = ()
     stalled: tuple[tuple[float, float], ...] = ()
@@ -61,7 +61,7 @@ class Timeline:
                 counted = until
         return total
 
-    def of(self, kinds: Collection[str]) -> Iterable[Span]:
+    def of(self, kinds: Collection[str]) -> Iterable[FaultSpan]:
         return (span for span in self.spans if span.kind in kinds)
 
     def in_reach_from(self, switches: Sequence[str], at: float) -> float:

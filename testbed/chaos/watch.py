@@ -22,7 +22,7 @@ from testbed.chaos.faults import (
     SWITCHES_KILLED,
 )
 from testbed.chaos.sizes import SizeWatch
-from testbed.chaos.timeline import FOREVER, Span, away_spans
+from testbed.chaos.timeline import FOREVER, FaultSpan, away_spans
 from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.links.unread_frames import count_unread_frames
@@ -62,7 +62,7 @@ class _Forwarding:
 
 
 @dataclass
-class Watch:
+class ChaosWatch:
     """What was seen, in seconds of the monotonic clock; controllers share it, whoever sets the wall clock of one.
 
     Attributes:
@@ -135,7 +135,7 @@ class Watch:
 
 
 def overloaded(
-    unread: Iterable[UnreadFrames], spans: Iterable[Span], stalled: Sequence[tuple[float, float]]
+    unread: Iterable[UnreadFrames], spans: Iterable[FaultSpan], stalled: Sequence[tuple[float, float]]
 ) -> tuple[tuple[float, float], ...]:
     """Return the spans in which frames were lost because this machine was too slow, and not because of a fault."""
     standing = [span for span in spans if span.kind in STANDSTILL_KINDS]
@@ -168,7 +168,7 @@ def _processes(lab: Lab) -> dict[str, int | None]:
 
 
 def away(
-    switches: Sequence[str], spans: Sequence[Span], watch: Watch, ended: float
+    switches: Sequence[str], spans: Sequence[FaultSpan], watch: ChaosWatch, ended: float
 ) -> dict[str, tuple[tuple[float, float], ...]]:
     """Return when no controller could program each switch: until the end of a fault, or until another one took over.
 

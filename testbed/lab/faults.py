@@ -10,7 +10,7 @@ from testbed.machine.errors import TestbedError
 _T = TypeVar("_T")
 
 
-class Faults(list[str]):
+class LabFaults(list[str]):
     """Faults found, each listed once."""
 
     def unless_found(self, look: Callable[[], _T], *, otherwise: _T) -> _T:

@@ -14,7 +14,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import link_id
 from te_solver.plan import Plan
 from testbed.lab.lab_flows import FlowWish
-from testbed.lab.lab_journal import Journal
+from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_requests import (
     Change,
     ChooseScheme,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a l
 MakePlan = Callable[["Lab", "Update | Replace"], Plan]
 
 
-def prepared(lab: Lab, journal: Journal, make_plan: MakePlan, request: Change) -> Callable[[], Any]:  # noqa: PLR0911  # one branch a request
+def prepared(lab: Lab, journal: LabJournal, make_plan: MakePlan, request: Change) -> Callable[[], Any]:  # noqa: PLR0911  # one branch a request
     """Do the part that changes nothing; return the rest as a function. Raises KuijiaError if it is refused."""
     match request:
         case Switch(what, a, b):
@@ -64,7 +64,7 @@ def _id_of(lab: Lab, a: str, b: str) -> str:
     return link_id(a, b) if (a, b) in lab.plan.topology.edges else link_id(b, a)
 
 
-def _switch_link(lab: Lab, journal: Journal, a: str, b: str, *, up: bool) -> dict[str, Any]:
+def _switch_link(lab: Lab, journal: LabJournal, a: str, b: str, *, up: bool) -> dict[str, Any]:
     event = asdict((lab.heal if up else lab.fail)(a, b))
     subject = {"link": _id_of(lab, a, b)}
     journal.add("heal" if up else "cut", link_text(event), subject, event, at=event["requested_at"])
@@ -72,7 +72,7 @@ def _switch_link(lab: Lab, journal: Journal, a: str, b: str, *, up: bool) -> dic
     return event
 
 
-def _switch_node(lab: Lab, journal: Journal, node: str, *, up: bool) -> dict[str, Any]:
+def _switch_node(lab: Lab, journal: LabJournal, node: str, *, up: bool) -> dict[str, Any]:
     event = asdict((lab.heal_node if up else lab.fail_node)(node))
     subject = {"node": node, "links": [_id_of(lab, *link) for link in event["links"]]}
     journal.add("node-up" if up else "node-down", node_text(event), subject, event, at=event["requested_at"])
@@ -80,26 +80,26 @@ def _switch_node(lab: Lab, journal: Journal, node: str, *, up: bool) -> dict[str
     return event
 
 
-def _add_reaction(journal: Journal, event: dict[str, Any], subject: dict[str, Any]) -> None:
+def _add_reaction(journal: LabJournal, event: dict[str, Any], subject: dict[str, Any]) -> None:
     text = reaction_text(event)
     if text is not None:
         details = {key: event[key] for key in ("tunnels_told", "reaction_seconds")}
         journal.add("controller", text, subject, details, at=event["requested_at"] + event["reaction_seconds"])
 
 
-def _update(lab: Lab, journal: Journal, plan: Plan) -> dict[str, Any]:
+def _update(lab: Lab, journal: LabJournal, plan: Plan) -> dict[str, Any]:
     done = asdict(lab.update(plan))
     journal.add("plan", plan_text(done), {}, done)
     return done
 
 
-def _withdraw(lab: Lab, journal: Journal) -> dict[str, Any]:
+def _withdraw(lab: Lab, journal: LabJournal) -> dict[str, Any]:
     done = asdict(lab.withdraw())
     journal.add("plan", withdrawn_text(done), {}, done)
     return done
 
 
-def _start_flow(lab: Lab, journal: Journal, wish: FlowWish) -> dict[str, Any]:
+def _start_flow(lab: Lab, journal: LabJournal, wish: FlowWish) -> dict[str, Any]:
     _require_pair(lab.plan, wish)
     flow = lab.flows.start(wish)
     started = {"flow": flow.name, **vars(flow.wish), "started_at": flow.started_at}
@@ -107,7 +107,7 @@ def _start_flow(lab: Lab, journal: Journal, wish: FlowWish) -> dict[str, Any]:
     return started
 
 
-def _stop_flow(lab: Lab, journal: Journal, name: str) -> dict[str, Any]:
+def _stop_flow(lab: Lab, journal: LabJournal, name: str) -> dict[str, Any]:
     flow = lab.flows.stop(name)
     journal.add("flow", f"flow {flow.name} is stopped", {"flow": flow.name})
     return {"flow": flow.name}

@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol
 
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, quoted
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.machine.errors import TestbedError
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.iperf import IperfFlow, IperfRun
@@ -48,7 +48,7 @@ class FlowEnd:
     failure: str | None
 
 
-class Run(Protocol):
+class FlowRun(Protocol):
     """Needs of a flow from its two programs (`testbed.traffic.iperf.IperfRun`)."""
 
     def start(self) -> None: ...
@@ -64,11 +64,11 @@ class LabFlow:
 
     name: str
     wish: FlowWish
-    key: FlowKey
-    run: Run
+    key: EgressFlowKey
+    run: FlowRun
     started_at: float
     samples: deque[tuple[float, float]] = field(default_factory=deque)
-    mark: Mark | None = None
+    mark: IngressMark | None = None
 
     @property
     def goodput(self) -> float | None:
@@ -90,7 +90,7 @@ class LabFlows:
     def __init__(
         self,
         network: LabNetwork,
-        run: Callable[[LabNetwork, IperfFlow, int], Run] = lambda network, flow, seconds: IperfRun(
+        run: Callable[[LabNetwork, IperfFlow, int], FlowRun] = lambda network, flow, seconds: IperfRun(
             network, [flow], seconds, interval=1.0
         ),
         clock: Callable[[], float] = time.time,
@@ -140,7 +140,7 @@ class LabFlows:
         except BaseException:
             run.stop()
             raise
-        key = FlowKey(wish.kind, str(address), flow.source_port, flow.server_port, code_point)
+        key = EgressFlowKey(wish.kind, str(address), flow.source_port, flow.server_port, code_point)
         started = LabFlow(name, wish, key, run, self._clock())
         with self._changing:
             self._flows[name] = started
@@ -197,7 +197,7 @@ class LabFlows:
         if not flows:
             return
         with self._network.observe(*dict.fromkeys(flow.wish.source for flow in flows)) as watch:
-            marks: Mapping[FlowKey, Mark] = watch.watch([flow.key for flow in flows], seconds)
+            marks: Mapping[EgressFlowKey, IngressMark] = watch.watch([flow.key for flow in flows], seconds)
         for flow in flows:
             flow.mark = marks.get(flow.key, flow.mark)
 

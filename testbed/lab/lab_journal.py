@@ -37,7 +37,7 @@ class LabEvent:
     details: dict[str, Any] = field(default_factory=dict)
 
 
-class Journal:
+class LabJournal:
     """The events; `on_event` is called after each, in the thread that adds it."""
 
     def __init__(self, clock: Callable[[], float] = time.time, most: int = MOST_EVENTS) -> None:

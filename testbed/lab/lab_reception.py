@@ -59,7 +59,7 @@ class Client:
     state: _State = _State.SPEAKS
 
 
-class Reception:
+class LabClients:
     """Clients of a listening socket, from construction to `close`; used as a context manager.
 
     Args:
@@ -98,7 +98,7 @@ class Reception:
         self._selector.register(self._bell, selectors.EVENT_READ, _BELL)
         listener.setblocking(False)
 
-    def __enter__(self) -> Reception:
+    def __enter__(self) -> LabClients:
         return self
 
     def __exit__(

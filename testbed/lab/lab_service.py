@@ -33,13 +33,13 @@ from testbed.boxes.network import BoxGround
 from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_client import ask_lab
-from testbed.lab.lab_journal import Journal
+from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_metrics import metrics_pages
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_plan_maker import PlanMaker
-from testbed.lab.lab_reception import Reception
-from testbed.lab.lab_serving import BrokenLabError, Service, refused
+from testbed.lab.lab_reception import LabClients
+from testbed.lab.lab_serving import BrokenLabError, LabServer, refused
 from testbed.lab.lab_spotter import Spotter
 from testbed.machine.run_directory import become_background_lab
 
@@ -67,10 +67,10 @@ def main() -> int:
             become_background_lab(),
             Lab(plan, options, lambda line: _tell(report=line), ground) as lab,
             _listener(lab.directory / SOCKET_NAME) as listener,
-            Reception(listener, refused) as reception,
+            LabClients(listener, refused) as reception,
             PlanMaker() as maker,
-            Spotter(lab, journal := Journal()) as spotter,
-            Service(lab, reception, journal, maker.make, maker.give_up, spotter.end) as service,
+            Spotter(lab, journal := LabJournal()) as spotter,
+            LabServer(lab, reception, journal, maker.make, maker.give_up, spotter.end) as service,
         ):
             status = lab.status()
             for page in pages:

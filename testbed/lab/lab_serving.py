@@ -20,9 +20,9 @@ from kuijia_base.log_lines import part_logger
 from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
 from testbed.lab.lab_deeds import MakePlan, prepared
-from testbed.lab.lab_journal import Journal, LabEvent
+from testbed.lab.lab_journal import LabEvent, LabJournal
 from testbed.lab.lab_plans import plan_for
-from testbed.lab.lab_reception import MOST_WATCHERS, Client, Reception
+from testbed.lab.lab_reception import MOST_WATCHERS, Client, LabClients
 from testbed.lab.lab_requests import (
     VERSION,
     Change,
@@ -37,7 +37,7 @@ from testbed.lab.lab_requests import (
     Withdraw,
     parse_request,
 )
-from testbed.lab.lab_workers import Workers
+from testbed.lab.lab_workers import LabWorkers
 from testbed.machine.errors import TestbedError
 
 LONGEST_LOG = 1 << 20
@@ -54,7 +54,7 @@ class BrokenLabError(TestbedError):
     """A change has left the lab in an unknown state; it has been taken down."""
 
 
-class Service:
+class LabServer:
     """Serves a lab's clients until the lab is down; used as a context manager, inside the one of the lab.
 
     Args:
@@ -69,21 +69,21 @@ class Service:
     def __init__(
         self,
         lab: Lab,
-        reception: Reception,
-        journal: Journal | None = None,
+        reception: LabClients,
+        journal: LabJournal | None = None,
         make_plan: MakePlan = plan_for,
         give_up: Callable[[], None] = lambda: None,
         before_stop: Callable[[], None] = lambda: None,
     ) -> None:
         self._lab = lab
         self._reception = reception
-        self._journal = journal or Journal()
+        self._journal = journal or LabJournal()
         self._make_plan = make_plan
         self._give_up = give_up
         self._before_stop = before_stop
         self._done: SimpleQueue[tuple[Client, bytes, BrokenLabError | None]] = SimpleQueue()
-        self._looks = Workers("look", 2)
-        self._changes = Workers("change", 1)
+        self._looks = LabWorkers("look", 2)
+        self._changes = LabWorkers("change", 1)
         self._looking: set[Client] = set()
         self._changing: set[Client] = set()
         self._under_way: Change | None = None
@@ -92,7 +92,7 @@ class Service:
         self._told = self._journal.last
         self._journal.on_event = reception.ring
 
-    def __enter__(self) -> Service:
+    def __enter__(self) -> LabServer:
         return self
 
     def __exit__(

@@ -18,9 +18,9 @@ from kuijia_base.text import link_id
 from testbed.controllers.application_process import SWITCH_STATES
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.controllers.event_history import Event
-from testbed.lab.lab_journal import Journal, Kind
+from testbed.lab.lab_journal import Kind, LabJournal
 from testbed.lab.lab_state import observed
-from testbed.lab.lab_workers import Workers
+from testbed.lab.lab_workers import LabWorkers
 from testbed.machine.errors import TestbedError
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _restoration_text(event: Event) -> str:
 class Spotter:
     """A thread that looks every `INTERVAL` seconds, from `start` to `end`; also used as a context manager."""
 
-    def __init__(self, lab: Lab, journal: Journal) -> None:
+    def __init__(self, lab: Lab, journal: LabJournal) -> None:
         self._lab = lab
         self._journal = journal
         self._ended = threading.Event()
@@ -81,7 +81,7 @@ class Spotter:
         self._marked = lab.options.tagging == Tagging.MPLS.value
         self._last = self._look()
         self._thread = threading.Thread(target=self._run, name="spotter", daemon=True)
-        self._marker = Workers("marks", 1)
+        self._marker = LabWorkers("marks", 1)
 
     def __enter__(self) -> Spotter:
         self.start()

@@ -16,7 +16,7 @@ from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.identifiers import DROP_PRIORITY
 from te_solver.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.lab.faults import Faults
+from testbed.lab.faults import LabFaults
 from testbed.lab.lab_options import metrics_addresses
 from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
@@ -35,7 +35,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
     """Return everything; queues have their rates since the last call with these `rates`."""
     plan, network, controller, options = lab.plan, lab.network, lab.controller, lab.options
     topology = plan.topology
-    faults = Faults()
+    faults = LabFaults()
     links_up = _links_up(lab, faults)
     stopped, sessions = _switches(lab, faults)
     dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
@@ -97,7 +97,7 @@ def full_state(lab: LabParts, rates: QueueRates) -> dict[str, Any]:
 def counters(lab: LabParts) -> dict[str, Any]:
     """Return the parts that change all the time: totals of queues, goodput of flows, what is down, what is wrong."""
     plan, controller = lab.plan, lab.controller
-    faults = Faults()
+    faults = LabFaults()
     links_up = _links_up(lab, faults)
     stopped, sessions = _switches(lab, faults)
     dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
@@ -120,10 +120,10 @@ def counters(lab: LabParts) -> dict[str, Any]:
     }
 
 
-def observed(lab: LabParts, *, with_queues: bool) -> tuple[LinkStates, set[int], Faults]:
+def observed(lab: LabParts, *, with_queues: bool) -> tuple[LinkStates, set[int], LabFaults]:
     """Return for each edge True if its link is up, the path ids of dead tunnels, and what is wrong."""
     plan = lab.plan
-    faults = Faults()
+    faults = LabFaults()
     links_up = _links_up(lab, faults)
     stopped, sessions = _switches(lab, faults)
     dead = dead_tunnels(lab, plan, links_up, stopped, sessions)
@@ -156,7 +156,7 @@ def _members(controller: LabController) -> dict[str, Any]:
     return {"members": controller.describe()} if isinstance(controller, ControllerSet) else {}
 
 
-def _links_up(lab: LabParts, faults: Faults) -> dict[frozenset[str], bool]:
+def _links_up(lab: LabParts, faults: LabFaults) -> dict[frozenset[str], bool]:
     found = lab.network.links_up(lab.plan.topology.edges)
     for state in found.values():
         if isinstance(state, TestbedError):
@@ -170,7 +170,7 @@ def death_of(switches: frozenset[str], plan: Plan) -> str:
     return died if switches == set(plan.topology.nodes) else f"{died} on {', '.join(sorted(switches))}"
 
 
-def _switches(lab: LabParts, faults: Faults) -> tuple[frozenset[str], Sessions]:
+def _switches(lab: LabParts, faults: LabFaults) -> tuple[frozenset[str], Sessions]:
     """Return the switches whose software does not run, and the BFD sessions."""
     if isinstance(lab.controller, ControllerSet):
         for number in lab.controller.dead:
@@ -190,7 +190,7 @@ def _switches(lab: LabParts, faults: Faults) -> tuple[frozenset[str], Sessions]:
     return stopped, sessions
 
 
-def _hosts(lab: LabParts, stopped: frozenset[str], faults: Faults) -> Iterator[dict[str, Any]]:
+def _hosts(lab: LabParts, stopped: frozenset[str], faults: LabFaults) -> Iterator[dict[str, Any]]:
     """Yield the hosts, with the packets of each that its switch has dropped, as nothing carries them."""
     for site in lab.wiring.sites:
         if lab.network.has_host(site.name):
@@ -206,7 +206,7 @@ def _dropped(lab: LabParts, switch: str) -> int | None:
     return None if found is None else int(found[1])
 
 
-def _queues(lab: LabParts, faults: Faults) -> Iterator[dict[str, Any]]:
+def _queues(lab: LabParts, faults: LabFaults) -> Iterator[dict[str, Any]]:
     """Yield the totals of the queues of all ports to other switches."""
     ports = [
         (switch, neighbour, lab.wiring.port(switch, neighbour))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 
-class Workers:
+class LabWorkers:
     """Some threads that take jobs in their order; with one thread, one job ends before the next begins.
 
     They do not keep the process from ending. A job must not raise.

@@ -16,7 +16,7 @@ _PROTOCOLS: Mapping[int, Protocol] = {socket.IPPROTO_TCP: "tcp", socket.IPPROTO_
 
 
 @dataclass(frozen=True, slots=True)
-class FlowKey:
+class EgressFlowKey:
     """Identity of a flow at its egress; `code_point` is the DSCP value set by its host."""
 
     protocol: Protocol
@@ -31,14 +31,14 @@ class FlowKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class IngressMark:
     """Marks of the ingress on a packet: the MPLS label, which is the tunnel's path id, and the traffic class."""
 
     label: int
     traffic_class: int
 
 
-def parse_labelled_frame(frame: bytes) -> tuple[FlowKey, Mark] | None:
+def parse_labelled_frame(frame: bytes) -> tuple[EgressFlowKey, IngressMark] | None:
     """Return the flow and mark of an Ethernet frame with one MPLS label over IPv4 TCP or UDP, None for other frames.
 
     Follows RFC 3032 section 2.1 for the label stack entry and RFC 791 section 3.1 for the IPv4 header.
@@ -57,5 +57,5 @@ def parse_labelled_frame(frame: bytes) -> tuple[FlowKey, Mark] | None:
         return None
     source_port, server_port = struct.unpack_from("!HH", frame, ports)
     source_address = socket.inet_ntoa(frame[ip + 12 : ip + 16])
-    key = FlowKey(protocol, source_address, source_port, server_port, code_point=frame[ip + 1] >> 2)
-    return key, Mark(label=entry >> 12, traffic_class=entry >> 9 & 7)
+    key = EgressFlowKey(protocol, source_address, source_port, server_port, code_point=frame[ip + 1] >> 2)
+    return key, IngressMark(label=entry >> 12, traffic_class=entry >> 9 & 7)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Collection, Iterable
 from types import TracebackType
 
-from testbed.links.flow_keys import FlowKey, Mark, parse_labelled_frame
+from testbed.links.flow_keys import EgressFlowKey, IngressMark, parse_labelled_frame
 from testbed.machine.errors import TestbedError
 
 _SNAP_LENGTH = 128
@@ -50,14 +50,14 @@ class LabelObserver:
             capture.close()
 
     def watch(
-        self, flows: Iterable[FlowKey], seconds: float, ignored: Collection[int] = frozenset()
-    ) -> dict[FlowKey, Mark]:
+        self, flows: Iterable[EgressFlowKey], seconds: float, ignored: Collection[int] = frozenset()
+    ) -> dict[EgressFlowKey, IngressMark]:
         """Return the mark of the next packet of each flow; ends when all have been seen, at most after `seconds`.
 
         Packets with an `ignored` label do not count: after a change a switch may use old labels for a while.
         """
         unseen = set(flows)
-        seen: dict[FlowKey, Mark] = {}
+        seen: dict[EgressFlowKey, IngressMark] = {}
         deadline = time.monotonic() + seconds
         while unseen and (left := deadline - time.monotonic()) > 0:
             ready, _, _ = select.select(self._captures, [], [], left)

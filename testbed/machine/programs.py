@@ -19,7 +19,7 @@ _STOP_GRACE = 2.0
 Start = Callable[..., "subprocess.Popen[bytes]"]
 
 
-class Program(Protocol):
+class StartedProgram(Protocol):
     """A program started without input; its output, including errors, is kept."""
 
     def status(self) -> int | None:

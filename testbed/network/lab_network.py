@@ -12,15 +12,15 @@ from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.links.load_counters import LoadCounters
 from testbed.machine.clocks import ClockOffset
 from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.bfd import EndState
 from testbed.network.calibration import LinkCalibration
-from testbed.network.queue_counters import PortCounters, QueueCounters
+from testbed.network.queue_counters import PortCounters, QueueTotals
 
 
 class SiteHost(Protocol):
@@ -37,10 +37,10 @@ class SiteHost(Protocol):
     def interface(self) -> str:
         """The device cabled to the site's switch."""
 
-    def launch(self, argv: Sequence[str]) -> Program:
+    def launch(self, argv: Sequence[str]) -> StartedProgram:
         """Start a program; it ends with the network if it still runs then."""
 
-    def launch_python(self, file: Path, arguments: Sequence[str]) -> Program:
+    def launch_python(self, file: Path, arguments: Sequence[str]) -> StartedProgram:
         """Launch one of our programs that needs nothing but Python."""
 
     def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
@@ -54,8 +54,8 @@ class LabelWatch(Protocol):
     """Watches the labelled packets that leave a switch, from its creation until its block ends."""
 
     def watch(
-        self, flows: Iterable[FlowKey], seconds: float, ignored: Collection[int] = frozenset()
-    ) -> dict[FlowKey, Mark]:
+        self, flows: Iterable[EgressFlowKey], seconds: float, ignored: Collection[int] = frozenset()
+    ) -> dict[EgressFlowKey, IngressMark]:
         """Return the mark of the next packet of each flow without an ignored label; ends when all have been seen."""
 
     def __enter__(self) -> LabelWatch: ...
@@ -130,7 +130,7 @@ class LabNetwork(Protocol):
             Time of the request in seconds since the epoch, and by switch the seconds until its report.
         """
 
-    def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
+    def queue_counters(self, switch: str, port: int) -> tuple[QueueTotals, ...]:
         """Return the counters of a port's queues."""
 
     def queue_counters_of(self, ports: Iterable[tuple[str, int]]) -> dict[tuple[str, int], PortCounters]:

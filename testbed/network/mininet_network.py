@@ -25,7 +25,7 @@ from testbed.machine.commands import find_program, run_batch, run_command, searc
 from testbed.machine.network_namespace import disable_ipv6, network_of
 from testbed.network.link_rates import LINK_MTU
 from testbed.network.names import bridge_name, host_name
-from testbed.network.site_commands import SiteHost, site_commands, site_host
+from testbed.network.site_commands import SiteHostSettings, site_commands, site_host
 
 _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16
 _SHELL_STARTERS = ("mnexec", "env", "bash")
@@ -104,7 +104,7 @@ class LabHost(LabNode, Host):  # type: ignore[misc]
     the former and forward the latter unchanged.
     """
 
-    def config(self, setup: SiteHost, **_: Any) -> None:  # noqa: ANN401
+    def config(self, setup: SiteHostSettings, **_: Any) -> None:  # noqa: ANN401
         """Configure the host."""
         interface = f"{self.name}-eth0"
         with network_of(self.pid):

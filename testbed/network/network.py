@@ -55,7 +55,7 @@ from testbed.network.machine_objects import (
 )
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
 from testbed.network.network_options import NetworkOptions
-from testbed.network.queue_counters import PortCounters, QueueCounters, read_all_queue_counters, read_queue_counters
+from testbed.network.queue_counters import PortCounters, QueueTotals, read_all_queue_counters, read_queue_counters
 from testbed.network.this_machine import ThisMachine
 
 _T = TypeVar("_T")
@@ -268,7 +268,7 @@ class Network:
     def switch_link(self, a: str, b: str, *, up: bool) -> tuple[float, dict[str, float]]:
         return switch_ports(self._ends(a, b), up=up)
 
-    def queue_counters(self, switch: str, port: int) -> tuple[QueueCounters, ...]:
+    def queue_counters(self, switch: str, port: int) -> tuple[QueueTotals, ...]:
         return read_queue_counters(self.interface(switch, port), self.layout)
 
     def queue_counters_of(self, ports: Iterable[tuple[str, int]]) -> dict[tuple[str, int], PortCounters]:

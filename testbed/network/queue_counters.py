@@ -17,7 +17,7 @@ _Port = TypeVar("_Port", bound=Hashable)
 
 
 @dataclass(frozen=True)
-class QueueCounters:
+class QueueTotals:
     """Totals of one queue since its creation, and the packets waiting in it now."""
 
     queue: str
@@ -27,14 +27,14 @@ class QueueCounters:
     waiting_packets: int
 
 
-PortCounters = tuple[QueueCounters, ...] | TestbedError
+PortCounters = tuple[QueueTotals, ...] | TestbedError
 """The counters of a port's queues, or what is wrong with them."""
 
 SHOW_ALL = ("tc", "-json", "-statistics", "qdisc", "show")
 """The command that shows the queues of all interfaces of a network namespace."""
 
 
-def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCounters, ...]:
+def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueTotals, ...]:
     """Return the counters of every queue of a port, in the order of service.
 
     Raises:
@@ -43,7 +43,7 @@ def read_queue_counters(interface: str, layout: QueueLayout) -> tuple[QueueCount
     return parse_queue_counters(interface, run_command([*SHOW_ALL, "dev", interface]), layout)
 
 
-def parse_queue_counters(interface: str, shown: str, layout: QueueLayout) -> tuple[QueueCounters, ...]:
+def parse_queue_counters(interface: str, shown: str, layout: QueueLayout) -> tuple[QueueTotals, ...]:
     """Return the counters in the output of `tc -json -statistics qdisc show`; raises as `read_queue_counters`."""
     return _counters(interface, json.loads(shown), layout)
 
@@ -69,14 +69,14 @@ def parse_all_queue_counters(
     return found
 
 
-def _counters(interface: str, qdiscs: Sequence[Mapping[str, Any]], layout: QueueLayout) -> tuple[QueueCounters, ...]:
+def _counters(interface: str, qdiscs: Sequence[Mapping[str, Any]], layout: QueueLayout) -> tuple[QueueTotals, ...]:
     by_parent: Mapping[str, Any] = {qdisc["parent"]: qdisc for qdisc in qdiscs if "parent" in qdisc}
     missing = [queue.name for queue in layout.queues if leaf_class(queue) not in by_parent]
     if missing:
         lost = "queues" if len(missing) == len(layout.queues) else f"queue {', '.join(missing)}"
         raise TestbedError(f"interface {interface} has lost its {lost}")
     return tuple(
-        QueueCounters(
+        QueueTotals(
             queue.name,
             sent_packets=leaf["packets"],
             sent_bytes=leaf["bytes"],

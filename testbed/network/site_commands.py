@@ -13,7 +13,7 @@ _USUAL = IPv4Network("10.0.0.0/8")
 
 
 @dataclass(frozen=True, slots=True)
-class SiteHost:
+class SiteHostSettings:
     """Settings of a host, in words for `ip`.
 
     Attributes:
@@ -29,7 +29,7 @@ class SiteHost:
     gateway: str = ""
 
 
-def site_host(site: Site, wiring: Wiring, macs: Mapping[str, str]) -> SiteHost:
+def site_host(site: Site, wiring: Wiring, macs: Mapping[str, str]) -> SiteHostSettings:
     """Return the host of a site: it has a gateway, or knows the MAC addresses of the other sites, by their names."""
     gateways = wiring.gateways(site.switch)
     if gateways:
@@ -38,10 +38,10 @@ def site_host(site: Site, wiring: Wiring, macs: Mapping[str, str]) -> SiteHost:
         not_his = (*gateways, own.broadcast_address)  # the kernel has a route of its own for the latter
         answered = [each for prefix in site.prefixes for each in _without(prefix, not_his)]
         gateway = next((each for each in gateways if each in own), gateways[0])
-        return SiteHost(address, tuple(map(str, answered)), gateway=str(gateway))
+        return SiteHostSettings(address, tuple(map(str, answered)), gateway=str(gateway))
     others = {other.name: other for other in wiring.sites}
     rows = (row for name, mac in macs.items() for row in neighbours_at(others[name], mac))
-    return SiteHost(own_address(site), tuple(map(str, site.prefixes)), tuple(rows))
+    return SiteHostSettings(own_address(site), tuple(map(str, site.prefixes)), tuple(rows))
 
 
 def _without(prefix: IPv4Network, addresses: Iterable[IPv4Address]) -> list[IPv4Network]:
@@ -66,7 +66,7 @@ def neighbours_at(site: Site, mac: str) -> Iterator[tuple[str, str, str]]:
     yield from ((str(site.address), mac, str(prefix)) for prefix in site.prefixes)
 
 
-def site_commands(interface: str, host: SiteHost) -> list[list[str]]:
+def site_commands(interface: str, host: SiteHostSettings) -> list[list[str]]:
     """Return the commands for the host's own network namespace, on its interface cabled to the site's switch.
 
     A prefix that is the address alone needs no route.

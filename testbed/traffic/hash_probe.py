@@ -12,20 +12,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.links.flow_keys import FlowKey, Mark, Protocol, parse_labelled_frame
+from testbed.links.flow_keys import EgressFlowKey, IngressMark, Protocol, parse_labelled_frame
 from testbed.links.label_observer import LabelObserver, ProbeError
 from testbed.machine.errors import TestbedError
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabelWatch, SiteHost
 from testbed.traffic import probe_sender
 
 __all__ = [
-    "FlowKey",
-    "FlowWish",
+    "EgressFlowKey",
+    "IngressMark",
     "LabelObserver",
-    "Mark",
     "ProbeError",
     "Protocol",
+    "TunnelFlowWish",
     "choose_flows",
     "parse_labelled_frame",
     "probe_marks",
@@ -45,7 +45,7 @@ _SENDER_TIMEOUT = 10.0
 
 
 @dataclass(frozen=True, slots=True)
-class FlowWish:
+class TunnelFlowWish:
     """A flow that should use the tunnel with `path_id`, and the one with `path_id_after` while a given link is down."""
 
     name: str
@@ -54,11 +54,11 @@ class FlowWish:
 
 
 def choose_flows(
-    wishes: Iterable[FlowWish],
-    candidates: Mapping[str, Sequence[FlowKey]],
-    before: Mapping[FlowKey, Mark],
-    after: Mapping[FlowKey, Mark],
-) -> dict[str, FlowKey]:
+    wishes: Iterable[TunnelFlowWish],
+    candidates: Mapping[str, Sequence[EgressFlowKey]],
+    before: Mapping[EgressFlowKey, IngressMark],
+    after: Mapping[EgressFlowKey, IngressMark],
+) -> dict[str, EgressFlowKey]:
     """Return for every wish its first candidate that fulfils it; wishes without one are missing.
 
     Args:
@@ -77,8 +77,12 @@ def choose_flows(
 
 
 def probe_marks(
-    host: SiteHost, address: str, interfaces: Iterable[str], flows: Iterable[FlowKey], timeout: float = PROBE_TIMEOUT
-) -> dict[FlowKey, Mark]:
+    host: SiteHost,
+    address: str,
+    interfaces: Iterable[str],
+    flows: Iterable[EgressFlowKey],
+    timeout: float = PROBE_TIMEOUT,
+) -> dict[EgressFlowKey, IngressMark]:
     """Run `probe_marks_seen_by` on the ingress switch's core ports, in the calling thread's network namespace."""
     names = tuple(interfaces)
     return probe_marks_seen_by(lambda: LabelObserver(names), host, address, flows, timeout)
@@ -88,9 +92,9 @@ def probe_marks_seen_by(
     observe: Callable[[], LabelWatch],
     host: SiteHost,
     address: str,
-    flows: Iterable[FlowKey],
+    flows: Iterable[EgressFlowKey],
     timeout: float = PROBE_TIMEOUT,
-) -> dict[FlowKey, Mark]:
+) -> dict[EgressFlowKey, IngressMark]:
     """Send a packet of every flow from `host` and return the marks that the ingress switch gives them.
 
     Args:
@@ -109,7 +113,7 @@ def probe_marks_seen_by(
     unseen = list(dict.fromkeys(flows))
     if not unseen:
         return {}
-    seen: dict[FlowKey, Mark] = {}
+    seen: dict[EgressFlowKey, IngressMark] = {}
     deadline = time.monotonic() + timeout
     with observe() as observer:
         while unseen:
@@ -125,13 +129,13 @@ def probe_marks_seen_by(
     return seen
 
 
-def _sender_arguments(address: str, flows: Sequence[FlowKey]) -> list[str]:
+def _sender_arguments(address: str, flows: Sequence[EgressFlowKey]) -> list[str]:
     (protocol,) = {flow.protocol for flow in flows}
     probes = [f"{flow.source_address}:{flow.source_port}:{flow.server_port}:{flow.code_point}" for flow in flows]
     return [protocol, address, f"{_ANSWER_SECONDS:g}", *probes]
 
 
-def _sources_in_use(sender: Program, host_name: str) -> set[tuple[str, int]]:
+def _sources_in_use(sender: StartedProgram, host_name: str) -> set[tuple[str, int]]:
     try:
         status = sender.wait(_SENDER_TIMEOUT)
         output = sender.output()

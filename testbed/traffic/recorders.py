@@ -9,14 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from testbed.machine.errors import TestbedError
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import SiteHost
 
 _START_SECONDS = 30.0
 _POLL_SECONDS = 0.005
 
 
-def start_recorder(host: SiteHost, file: Path, arguments: Sequence[str], ready: str, what: str) -> Program:
+def start_recorder(host: SiteHost, file: Path, arguments: Sequence[str], ready: str, what: str) -> StartedProgram:
     """Start a program and return when it has printed the word `ready`.
 
     Raises:
@@ -36,7 +36,7 @@ def start_recorder(host: SiteHost, file: Path, arguments: Sequence[str], ready: 
     return program
 
 
-def end_recorder(program: Program, host: str, seconds: float, what: str) -> dict[str, Any]:
+def end_recorder(program: StartedProgram, host: str, seconds: float, what: str) -> dict[str, Any]:
     """Terminate a program and return its record.
 
     Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.machine.programs import Program
+from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import SiteHost
 from testbed.traffic import tick_program
 from testbed.traffic.recorders import end_recorder, start_recorder
@@ -69,7 +69,7 @@ class TickFlow:
         to = [str(receiver.address), str(target_port)]
         self._send = ["send", source_address, str(source_port), *to, f"{interval}", str(size)]
         self._receive = ["receive", str(receiver.address), str(target_port)]
-        self._programs: list[Program] = []
+        self._programs: list[StartedProgram] = []
 
     def __enter__(self) -> TickFlow:
         return self
@@ -100,5 +100,5 @@ class TickFlow:
     def _start(self, host: SiteHost, arguments: list[str], ready: str) -> None:
         self._programs.append(start_recorder(host, Path(tick_program.__file__), arguments, ready, _PROGRAM))
 
-    def _end(self, program: Program, host: SiteHost) -> dict[str, list[int]]:
+    def _end(self, program: StartedProgram, host: SiteHost) -> dict[str, list[int]]:
         return end_recorder(program, host.name, _END_TIMEOUT, _PROGRAM)

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, Protocol, TypeAlias
 
-from testbed.web.shapes import Limits
+from testbed.web.shapes import ShapeLimits
 
 VERSION = 1
 """Version of all messages."""
@@ -27,9 +27,9 @@ LogKind = Literal[
     "cut", "heal", "node-down", "node-up", "group", "controller", "plan", "flow", "scheme", "fault", "clock"
 ]
 
-Name = Annotated[str, Limits(longest=256)]
-Rate = Annotated[float, Limits(least=0, most=1e9)]
-Priority = Annotated[int, Limits(least=0, most=255)]
+Name = Annotated[str, ShapeLimits(longest=256)]
+Rate = Annotated[float, ShapeLimits(least=0, most=1e9)]
+Priority = Annotated[int, ShapeLimits(least=0, most=255)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ DemandRow: TypeAlias = tuple[Name, Name, Rate, Priority]
 class SetDemands:
     """Solve for other demands, rows of source, target, rate and priority, and put the plan in force."""
 
-    demands: Annotated[tuple[DemandRow, ...], Limits(longest=100_000)]
+    demands: Annotated[tuple[DemandRow, ...], ShapeLimits(longest=100_000)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -273,9 +273,9 @@ class StartFlow:
 
     source: Name
     target: Name
-    rate: Annotated[float, Limits(above=0, most=1e9)]
+    rate: Annotated[float, ShapeLimits(above=0, most=1e9)]
     kind: Literal["udp", "tcp"] = "udp"
-    seconds: Annotated[float, Limits(above=0, most=86_400)] = 60.0
+    seconds: Annotated[float, ShapeLimits(above=0, most=86_400)] = 60.0
     priority: Priority = 0
 
 
@@ -290,7 +290,7 @@ class StopFlow:
 class SetScheme:
     """Choose the failure schemes, of which a model shows several side by side."""
 
-    schemes: Annotated[tuple[Name, ...], Limits(longest=4)]
+    schemes: Annotated[tuple[Name, ...], ShapeLimits(longest=4)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -300,9 +300,9 @@ class SetClock:
     `time` is the moment to go to, for recordings.
     """
 
-    speed: Annotated[float, Limits(above=0, most=1000)] | None = None
+    speed: Annotated[float, ShapeLimits(above=0, most=1000)] | None = None
     paused: bool | None = None
-    time: Annotated[float, Limits(least=0, most=1e12)] | None = None
+    time: Annotated[float, ShapeLimits(least=0, most=1e12)] | None = None
 
 
 Action: TypeAlias = (

@@ -47,7 +47,7 @@ from testbed.web.backend import (
 from testbed.web.clock import SimulatedClock
 from testbed.web.drawing import cables, node_places, tunnel_infos
 from testbed.web.fluid import Effect, ExtraFlow, FluidNetwork, link_states
-from testbed.web.journal import Journal
+from testbed.web.journal import PageJournal
 from testbed.web.verifying import findings, layout_for, sound_plan
 
 SCHEMES = ("kuijia", "rescaling")
@@ -104,7 +104,7 @@ class FlowBackend:
         wall: Callable[[], float] = time.monotonic,
     ) -> None:
         self._solve, self._elastic = solve, elastic
-        self._clock, self._journal = SimulatedClock(wall), Journal()
+        self._clock, self._journal = SimulatedClock(wall), PageJournal()
         self._changing = threading.Lock()
         self._flows_started = 0
         self._first = plan

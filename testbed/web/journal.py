@@ -11,7 +11,7 @@ from testbed.web.backend import LogEntry, LogKind
 _KEPT = 5000
 
 
-class Journal:
+class PageJournal:
     """Numbers entries from 1 on; its methods may be called by several threads."""
 
     def __init__(self) -> None:

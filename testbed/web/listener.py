@@ -16,7 +16,7 @@ _UNREAD_BYTES = 256 * 1024
 """Bytes that the kernel keeps for a reader who does not read."""
 
 
-class Listener(socket.socket):
+class PageListener(socket.socket):
     """Closes connections beyond the limits as soon as they are accepted, so that those that exist go on.
 
     They are counted before TLS and HTTP begin: a peer without a token, or without a handshake, takes a place, too. On
@@ -53,7 +53,7 @@ def _is_this_machine(client: str) -> bool:
     return (mapped or address).is_loopback
 
 
-def listen(address: str, port: int) -> Listener:
+def listen(address: str, port: int) -> PageListener:
     """Return a socket that listens; what it accepts is closed when a peer leaves data unread for long.
 
     Raises:
@@ -64,7 +64,7 @@ def listen(address: str, port: int) -> Listener:
         family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
     except ValueError as error:
         raise InputError("--bind", "", f"found {address!r}", "an IP address of this machine") from error
-    listener = Listener(family)
+    listener = PageListener(family)
     try:
         if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
             listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)

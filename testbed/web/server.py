@@ -24,7 +24,7 @@ from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
 from testbed.web.hub import Hub
-from testbed.web.listener import Listener, listen
+from testbed.web.listener import PageListener, listen
 from testbed.web.punctual import PunctualProtocol
 from testbed.web.recording import Recorder
 from testbed.web.tls import TlsPair, follow
@@ -70,7 +70,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Link:
+class PageLink:
     """The link that opens the page: its address, and the token."""
 
     address: str
@@ -93,7 +93,7 @@ class Link:
         return f"{self.server}#token={self.token}"
 
 
-def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> None:
+def serve(backend: Backend, serving: Serving, ready: Callable[[PageLink], None]) -> None:
     """Serve until a signal asks to end; `ready` receives the link once browsers can connect.
 
     Raises:
@@ -128,7 +128,7 @@ def serve(backend: Backend, serving: Serving, ready: Callable[[Link], None]) -> 
             _use(config, followed)
         scheme = "http" if followed is None else "https"
         expiry = ExpiryWatch({} if serving.tls is None else {"own": serving.tls.certificate})
-        link = Link(_host(serving), listener.getsockname()[1], token, scheme)
+        link = PageLink(_host(serving), listener.getsockname()[1], token, scheme)
         server = _Server(config, lambda: ready(link), hub.close, expiry, listener)
         set_up_logs(DEFAULT_LEVEL, DEFAULT_FORM)
         gc.freeze()  # what is there now stays: later searches for garbage need not look at it
@@ -165,7 +165,7 @@ class _Server(uvicorn.Server):
         ready: Callable[[], None],
         end: Callable[[], None],
         expiry: ExpiryWatch,
-        listener: Listener,
+        listener: PageListener,
     ) -> None:
         super().__init__(config)
         self._listener = listener

@@ -1,7 +1,7 @@
 """One declaration of each message, a frozen dataclass: from it come the JSON, the reading of JSON and the JSON Schema.
 
 The type hints of a class may use texts, numbers, truth values, `None`, `Literal`, tuples, mappings by text, other such
-classes, and `Annotated` with `Limits`. A field called `from_` is the member `from`.
+classes, and `Annotated` with `ShapeLimits`. A field called `from_` is the member `from`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _SHOWN_CHARACTERS = 80
 
 
 @dataclass(frozen=True)
-class Limits:
+class ShapeLimits:
     """Bounds of a value: `least` and `most` of a number, `above` excluded, and `longest` of a text or a list."""
 
     least: float | None = None
@@ -161,7 +161,7 @@ def _read_list(arguments: tuple[Any, ...], data: object, source: str, place: str
     )
 
 
-def _within(value: Any, limits: Limits, source: str, place: str) -> Any:  # noqa: ANN401  # a number, text or list
+def _within(value: Any, limits: ShapeLimits, source: str, place: str) -> Any:  # noqa: ANN401  # a number, text or list
     if isinstance(value, str | tuple):
         if limits.longest is not None and len(value) > limits.longest:
             raise InputError(source, place, f"its length is {len(value)}", f"at most {limits.longest}")
@@ -254,7 +254,7 @@ def _class_schema(shape: type, definitions: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _bounds(limits: Limits) -> Mapping[str, float]:
+def _bounds(limits: ShapeLimits) -> Mapping[str, float]:
     found = {
         "minimum": limits.least,
         "exclusiveMinimum": limits.above,

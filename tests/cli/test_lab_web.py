@@ -21,7 +21,7 @@ from kuijia.cli import lab, lab_web
 from kuijia.cli.lab_web import _announcement
 from kuijia.cli.main import main
 from kuijia_base import extras
-from testbed.web.server import Link
+from testbed.web.server import PageLink
 
 ROOT = Path(__file__).parents[2]
 BROWSERS = 50
@@ -235,12 +235,12 @@ def test_an_address_that_others_reach_is_printed_with_what_it_means(
     warns: bool,  # noqa: FBT001  # a parameter
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    _announcement(Namespace(json=False, bind=address), "gscale")(Link("127.0.0.1", 8400, "secret"))
+    _announcement(Namespace(json=False, bind=address), "gscale")(PageLink("127.0.0.1", 8400, "secret"))
     said = capsys.readouterr()
     assert said.out == "gscale: http://127.0.0.1:8400/#token=secret\n"
     assert ("note: --bind: whoever reaches 0.0.0.0 and has the link" in said.err) == warns
     assert ("in clear text" in said.err) == warns
-    _announcement(Namespace(json=False, bind=address), "gscale")(Link("127.0.0.1", 8400, "secret", "https"))
+    _announcement(Namespace(json=False, bind=address), "gscale")(PageLink("127.0.0.1", 8400, "secret", "https"))
     said = capsys.readouterr()
     assert said.out == "gscale: https://127.0.0.1:8400/#token=secret\n"
     assert "in clear text" not in said.err

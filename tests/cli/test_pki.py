@@ -14,7 +14,7 @@ from cryptography import x509
 
 from kuijia.cli.main import main
 from kuijia_app.pki.folder import Folder
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from kuijia_app.pki.making import time_now
 from tests.certificates import make_certificate
 
@@ -176,7 +176,7 @@ def test_an_expired_authority_signs_nothing_until_it_is_renewed(
     past = time_now().replace(year=2020)
     old = Folder(tmp_path, lambda: past)
     old.make_authority("authority", 10, force=False)
-    old.make(Holder("s1", Kind.SWITCH, datapath_ids=(1,)), 10, force=False)
+    old.make(Holder("s1", CertificateKind.SWITCH, datapath_ids=(1,)), 10, force=False)
     assert pki(tmp_path, "list") == 0
     assert capsys.readouterr().out.count("expired") == 2
     for words in (["switch", "s2", "2"], ["renew", "s1"]):

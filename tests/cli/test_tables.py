@@ -11,7 +11,7 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_app.proof import verification
-from kuijia_app.proof.expectation import Traffic, expected_traffic
+from kuijia_app.proof.expectation import ExpectedTraffic, expected_traffic
 from kuijia_app.proof.header_values import HeaderValues
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import PipelineOptions
@@ -145,7 +145,9 @@ def test_verify_exits_with_one_and_lists_what_it_found(
     assert len(capsys.readouterr().out.splitlines()) == len(found["violations"]) + 3
 
 
-def _as_if_rescaled(plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues]) -> Iterator[Traffic]:
+def _as_if_rescaled(
+    plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues]
+) -> Iterator[ExpectedTraffic]:
     return expected_traffic(plan, replace(options, scheme=RESCALING), told_apart)
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from testbed.lab.lab_reception import Reception
+from testbed.lab.lab_reception import LabClients
 from testbed.lab.lab_service import _listener
-from testbed.lab.lab_serving import Service, refused
+from testbed.lab.lab_serving import LabServer, refused
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
 
@@ -23,8 +23,8 @@ def main() -> None:
     lab = _LastingLab(padding=10_000)
     with (
         _listener(Path(path)) as listener,
-        Reception(listener, refused, patience=float(patience)) as reception,
-        Service(lab, reception) as service,
+        LabClients(listener, refused, patience=float(patience)) as reception,
+        LabServer(lab, reception) as service,
     ):
         sys.stdout.write("listening\n")
         sys.stdout.flush()

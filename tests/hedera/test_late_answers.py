@@ -10,7 +10,7 @@ from types import SimpleNamespace
 import pytest
 
 from hedera.polling import LEAST_PATIENCE
-from hedera.scheduler import HederaScheduler, Tick
+from hedera.scheduler import HederaScheduler, SchedulerTick
 from kuijia_app.control.flap_damping import CEILING
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
@@ -88,7 +88,7 @@ def test_a_port_that_was_held_down_and_is_down_at_a_new_connection_does_not_come
     back.connect()
     back.answer()
     now += 60.0
-    application.time_passed(Tick())
+    application.time_passed(SchedulerTick())
     assert not application._links._live[LEAF][1]
 
 
@@ -105,7 +105,7 @@ def test_a_switch_whose_groups_somebody_deletes_while_it_is_programmed_is_used_o
     switch.answer()
     assert refusals
     assert switch.box.differs_from(application._tables[LEAF]) == ""
-    application.time_passed(Tick())
+    application.time_passed(SchedulerTick())
     assert failed(application) == frozenset()
 
 

@@ -12,7 +12,7 @@ from hedera import scheduler
 from hedera.flows import TCP, FlowKey
 from hedera.messages import SchedulerMessages
 from hedera.route_search import routes_around
-from hedera.scheduler import HederaScheduler, Tick
+from hedera.scheduler import HederaScheduler, SchedulerTick
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
 from tests.kuijia_app.control.fake_switch import PARSER
@@ -29,7 +29,7 @@ class SchedulerWorld(SwitchWorld):
 
     def __init__(self) -> None:
         super().__init__(scheduler)
-        self._ticks: list[Tick] = []
+        self._ticks: list[SchedulerTick] = []
         self._duration = 0
 
     def _made(self, folder: Path) -> HederaScheduler:
@@ -40,7 +40,7 @@ class SchedulerWorld(SwitchWorld):
 
     def _tick(self) -> None:
         self._count()
-        self.application.time_passed(Tick())
+        self.application.time_passed(SchedulerTick())
 
     @precondition(lambda self: self.application._sought is not None)
     @rule()
@@ -48,7 +48,7 @@ class SchedulerWorld(SwitchWorld):
         """The background thread has its turn; what it has found waits in the application's queue."""
         failed, self.application._sought = self.application._sought, None
         assert failed is not None
-        self._ticks.append(Tick(routes_around(self.application._routing, failed)))
+        self._ticks.append(SchedulerTick(routes_around(self.application._routing, failed)))
 
     @precondition(lambda self: self._ticks)
     @rule()

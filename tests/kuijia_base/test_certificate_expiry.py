@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.pki.folder import Folder
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from kuijia_base import certificate_expiry
 from kuijia_base.certificate_expiry import ExpiryWatch, expiry_of
 
@@ -25,7 +25,7 @@ class Rig:
     def __init__(self, folder: Path, days: int) -> None:
         self.folder = Folder(folder)
         self.folder.make_authority("authority", 3650, force=False)
-        self.folder.make(Holder("c1", Kind.CONTROLLER, ("localhost",)), days, force=False)
+        self.folder.make(Holder("c1", CertificateKind.CONTROLLER, ("localhost",)), days, force=False)
         self.file = folder / "c1.pem"
         self.passed = 0.0
         self.noted: dict[str, float] = {}

@@ -12,7 +12,7 @@ from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.control.restoration import Layer, Restoration, Situation, carried_at_once
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.proof.model.switch import Asked, Choice, Fact, Forwarding, ModelSwitch
+from kuijia_app.proof.model.switch import BucketChoice, Fact, FactSubject, ModelForwarding, ModelSwitch
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import egress_of_last_resort, path_id_of_liveness_group
@@ -52,7 +52,7 @@ class Hop:
 
     switch: str
     packet: Packet
-    forwarding: Forwarding
+    forwarding: ModelForwarding
     out_port: int | None
     sent: Packet | None
 
@@ -71,7 +71,7 @@ class Walk:
     hops: list[Hop] = field(default_factory=list)
     end: End = End.DROPPED
     asked: set[Fact] = field(default_factory=set)
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[BucketChoice] = field(default_factory=list)
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -158,8 +158,8 @@ class ModelNetwork:
     @property
     def changed(self) -> frozenset[Fact]:
         """All state that differs from the network without failures."""
-        ports = {Fact(switch, Asked.PORT, port) for switch, port in self._dead_ports}
-        return frozenset(ports | {Fact(switch, Asked.GROUP, group_id) for switch, group_id in self._modified})
+        ports = {Fact(switch, FactSubject.PORT, port) for switch, port in self._dead_ports}
+        return frozenset(ports | {Fact(switch, FactSubject.GROUP, group_id) for switch, group_id in self._modified})
 
     def switch(self, name: str) -> ModelSwitch:
         return self._switches[name]
@@ -211,7 +211,7 @@ class ModelNetwork:
             if far_end is None:
                 walk.end = End.LEFT
                 return walk
-            walk.asked.add(Fact(switch, Asked.PORT, out_port))
+            walk.asked.add(Fact(switch, FactSubject.PORT, out_port))
             if not self.is_live((switch, out_port)):
                 walk.end = End.LOST
                 return walk
@@ -294,7 +294,7 @@ class ModelNetwork:
 
     def _with_dead_sessions(self, down: frozenset[Port]) -> frozenset[Port]:
         """Return `down`, and both watched ports of each session that does not get through."""
-        changed = {Fact(switch, Asked.PORT, port) for switch, port in down}
+        changed = {Fact(switch, FactSubject.PORT, port) for switch, port in down}
         dead = set(down)
         for session, (worked, asked) in self._unharmed.items():
             works = worked if changed.isdisjoint(asked) else self._session_walks(session)[0]

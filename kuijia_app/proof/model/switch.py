@@ -30,7 +30,7 @@ from kuijia_app.tables.rules import (
 )
 
 
-class Asked(Enum):
+class FactSubject(Enum):
     """Subject of a fact."""
 
     PORT = "port"
@@ -41,7 +41,7 @@ class Fact(NamedTuple):
     """Part of a switch's state that decided about a packet: a port's liveness, or the content of a group."""
 
     switch: str
-    kind: Asked
+    kind: FactSubject
     number: int
 
 
@@ -65,7 +65,7 @@ class GroupStep:
 Step = EntryStep | GroupStep
 
 
-class Choice(NamedTuple):
+class BucketChoice(NamedTuple):
     """Bucket that a SELECT group used, at this position."""
 
     switch: str
@@ -74,7 +74,7 @@ class Choice(NamedTuple):
 
 
 @dataclass(slots=True)
-class Forwarding:
+class ModelForwarding:
     """Treatment of one packet by one switch.
 
     Attributes:
@@ -89,7 +89,7 @@ class Forwarding:
     steps: list[Step] = field(default_factory=list)
     problem: str | None = None
     asked: set[Fact] = field(default_factory=set)
-    choices: list[Choice] = field(default_factory=list)
+    choices: list[BucketChoice] = field(default_factory=list)
 
     @property
     def is_miss(self) -> bool:
@@ -123,9 +123,9 @@ class ModelSwitch:
             raise KeyError(group.group_id)
         self.groups[group.group_id] = group
 
-    def process(self, packet: Packet) -> Forwarding:
+    def process(self, packet: Packet) -> ModelForwarding:
         """Take a packet through the pipeline, from table 0 on (5.1), and return its treatment."""
-        done = Forwarding()
+        done = ModelForwarding()
         action_set: dict[type[Action], Action] = {}
         table_id: int | None = 0
         while table_id is not None:
@@ -147,7 +147,9 @@ class ModelSwitch:
             done.problem = "no action outputs it to another port" if found_any else "the entry drops it"
         return done
 
-    def _apply(self, actions: Iterable[Action], packet: Packet, done: Forwarding, through: tuple[int, ...]) -> Packet:
+    def _apply(
+        self, actions: Iterable[Action], packet: Packet, done: ModelForwarding, through: tuple[int, ...]
+    ) -> Packet:
         """Apply actions in order; return the packet for the next action. `through` are the enclosing groups."""
         for action in actions:
             match action:
@@ -161,8 +163,8 @@ class ModelSwitch:
                     packet = _changed(packet, action)
         return packet
 
-    def _execute_group(self, group_id: int, packet: Packet, done: Forwarding, through: tuple[int, ...]) -> None:
-        done.asked.add(Fact(self.name, Asked.GROUP, group_id))
+    def _execute_group(self, group_id: int, packet: Packet, done: ModelForwarding, through: tuple[int, ...]) -> None:
+        done.asked.add(Fact(self.name, FactSubject.GROUP, group_id))
         group = self.groups.get(group_id)
         if group is None or group_id in through:
             done.problem = f"group {group_id} {'does not exist' if group is None else 'leads to itself'}"
@@ -178,7 +180,7 @@ class ModelSwitch:
                 continue
             done.steps.append(GroupStep(group, position, tuple(dead)))
             if group.group_type is GroupType.SELECT:
-                done.choices.append(Choice(self.name, group, position))
+                done.choices.append(BucketChoice(self.name, group, position))
             self._apply(_in_order(bucket.actions), packet, done, (*through, group_id))
             return
         done.steps.append(GroupStep(group, None, tuple(dead)))
@@ -191,7 +193,7 @@ class ModelSwitch:
         """
         reasons: list[str] = []
         if bucket.watch_port is not None:
-            asked.add(Fact(self.name, Asked.PORT, bucket.watch_port))
+            asked.add(Fact(self.name, FactSubject.PORT, bucket.watch_port))
             if self._is_live(bucket.watch_port):
                 return None
             reasons.append(f"port {bucket.watch_port} is down")
@@ -203,7 +205,7 @@ class ModelSwitch:
         return " and ".join(reasons) or None
 
     def _why_group_dead(self, group_id: int, asked: set[Fact], through: tuple[int, ...]) -> str | None:
-        asked.add(Fact(self.name, Asked.GROUP, group_id))
+        asked.add(Fact(self.name, FactSubject.GROUP, group_id))
         group = self.groups.get(group_id)
         if group is None or group_id in through:
             return f"group {group_id} {'does not exist' if group is None else 'watches itself'}"

@@ -8,7 +8,7 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.networks import shipped_network
 from te_solver.plan import Tunnel
 from te_solver.topology_file import load_topology
-from testbed.traffic.hash_probe import FlowKey
+from testbed.traffic.hash_probe import EgressFlowKey
 
 VICTIM = PLAIN_LAYOUT.classes[0].victim
 
@@ -16,7 +16,7 @@ VICTIM = PLAIN_LAYOUT.classes[0].victim
 def test_each_end_marks_the_packets_of_its_direction() -> None:
     wiring = Wiring(load_topology(shipped_network("gscale")))
     tunnel = Tunnel(17, ("1", "4", "7", "9"), 5.0, 0.5)
-    (ingress, there), (egress, back) = entries_of(wiring, FlowKey("tcp", "10.0.1.1", 10001, 5201), tunnel, VICTIM)
+    (ingress, there), (egress, back) = entries_of(wiring, EgressFlowKey("tcp", "10.0.1.1", 10001, 5201), tunnel, VICTIM)
     assert (ingress, egress) == ("1", "9")
     assert "in_port=4,tcp,nw_src=10.0.1.1,nw_dst=10.0.9.1,tp_src=10001,tp_dst=5201" in there
     assert "in_port=5,tcp,nw_src=10.0.9.1,nw_dst=10.0.1.1,tp_src=5201,tp_dst=10001" in back

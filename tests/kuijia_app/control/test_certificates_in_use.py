@@ -11,7 +11,7 @@ import pytest
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import cfg
 from kuijia_app.pki.folder import Folder
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.plans import motivation_plan
 
@@ -22,7 +22,7 @@ EXPIRY = "kuijia_controller_certificate_expiry_timestamp_seconds"
 def test_certificates_that_expire_soon_are_told_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder = Folder(tmp_path)
     folder.make_authority("authority", 300, force=False)
-    folder.make(Holder("c1", Kind.CONTROLLER, ("localhost",)), 3, force=False)
+    folder.make(Holder("c1", CertificateKind.CONTROLLER, ("localhost",)), 3, force=False)
     files = {"ctl_privkey": "c1.key", "ctl_cert": "c1.pem", "ca_certs": "ca.pem"}
     try:
         for option, file in files.items():

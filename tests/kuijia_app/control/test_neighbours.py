@@ -20,7 +20,7 @@ from kuijia_app.control.host_frames import (
     framed,
     read_frame,
 )
-from kuijia_app.control.neighbours import Neighbours, NeighbourStep
+from kuijia_app.control.neighbours import LearnedHosts, NeighbourStep
 from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.neighbours import GATEWAY_MAC, Segment
 from kuijia_app.tables.rules import FlowEntry, Output, SetEthernet
@@ -39,9 +39,9 @@ NOBODY = str(IPv4Address(0))
 A, B, C = (bytes((2, 0, 0, 0, 0, number)) for number in (1, 2, 3))
 
 
-def gateway(now: float = 0.0) -> Neighbours:
+def gateway(now: float = 0.0) -> LearnedHosts:
     prefixes = (*EAST.prefixes, *WEST.prefixes, STATIC)
-    return Neighbours((EAST, WEST), prefixes, now)
+    return LearnedHosts((EAST, WEST), prefixes, now)
 
 
 def asks(mac: bytes, sender: str, target: str) -> bytes:

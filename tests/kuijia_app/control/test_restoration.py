@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.reconciliation import FlowKey, IndexedTables, Tables
-from kuijia_app.control.restoration import BFD_HOLD, FIRST_PAUSE, HOLD, News, Restoration, Situation, State
+from kuijia_app.control.restoration import BFD_HOLD, FIRST_PAUSE, HOLD, News, Restoration, RestorationState, Situation
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.control.sender import Name
 from kuijia_app.tables.identifiers import default_path_id, last_resort_group
@@ -153,7 +153,7 @@ def test_a_pair_without_a_tunnel_is_carried_over_the_least_cost_path_as_victims(
     net = Net()
     net.cut("b-c")
     news = net.settle()
-    assert News(("a", "c"), State.CARRIED, ("a", "b", "e", "d", "c")) in news
+    assert News(("a", "c"), RestorationState.CARRIED, ("a", "b", "e", "d", "c")) in news
     assert net.way("a", "c") == ("a", "b", "e", "d", "c")
     assert net.way("c", "a") == ("c", "d", "e", "b", "a")
 
@@ -180,7 +180,7 @@ def test_a_pair_with_a_tunnel_again_is_taken_off_its_path_late_and_the_entries_l
     net.cut("b-c")
     net.settle()
     net.cut("b-c", live=True)
-    assert News(("a", "c"), State.ENDED) in net.settle(hold - 0.1)
+    assert News(("a", "c"), RestorationState.ENDED) in net.settle(hold - 0.1)
     assert net.way("a", "c") == ("a", "b", "e", "d", "c")
     net.settle(0.1)
     net.settle()
@@ -198,11 +198,11 @@ def test_a_further_cut_on_the_path_brings_the_pair_onto_another_one() -> None:
     net.cut("b-c")
     net.settle()
     net.cut("b-e")
-    assert News(("a", "c"), State.CARRIED, ("a", "f", "e", "d", "c")) in net.settle()
+    assert News(("a", "c"), RestorationState.CARRIED, ("a", "f", "e", "d", "c")) in net.settle()
     net.cut("c-d")
-    assert News(("a", "c"), State.CUT_OFF) in net.settle()
+    assert News(("a", "c"), RestorationState.CUT_OFF) in net.settle()
     net.cut("c-d", live=True)
-    assert News(("a", "c"), State.CARRIED, ("a", "f", "e", "d", "c")) in net.settle()
+    assert News(("a", "c"), RestorationState.CARRIED, ("a", "f", "e", "d", "c")) in net.settle()
 
 
 def test_an_entry_changes_only_after_all_entries_behind_it_on_the_new_path() -> None:
@@ -354,7 +354,7 @@ def test_an_egress_without_a_tag_is_named() -> None:
     tables = {name: IndexedTables.of(SwitchTables((), ())) for name in star.nodes}
     switches = {name: Switch(tables[name]) for name in star.nodes}
     restoration.update(situation, switches, tables.__getitem__, 0.0)
-    assert News(("a", "e"), State.UNTAGGED) in list(restoration.news(situation))
+    assert News(("a", "e"), RestorationState.UNTAGGED) in list(restoration.news(situation))
 
 
 @settings(deadline=None, max_examples=60)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.control.reconciliation import FlowKey, Tables
-from kuijia_app.control.rollout import Progress, Rollout, Stages, Version
+from kuijia_app.control.rollout import Rollout, RolloutProgress, Stages, Version
 from kuijia_app.tables.options import Form, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -37,7 +37,7 @@ def split(rollout: Rollout, switch: str) -> object:
     return next(group for group in rollout.wanted(switch).groups if len(group.buckets) == 64)
 
 
-def acknowledge_all(rollout: Rollout, now: float) -> list[Progress]:
+def acknowledge_all(rollout: Rollout, now: float) -> list[RolloutProgress]:
     return [progress for switch in sorted(rollout.take_changed()) for progress in rollout.acknowledged(switch, now)]
 
 
@@ -53,13 +53,13 @@ def test_new_paths_come_first_then_ingresses_switch_then_old_paths_go_after_the_
     assert split(rollout, "a") != before
     assert labels(rollout, "b") == {16}
     assert rollout.unavailable == {16, 17}
-    assert acknowledge_all(rollout, 2.0) == [Progress("new", "live")]
+    assert acknowledge_all(rollout, 2.0) == [RolloutProgress("new", "live")]
 
     assert rollout.passed(2.0 + DRAIN - 0.1) == []
     assert labels(rollout, "b") == {16}
     assert rollout.passed(2.0 + DRAIN) == []
     assert labels(rollout, "b") == set()
-    assert acknowledge_all(rollout, 5.0) == [Progress("new", "done")]
+    assert acknowledge_all(rollout, 5.0) == [RolloutProgress("new", "done")]
     assert rollout.is_settled
     assert all(Tables.of(rollout.wanted(node)) == Tables.of(build_tables(NEW)[node]) for node in SQUARE.nodes)
 
@@ -83,7 +83,7 @@ def test_an_ingress_that_is_away_keeps_the_old_paths_alive() -> None:
         rollout.acknowledged(switch, 2.0)
     rollout.passed(100.0)
     assert labels(rollout, "b") == {16}
-    assert rollout.acknowledged("a", 101.0) == [Progress("new", "live")]
+    assert rollout.acknowledged("a", 101.0) == [RolloutProgress("new", "live")]
 
 
 def test_no_step_of_an_update_that_was_prepared_looks_into_what_is_equal(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,9 +108,9 @@ def test_no_step_of_an_update_that_was_prepared_looks_into_what_is_equal(monkeyp
     monkeypatch.setattr(FlowKey, "of", refuse)
     assert rollout.propose(prepared, 0.0) == []
     assert acknowledge_all(rollout, 1.0) == []
-    assert acknowledge_all(rollout, 2.0) == [Progress("new", "live")]
+    assert acknowledge_all(rollout, 2.0) == [RolloutProgress("new", "live")]
     rollout.passed(2.0 + DRAIN)
-    assert acknowledge_all(rollout, 5.0) == [Progress("new", "done")]
+    assert acknowledge_all(rollout, 5.0) == [RolloutProgress("new", "done")]
 
 
 def test_preparing_a_plan_changes_nothing_about_its_update() -> None:
@@ -161,7 +161,7 @@ def test_a_plan_that_gives_a_tag_another_meaning_is_refused_before_it_is_propose
 def test_what_a_switch_refuses_before_the_plan_is_in_force_is_taken_away_again() -> None:
     rollout = Rollout(version("old", OLD), DRAIN)
     rollout.propose(version("new", NEW), 0.0)
-    assert rollout.refused() == [Progress("new", "refused")]
+    assert rollout.refused() == [RolloutProgress("new", "refused")]
     assert rollout.in_force.name == "old"
     assert labels(rollout, "d") == set()
     assert rollout.is_settled
@@ -177,7 +177,7 @@ def resumed() -> Rollout:
 def test_a_resumed_plan_that_another_one_overtakes_is_drained() -> None:
     rollout = resumed()
     third = renumber(plan_of(SQUARE, "a-b-c a-d-c"), OLD, rollout.unavailable)
-    assert rollout.propose(version("third", third), 0.0) == [Progress("new", "refused")]
+    assert rollout.propose(version("third", third), 0.0) == [RolloutProgress("new", "refused")]
     for switch in set(SQUARE.nodes) - {"a"}:
         rollout.acknowledged(switch, 1.0)
     rollout.passed(100.0)
@@ -193,7 +193,7 @@ def test_a_resumed_plan_that_another_one_overtakes_is_drained() -> None:
 def test_a_resumed_plan_that_is_withdrawn_is_drained_and_one_that_a_switch_refuses_is_not() -> None:
     for drains in (True, False):
         rollout = resumed()
-        assert rollout.refused(drains=drains) == [Progress("new", "refused")]
+        assert rollout.refused(drains=drains) == [RolloutProgress("new", "refused")]
         assert labels(rollout, "d") == ({18} if drains else set())
         assert rollout.refused() == []
         for switch in SQUARE.nodes:
@@ -210,7 +210,7 @@ def test_what_an_ingress_refuses_brings_the_old_plan_back_without_pulling_paths_
     rollout.propose(version("new", NEW), 0.0)
     acknowledge_all(rollout, 1.0)
     rollout.acknowledged("a", 1.1)
-    assert rollout.refused() == [Progress("new", "refused")]
+    assert rollout.refused() == [RolloutProgress("new", "refused")]
     assert split(rollout, "a") == before
     assert labels(rollout, "d") == {18}
     acknowledge_all(rollout, 2.0)
@@ -228,7 +228,7 @@ def test_a_plan_that_comes_while_another_is_prepared_takes_its_place() -> None:
     rollout = Rollout(version("old", OLD), DRAIN)
     rollout.propose(version("first", NEW), 0.0)
     second = renumber(plan_of(SQUARE, "a-c"), OLD, rollout.unavailable)
-    assert rollout.propose(version("second", second), 0.1) == [Progress("first", "refused")]
+    assert rollout.propose(version("second", second), 0.1) == [RolloutProgress("first", "refused")]
     assert labels(rollout, "d") == set()
 
 
@@ -236,8 +236,8 @@ def test_the_same_plan_again_is_done_with_by_the_drain_time() -> None:
     rollout = Rollout(version("old", OLD), DRAIN)
     rollout.propose(version("again", OLD), 0.0)
     assert rollout.take_changed() == frozenset()
-    assert rollout.passed(0.1) == [Progress("again", "live")]
-    assert rollout.passed(0.1 + DRAIN) == [Progress("again", "done")]
+    assert rollout.passed(0.1) == [RolloutProgress("again", "live")]
+    assert rollout.passed(0.1 + DRAIN) == [RolloutProgress("again", "done")]
 
 
 def test_with_time_to_settle_the_prepared_plan_waits_before_it_is_in_force() -> None:
@@ -311,11 +311,11 @@ def test_a_switch_that_is_away_and_only_loses_entries_holds_up_nobody() -> None:
     rollout.propose(version("new", renumber(plan_of(SQUARE, "a-c"), OLD)), 0.0)
     assert "b" not in rollout.take_changed()
     rollout.acknowledged("a", 1.0)
-    assert rollout.acknowledged("c", 1.0) == [Progress("new", "live")]
+    assert rollout.acknowledged("c", 1.0) == [RolloutProgress("new", "live")]
     assert rollout.passed(1.0 + DRAIN) == []
     assert labels(rollout, "b") == set()
     rollout.acknowledged("a", 4.0)
-    assert rollout.acknowledged("c", 4.0) == [Progress("new", "done")]
+    assert rollout.acknowledged("c", 4.0) == [RolloutProgress("new", "done")]
 
 
 def test_an_update_may_be_withdrawn_until_all_ingresses_follow_it() -> None:
@@ -323,7 +323,7 @@ def test_an_update_may_be_withdrawn_until_all_ingresses_follow_it() -> None:
     rollout.propose(version("new", NEW), 0.0)
     acknowledge_all(rollout, 1.0)
     rollout.acknowledged("a", 2.0)
-    assert rollout.refused() == [Progress("new", "refused")]
+    assert rollout.refused() == [RolloutProgress("new", "refused")]
     assert rollout.in_force.name == "old"
     assert rollout.refused() == []
     assert rollout.in_force.name == "old"
@@ -332,7 +332,7 @@ def test_an_update_may_be_withdrawn_until_all_ingresses_follow_it() -> None:
     assert rollout.is_settled
     rollout.propose(version("new", NEW), 20.0)
     acknowledge_all(rollout, 21.0)
-    assert acknowledge_all(rollout, 22.0) == [Progress("new", "live")]
+    assert acknowledge_all(rollout, 22.0) == [RolloutProgress("new", "live")]
     assert rollout.refused() == []
 
 
@@ -345,7 +345,7 @@ def test_of_updates_in_short_succession_each_is_told_of_once_under_its_name() ->
     rollout.propose(version("second", third), 2.5)
     for now in range(3, 20):
         progress += [*acknowledge_all(rollout, now), *rollout.passed(now)]
-    expected = [Progress(name, state) for name in ("first", "second") for state in ("live", "done")]
+    expected = [RolloutProgress(name, state) for name in ("first", "second") for state in ("live", "done")]
     assert sorted(progress, key=str) == sorted(expected, key=str)
 
 

@@ -14,8 +14,8 @@ from kuijia_app.control.table_watch import (
     SOONEST,
     TRIES,
     UNANSWERED,
+    TablesVerdict,
     TableWatch,
-    Verdict,
 )
 
 
@@ -111,7 +111,7 @@ def test_a_switch_that_has_gone_is_not_polled() -> None:
     assert poll(watch, 100.0) == ["s1"]
 
 
-def fight(watch: TableWatch, now: float, times: int) -> list[Verdict]:
+def fight(watch: TableWatch, now: float, times: int) -> list[TablesVerdict]:
     """Change the tables as soon as they are right."""
     verdicts = []
     for number in range(times):
@@ -122,10 +122,10 @@ def fight(watch: TableWatch, now: float, times: int) -> list[Verdict]:
 
 def test_tables_are_put_right_at_once_until_they_do_not_hold_a_few_times() -> None:
     watch = watching()
-    assert fight(watch, 0.0, TRIES) == [Verdict.REPAIR] * TRIES
+    assert fight(watch, 0.0, TRIES) == [TablesVerdict.REPAIR] * TRIES
     assert list(watch.troubles("s1"))
     assert not watch.is_resting("s1")
-    assert watch.wrong("s1", TRIES) is Verdict.REST
+    assert watch.wrong("s1", TRIES) is TablesVerdict.REST
     assert watch.is_resting("s1")
     assert [finding.is_lack for finding in watch.troubles("s1")] == [True]
 
@@ -133,12 +133,12 @@ def test_tables_are_put_right_at_once_until_they_do_not_hold_a_few_times() -> No
 def test_tables_are_left_during_a_rest_which_doubles() -> None:
     watch = watching()
     fight(watch, 0.0, TRIES)
-    assert watch.wrong("s1", 10.0) is Verdict.REST
-    assert watch.wrong("s1", 11.0) is Verdict.NOTHING
+    assert watch.wrong("s1", 10.0) is TablesVerdict.REST
+    assert watch.wrong("s1", 11.0) is TablesVerdict.NOTHING
     assert watch.ended_rests(10.0 + FIRST_REST - 0.1) == []
     assert watch.ended_rests(10.0 + FIRST_REST) == ["s1"]
     assert watch.ended_rests(10.0 + FIRST_REST) == []
-    assert watch.wrong("s1", 20.0) is Verdict.REST
+    assert watch.wrong("s1", 20.0) is TablesVerdict.REST
     assert watch.ended_rests(20.0 + 2 * FIRST_REST - 0.1) == []
     assert watch.ended_rests(20.0 + 2 * FIRST_REST) == ["s1"]
 
@@ -150,7 +150,7 @@ def test_what_holds_after_a_rest_is_nobodys_trouble_any_more() -> None:
     watch.right("s1", 100.0)
     watch.right("s1", 100.0 + HELD)
     assert not list(watch.troubles("s1"))
-    assert watch.wrong("s1", 103.0) is Verdict.REPAIR
+    assert watch.wrong("s1", 103.0) is TablesVerdict.REPAIR
 
 
 def test_changes_that_hold_for_a_while_are_put_right_for_ever_but_told() -> None:
@@ -159,7 +159,7 @@ def test_changes_that_hold_for_a_while_are_put_right_for_ever_but_told() -> None
     for _ in range(2 * OFTEN):
         watch.right("s1", now)
         watch.right("s1", now + HELD)
-        assert watch.wrong("s1", now + HELD + 0.1) is Verdict.REPAIR
+        assert watch.wrong("s1", now + HELD + 0.1) is TablesVerdict.REPAIR
         now += HELD + 0.2
     assert [finding.is_lack for finding in watch.troubles("s1")] == [False]
     watch.right("s1", now)
@@ -171,7 +171,7 @@ def test_a_new_connection_does_not_end_a_fight() -> None:
     watch = watching()
     fight(watch, 0.0, TRIES)
     watch.begun("s1", TRIES)
-    assert watch.wrong("s1", TRIES + 0.1) is Verdict.REST
+    assert watch.wrong("s1", TRIES + 0.1) is TablesVerdict.REST
 
 
 @pytest.mark.parametrize("now", [0.0, 1e9])

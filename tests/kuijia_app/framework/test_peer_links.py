@@ -19,7 +19,7 @@ from kuijia_app.framework.line_connection import connected
 from kuijia_app.framework.peer_links import PeerLinks
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.pki.folder import Folder
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from kuijia_base.errors import InputError
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port, wait_until
@@ -77,9 +77,9 @@ def test_by_tls_only_a_certificate_of_the_authority_makes_a_peer(tmp_path: Path)
 def test_a_switch_is_no_peer_though_its_certificate_is_good(tmp_path: Path, impostor: str) -> None:
     folder = Folder(tmp_path)
     folder.make_authority("authority", 10, force=False)
-    folder.make(Holder("controller", Kind.CONTROLLER, ("localhost",)), 10, force=False)
-    folder.make(Holder("switch", Kind.SWITCH, datapath_ids=(1,)), 10, force=False)
-    folder.make(Holder("web", Kind.WEB, ("localhost",)), 10, force=False)
+    folder.make(Holder("controller", CertificateKind.CONTROLLER, ("localhost",)), 10, force=False)
+    folder.make(Holder("switch", CertificateKind.SWITCH, datapath_ids=(1,)), 10, force=False)
+    folder.make(Holder("web", CertificateKind.WEB, ("localhost",)), 10, force=False)
     good, bad = (
         TlsFiles(tmp_path / f"{name}.key", tmp_path / f"{name}.pem", tmp_path / "ca.pem")
         for name in ("controller", impostor)
@@ -107,7 +107,7 @@ def test_a_switch_is_no_peer_though_its_certificate_is_good(tmp_path: Path, impo
 def test_renewed_files_hold_for_new_connections_of_peers(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
     folder.make_authority("authority", 10, force=False)
-    folder.make(Holder("controller", Kind.CONTROLLER, ("localhost",)), 10, force=False)
+    folder.make(Holder("controller", CertificateKind.CONTROLLER, ("localhost",)), 10, force=False)
     files = TlsFiles(tmp_path / "controller.key", tmp_path / "controller.pem", tmp_path / "ca.pem")
     address = ("127.0.0.1", free_port())
     links = PeerLinks(address, [], files, _nothing, _quiet).start()

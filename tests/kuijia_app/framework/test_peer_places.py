@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from kuijia_app.framework.peer_places import MOST, MOST_UNPROVEN, Place, Places
+from kuijia_app.framework.peer_places import MOST, MOST_UNPROVEN, PeerPlace, Places
 
 
-def taken(places: Places, origin: str, most: int = 2 * MOST) -> list[Place]:
+def taken(places: Places, origin: str, most: int = 2 * MOST) -> list[PeerPlace]:
     """Take places from there until there is none, or so many are taken."""
-    found: list[Place] = []
+    found: list[PeerPlace] = []
     while len(found) < most and (place := places.take(origin)) is not None:
         found.append(place)
     return found

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kuijia_app.gate.admission import Admission, Verdict
+from kuijia_app.gate.admission import Admission, AdmissionVerdict
 from kuijia_app.gate.limits import Limits
 
 HERE, THERE = "192.0.2.1", "192.0.2.2"
@@ -23,7 +23,7 @@ def test_a_whole_network_of_one_address_gets_in_however_small_the_limits() -> No
     gate = admission(half_open=2, half_open_of_address=2, unknown=0)
     for key in KNOWN:
         assert gate.arrived(key, HERE, 5.0) is None
-        assert gate.named(key, key, 0.0) is Verdict.KNOWN
+        assert gate.named(key, key, 0.0) is AdmissionVerdict.KNOWN
 
 
 def test_the_oldest_half_open_connection_of_a_full_address_makes_room() -> None:
@@ -43,14 +43,14 @@ def test_of_too_many_half_open_connections_the_address_with_most_gives_one_up() 
 def test_connections_of_other_addresses_take_no_place_of_a_switch_that_comes_back() -> None:
     gate = admission(half_open=3, half_open_of_address=3)
     gate.arrived(0, THERE, 5.0)
-    assert gate.named(0, 1, 0.0) is Verdict.KNOWN
+    assert gate.named(0, 1, 0.0) is AdmissionVerdict.KNOWN
     gate.left(0)
     assert gate.arrived(1, THERE, 5.0) is None
     dropped = [gate.arrived(key, f"198.51.100.{key}", 5.0) for key in range(2, 100)]
     assert 1 not in dropped
     assert gate.is_preferred(1)
     assert not gate.is_preferred(99)
-    assert gate.named(1, 1, 0.0) is Verdict.KNOWN
+    assert gate.named(1, 1, 0.0) is AdmissionVerdict.KNOWN
 
 
 def test_connections_without_a_certificate_take_no_place_of_one_that_has_shown_its_own() -> None:
@@ -92,22 +92,24 @@ def test_half_open_connections_are_overdue_at_their_deadline_unless_given_longer
 def test_a_switch_that_connects_too_often_is_refused_and_those_of_other_addresses_are_not() -> None:
     gate = admission(returns_rate=1.0, returns_burst=3.0)
 
-    def returns(key: int, address: str, now: float) -> Verdict:
+    def returns(key: int, address: str, now: float) -> AdmissionVerdict:
         gate.arrived(key, address, now + 5.0)
         verdict = gate.named(key, 7, now)
         gate.left(key)
         return verdict
 
-    assert [returns(key, HERE, 0.0) for key in range(5)] == [Verdict.KNOWN] * 3 + [Verdict.TOO_OFTEN] * 2
-    assert returns(5, THERE, 0.0) is Verdict.KNOWN
-    assert [returns(key, HERE, 1.0) for key in (6, 7)] == [Verdict.KNOWN, Verdict.TOO_OFTEN]
+    assert [returns(key, HERE, 0.0) for key in range(5)] == [AdmissionVerdict.KNOWN] * 3 + [
+        AdmissionVerdict.TOO_OFTEN
+    ] * 2
+    assert returns(5, THERE, 0.0) is AdmissionVerdict.KNOWN
+    assert [returns(key, HERE, 1.0) for key in (6, 7)] == [AdmissionVerdict.KNOWN, AdmissionVerdict.TOO_OFTEN]
 
 
 def test_no_number_of_addresses_has_returns_counted_without_an_end() -> None:
     gate = admission(returns_remembered=10)
     for key in range(1000):
         gate.arrived(key, f"192.0.2.{key}", 5.0)
-        assert gate.named(key, 7, 0.0) is Verdict.KNOWN
+        assert gate.named(key, 7, 0.0) is AdmissionVerdict.KNOWN
         gate.left(key)
     assert len(gate._returns) == 10
 
@@ -116,12 +118,12 @@ def test_a_datapath_id_belongs_to_who_names_it_first_until_that_one_leaves() -> 
     gate = admission()
     for key in (1, 2):
         gate.arrived(key, HERE, 5.0)
-    assert gate.named(1, 7, 0.0) is Verdict.KNOWN
-    assert gate.named(2, 7, 0.0) is Verdict.DUPLICATE
+    assert gate.named(1, 7, 0.0) is AdmissionVerdict.KNOWN
+    assert gate.named(2, 7, 0.0) is AdmissionVerdict.DUPLICATE
     assert gate.holder(7) == 1
     gate.left(1)
     assert gate.holder(7) is None
-    assert gate.named(2, 7, 0.0) is Verdict.KNOWN
+    assert gate.named(2, 7, 0.0) is AdmissionVerdict.KNOWN
 
 
 @pytest.mark.parametrize(
@@ -138,14 +140,14 @@ def test_strangers_are_few_and_come_slowly(limits: dict[str, float], let_in: int
     for key in range(10):
         gate.arrived(key, HERE, 5.0)
         verdicts.append(gate.named(key, 5000 + key, 0.0))
-    assert verdicts == [Verdict.UNKNOWN] * let_in + [Verdict.TOO_MANY_UNKNOWN] * (10 - let_in)
+    assert verdicts == [AdmissionVerdict.UNKNOWN] * let_in + [AdmissionVerdict.TOO_MANY_UNKNOWN] * (10 - let_in)
 
 
 def test_the_place_of_an_unknown_switch_that_left_is_free() -> None:
     gate = admission(unknown=1)
     for key in range(3):
         gate.arrived(key, HERE, 5.0)
-        assert gate.named(key, 5000, 0.0) is Verdict.UNKNOWN
+        assert gate.named(key, 5000, 0.0) is AdmissionVerdict.UNKNOWN
         gate.left(key)
         gate.left(key)
 
@@ -172,9 +174,9 @@ def test_limits_hold_whatever_comes_and_goes(data: st.DataObject) -> None:
             case "name" if half_open:
                 key = data.draw(st.sampled_from(sorted(half_open)))
                 verdict = gate.named(key, data.draw(st.integers(995, 1010)), 0.0)
-                if verdict in (Verdict.KNOWN, Verdict.UNKNOWN):
+                if verdict in (AdmissionVerdict.KNOWN, AdmissionVerdict.UNKNOWN):
                     address = half_open.pop(key)
-                    if verdict is Verdict.UNKNOWN:
+                    if verdict is AdmissionVerdict.UNKNOWN:
                         unknown[key] = address
             case "leave" if half_open or unknown:
                 key = data.draw(st.sampled_from(sorted([*half_open, *unknown])))

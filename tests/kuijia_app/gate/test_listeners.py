@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kuijia_app.framework.listening import address_of, require_free
-from kuijia_app.gate.listeners import Listener, NoRoomError, listen
+from kuijia_app.gate.listeners import GateListener, NoRoomError, listen
 from kuijia_base.errors import InputError
 
 
@@ -34,7 +34,7 @@ class Exhausted:
 def test_a_connection_without_a_descriptor_is_turned_away_and_the_next_is_taken() -> None:
     with listen(socket.AF_INET, ("127.0.0.1", 0)) as listening, select.epoll() as poller:
         exhausted: Any = Exhausted(listening)
-        listener = Listener(exhausted, poller)
+        listener = GateListener(exhausted, poller)
         address = listening.getsockname()
         with socket.create_connection(address) as first, socket.create_connection(address):
             with pytest.raises(NoRoomError):

@@ -27,7 +27,7 @@ from kuijia_app.gate.frames import FIRST_POLL_XID, Frame, Kind
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.listeners import listen
 from kuijia_app.gate.loop import Loop
-from kuijia_app.gate.reception import Reception
+from kuijia_app.gate.reception import HeldConnections
 from tests.kuijia_app.dummy_switches import PATIENCE, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, message, port_status
@@ -59,7 +59,7 @@ class House:
             send=self.sent.append,
             removals_of=self.removals_of,
         )
-        reception = Reception(application, time.monotonic(), 0.2, 10, self.limits)
+        reception = HeldConnections(application, time.monotonic(), 0.2, 10, self.limits)
         self._loop = Loop([listening], reception, self.tls, self.limits)
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run)

@@ -21,7 +21,7 @@ from kuijia_app.framework.seam import app_manager
 from kuijia_app.gate.binding import Binding, may_use
 from kuijia_app.gate.channels import server_context
 from kuijia_app.pki.folder import Folder
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from kuijia_base.followed_tls import FollowedTls, Passphrase
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.gate.imitated_switch import MULTIPART_REQUEST, ImitatedSwitch
@@ -35,9 +35,9 @@ DAYS = 10
 def keys(tmp_path: Path) -> Path:
     folder = Folder(tmp_path)
     folder.make_authority("authority", DAYS, force=False)
-    folder.make(Holder("controller", Kind.CONTROLLER, ("localhost",)), DAYS, force=False)
-    folder.make(Holder("s1", Kind.SWITCH, datapath_ids=(1,)), DAYS, force=False)
-    folder.make(Holder("s2", Kind.SWITCH, datapath_ids=(2, 3)), DAYS, force=False)
+    folder.make(Holder("controller", CertificateKind.CONTROLLER, ("localhost",)), DAYS, force=False)
+    folder.make(Holder("s1", CertificateKind.SWITCH, datapath_ids=(1,)), DAYS, force=False)
+    folder.make(Holder("s2", CertificateKind.SWITCH, datapath_ids=(2, 3)), DAYS, force=False)
     return tmp_path
 
 

@@ -22,7 +22,7 @@ from kuijia_app.gate.channels import PlainChannel, TlsChannel, server_context
 from kuijia_app.gate.datapath import GatedDatapath
 from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.peer import Peer
-from kuijia_app.gate.wire import EndedError, Wire
+from kuijia_app.gate.wire import ConnectionEndedError, Wire
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import PATIENCE, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
@@ -33,7 +33,16 @@ NUMBER = 20
 LEFT_SECONDS = 2.0
 """The loop may be in a turn that still holds the last connection."""
 
-OF_A_CONNECTION = (Peer, Wire, PlainChannel, TlsChannel, ssl.SSLObject, GatedDatapath, RefusedError, EndedError)
+OF_A_CONNECTION = (
+    Peer,
+    Wire,
+    PlainChannel,
+    TlsChannel,
+    ssl.SSLObject,
+    GatedDatapath,
+    RefusedError,
+    ConnectionEndedError,
+)
 
 CLIENT_HELLO_BEGUN = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
 KNOWN, UNKNOWN = 1, 77

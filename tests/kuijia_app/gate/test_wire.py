@@ -19,7 +19,7 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import VERSION, Frame, Kind, message
 from kuijia_app.gate.limits import Limits
 from kuijia_app.gate.peer import Peer
-from kuijia_app.gate.wire import EndedError, Wire
+from kuijia_app.gate.wire import ConnectionEndedError, Wire
 from tests.kuijia_app.dummy_switches import PATIENCE
 
 
@@ -123,10 +123,10 @@ def test_a_connection_that_ends_is_noticed_by_who_reads_and_who_sends(bench: Ben
     bench.other.sendall(b"last words")
     bench.other.close()
     assert bench.wire.read(100) == b"last words"
-    with pytest.raises(EndedError):
+    with pytest.raises(ConnectionEndedError):
         bench.wire.read(100)
     assert not (bench.wire.send(b"a") and bench.wire.send(b"b"))
-    assert isinstance(bench.wire.failure, EndedError)
+    assert isinstance(bench.wire.failure, ConnectionEndedError)
 
 
 def test_it_may_be_closed_while_others_send_and_twice(bench: Bench) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.framework.certificate_names import allowed_ids, datapath_name, may_be_controller
-from kuijia_app.pki.holders import Holder, Kind, require_address, require_name
+from kuijia_app.pki.holders import CertificateKind, Holder, require_address, require_name
 from kuijia_app.pki.making import (
     Authority,
     certificate_text,
@@ -35,8 +35,8 @@ HOSTS = st.lists(LABELS, min_size=1, max_size=4).map(".".join)
 ADDRESSES = st.lists(st.one_of(HOSTS, st.ip_addresses().map(str)), min_size=1, max_size=5, unique=True).map(tuple)
 NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}", fullmatch=True)
 HOLDERS = st.one_of(
-    st.builds(Holder, NAMES, st.just(Kind.SWITCH), st.just(()), IDS),
-    st.builds(Holder, NAMES, st.sampled_from([Kind.CONTROLLER, Kind.WEB]), ADDRESSES),
+    st.builds(Holder, NAMES, st.just(CertificateKind.SWITCH), st.just(()), IDS),
+    st.builds(Holder, NAMES, st.sampled_from([CertificateKind.CONTROLLER, CertificateKind.WEB]), ADDRESSES),
 )
 
 
@@ -51,7 +51,7 @@ def test_a_certificate_says_who_its_holder_is(holder: Holder) -> None:
 
 
 def test_no_certificate_outlives_its_authority() -> None:
-    holder = Holder("s1", Kind.SWITCH, datapath_ids=(1,))
+    holder = Holder("s1", CertificateKind.SWITCH, datapath_ids=(1,))
     assert issued(AUTHORITY, holder, KEY.public_key(), NOW, 1000).not_valid_after_utc == NOW + timedelta(days=100)
 
 

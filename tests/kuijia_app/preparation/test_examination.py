@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.preparation.changes import Program, QueueCompletion, script_lines
+from kuijia_app.preparation.changes import QueueCompletion, RunProgram, script_lines
 from kuijia_app.preparation.examination import (
     FAIL_MODE_NOTE,
     MTU_NOTE,
@@ -179,7 +179,7 @@ def test_queues_of_somebody_else_are_replaced_and_noted(changed: Mapping[str, st
         f"eth1 has queues of somebody else with other settings ({difference}), expected queues 0"
     )
     program = lack.changes[0]
-    assert isinstance(program, Program)
+    assert isinstance(program, RunProgram)
     assert f"external_ids:{QOS_NOTE}={uuid(31)[1]}" in program.argv
     assert "destroy" not in program.argv
 
@@ -237,7 +237,7 @@ def test_a_port_that_can_have_no_queues_is_named() -> None:
 def test_a_bridge_that_speaks_other_versions_only_gets_ours() -> None:
     (lack,) = examine(switch(database(prepared=True, protocols="OpenFlow10"), complete=True), WANTED)
     (change,) = lack.changes
-    assert isinstance(change, Program)
+    assert isinstance(change, RunProgram)
     assert {"add", "protocols", "OpenFlow13", "external_ids:kuijia-protocols-before=OpenFlow10"} <= set(change.argv)
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kuijia_app.proof.expectation import expected_traffic
 from kuijia_app.proof.model.network import Hop, Walk
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.proof.model.switch import Choice, Forwarding
+from kuijia_app.proof.model.switch import BucketChoice, ModelForwarding
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.proof.walk_faults import Flow
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
@@ -136,7 +136,7 @@ def test_only_the_ingress_may_choose_once_and_among_all_slots(
     plan, options = motivation_plan(), PipelineOptions(slot_count=16)
     verifier = Verifier(plan, build_tables(plan, options), options)
     group = Group(7, GroupType.SELECT, (Bucket((Output(1),)),) * buckets)
-    walk = Walk(choices=[Choice(switch, group, 0) for switch in switches])
+    walk = Walk(choices=[BucketChoice(switch, group, 0) for switch in switches])
     split, *others = expected_traffic(plan, options)
     control = next(each for each in others if not each.is_split and each.source == "s1")
     assert [problem for _, problem in verifier._faults_of_choice(walk, split)] == problems
@@ -149,7 +149,7 @@ def test_a_share_of_slots_may_be_off_by_less_than_one_for_each_part(have: int, *
     verifier = Verifier(plan, build_tables(plan, options), options)
     split = next(each for each in expected_traffic(plan, options) if each.is_split)
     one, two, three = (
-        Walk(hops=[Hop(node, PACKET, Forwarding(), None, None) for node in path.nodes]) for path in split.paths
+        Walk(hops=[Hop(node, PACKET, ModelForwarding(), None, None) for node in path.nodes]) for path in split.paths
     )
     slots = list(range(16))
     walks = {tuple(slots[:have]): one, tuple(slots[have:13]): two, (13, 14, 15): three}
@@ -162,7 +162,7 @@ def test_two_slots_that_part_after_a_failure_are_followed_each(monkeypatch: pyte
     plan, options = motivation_plan(), PipelineOptions(slot_count=16)
     verifier = Verifier(plan, build_tables(plan, options), options)
     group = Group(7, GroupType.SELECT, (Bucket((Output(1),)),) * 16)
-    ways = {slot: Walk(choices=[Choice("s1", group, slot)]) for slot in range(2)}
+    ways = {slot: Walk(choices=[BucketChoice("s1", group, slot)]) for slot in range(2)}
     monkeypatch.setattr(verifier, "_walk", lambda _network, _traffic, slot: ways[slot])
     split = next(each for each in expected_traffic(plan, options) if each.is_split)
     both = list(verifier._walks_after(Flow(split, (0, 1), Walk(), None)))

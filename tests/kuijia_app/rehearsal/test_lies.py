@@ -9,7 +9,7 @@ from kuijia_app.control.role_verification import RoleVerification
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_calm, require_tables
 from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
 from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
 
@@ -43,7 +43,7 @@ def test_while_one_switch_lies_others_that_come_back_empty_are_programmed_and_no
 ) -> None:
     world = resting(seed, controllers)
     before, liar = parts(world), next(iter(world.switches))
-    hit(world, Fault(kind, 0.0, 0, 0, LONG))
+    hit(world, RehearsedFault(kind, 0.0, 0, 0, LONG))
     for name in [each for each in world.switches if each != liar]:
         world.traffic.switch_hit(name)
         world.traffic.disturbed(0.0)
@@ -59,7 +59,7 @@ def test_while_one_switch_lies_others_that_come_back_empty_are_programmed_and_no
 def test_a_controller_that_believes_one_switch_is_noticed(monkeypatch: pytest.MonkeyPatch, controllers: int) -> None:
     monkeypatch.setattr(RoleVerification, "is_lost", lambda self, connected, _: bool(self.denials(connected)))
     world = resting(1, controllers)
-    hit(world, Fault(FaultKind.ROLE_LIES, 0.0, 0, 0, LONG))
+    hit(world, RehearsedFault(FaultKind.ROLE_LIES, 0.0, 0, 0, LONG))
     with pytest.raises(ViolationError, match="one switch makes controllers change their parts"):
         world.time.run_until(world.time.now + 6.5)
 
@@ -67,7 +67,7 @@ def test_a_controller_that_believes_one_switch_is_noticed(monkeypatch: pytest.Mo
 def test_a_pair_in_which_whoever_reaches_more_takes_over_each_time_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Pair, "_note_moved", lambda *_: None)
     world = resting(3, controllers=2)
-    hit(world, Fault(FaultKind.WANDERER, 0.0, 0, 0, LONG))
+    hit(world, RehearsedFault(FaultKind.WANDERER, 0.0, 0, 0, LONG))
     with pytest.raises(ViolationError, match="one switch makes controllers change their parts"):
         world.time.run_until(world.time.now + LONG + 1.0)
 
@@ -75,7 +75,7 @@ def test_a_pair_in_which_whoever_reaches_more_takes_over_each_time_is_noticed(mo
 def test_a_switch_that_connects_to_whoever_stands_by_is_a_reason_for_one_takeover() -> None:
     world = resting(3, controllers=2)
     before = parts(world)
-    hit(world, Fault(FaultKind.WANDERER, 0.0, 0, 0, LONG))
+    hit(world, RehearsedFault(FaultKind.WANDERER, 0.0, 0, 0, LONG))
     world.time.run_until(world.time.now + LONG)
     changes = [after - earlier for after, earlier in zip(parts(world), before, strict=True)]
     assert changes == [1, 1], "one has taken over from the other"

@@ -9,9 +9,9 @@ from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Stages
 from kuijia_app.framework import event_log
 from kuijia_app.rehearsal.calm import require_calm
-from kuijia_app.rehearsal.controller import SimulatedController
+from kuijia_app.rehearsal.controller import RehearsedController
 from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import Fault, FaultKind
+from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
 from kuijia_app.rehearsal.world import World
 from te_solver.plan import Plan
 
@@ -33,7 +33,7 @@ def number_of_acting(world: World) -> int:
 def kill_acting(world: World, wait: float) -> None:
     """Kill the controller that acts; return when the other acts, within a time."""
     number = number_of_acting(world)
-    hit(world, Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    hit(world, RehearsedFault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
     world.time.run_until(world.time.now + wait)
     assert world.controllers[1 - number].is_acting
 
@@ -41,7 +41,7 @@ def kill_acting(world: World, wait: float) -> None:
 @pytest.mark.parametrize("seed", range(5))
 def test_the_next_controller_goes_on_with_a_plan_that_replaced_the_first(seed: int) -> None:
     world = resting(seed)
-    hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
     world.rest()
     replaced = world.acting.in_force.plan
     assert replaced != world.plans[0]
@@ -55,7 +55,7 @@ def test_the_next_controller_goes_on_with_a_plan_that_replaced_the_first(seed: i
 @pytest.mark.parametrize("after", [0.1, 0.4, 0.7, 1.0, 2.0, 3.0])
 def test_an_update_that_is_under_way_ends_without_a_loss(after: float) -> None:
     world = resting(3)
-    hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
     world.time.run_until(world.time.now + after)
     kill_acting(world, wait=1.5)
     world.rest()
@@ -64,11 +64,11 @@ def test_an_update_that_is_under_way_ends_without_a_loss(after: float) -> None:
 
 def test_the_next_controller_knows_the_links_that_failed_before_and_during_the_takeover() -> None:
     world = resting(4)
-    hit(world, Fault(FaultKind.LINK, 0.0, 0, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.LINK, 0.0, 0, 0, 0.0))
     world.time.run_until(world.time.now + 1.0)
     number = number_of_acting(world)
-    hit(world, Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
-    hit(world, Fault(FaultKind.LINK, 0.0, 2, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    hit(world, RehearsedFault(FaultKind.LINK, 0.0, 2, 0, 0.0))
     world.time.run_until(world.time.now + 2.0)
     assert len(world.controllers[1 - number].failed_edges) == 2
     world.end_faults()
@@ -87,7 +87,7 @@ def test_a_controller_that_was_cut_off_learns_the_plan_that_came_meanwhile(seed:
         world.cut((name, number), ("up", "down"), 30.0)
     world.time.run_until(world.time.now + 3.0)
     assert (earlier.is_acting, later.is_acting) == (True, True)
-    hit(world, Fault(FaultKind.PLAN, 0.0, 1 - number, 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, 1 - number, 1, 0.0))
     world.time.run_until(world.time.now + 17.0)
     replaced = later.in_force.plan
     assert replaced != world.plans[0]
@@ -106,17 +106,17 @@ def test_a_controller_that_stands_by_knows_the_ports_of_a_switch_that_has_refuse
     number = number_of_acting(world)
     earlier = world.controllers[number]
     for kind in (FaultKind.FULL, FaultKind.RESTART):
-        hit(world, Fault(kind, 0.0, 0, 0, 0.0))
+        hit(world, RehearsedFault(kind, 0.0, 0, 0, 0.0))
     world.time.run_until(world.time.now + 3.0)
     assert event_log.SWITCH_REFUSED in earlier.events
-    hit(world, Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
     world.time.run_until(world.time.now + 1.0)
     assert not earlier.is_acting
     name = next(iter(world.switches))
-    hit(world, Fault(FaultKind.PORT, 0.0, 0, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.PORT, 0.0, 0, 0, 0.0))
     world.time.run_until(world.time.now + 1.0)
     assert [name in edge for edge in earlier.failed_edges] == [True]
-    hit(world, Fault(FaultKind.PORT, 0.0, 0, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.PORT, 0.0, 0, 0, 0.0))
     world.time.run_until(world.time.now + 1.0)
     assert not earlier.failed_edges
 
@@ -145,11 +145,11 @@ def test_a_plan_that_was_put_into_the_file_of_a_dead_controller_is_kept_when_the
 def test_a_plan_that_came_into_force_unknown_to_the_one_that_took_over_is_kept() -> None:
     world = resting(8)
     number = number_of_acting(world)
-    hit(world, Fault(FaultKind.PEERS, 0.0, 1, 1, 40.0))
-    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PEERS, 0.0, 1, 1, 40.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number, 1, 0.0))
     world.time.run_until(world.time.now + 12.0)
     assert is_same_plan(world.controllers[number].in_force.plan, world.plans[1])
-    hit(world, Fault(FaultKind.FREEZE, 0.0, number, 0, 3.0))
+    hit(world, RehearsedFault(FaultKind.FREEZE, 0.0, number, 0, 3.0))
     world.time.run_until(world.time.now + 5.0)
     assert world.controllers[1 - number].is_acting
     require_kept(world, number, world.plans[1])
@@ -163,14 +163,14 @@ def test_a_plan_whose_update_the_successor_gives_up_is_kept(after: float) -> Non
     away = min(world.switches)
     for each in (0, 1):
         world.cut((away, each), ("up", "down"), 8.0)  # nothing comes into force meanwhile
-    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number, 1, 0.0))
     world.time.run_until(world.time.now + after)
     assert first.files.pending is not None
-    hit(world, Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
     world.time.run_until(world.time.now + 1.0)
     assert world.controllers[1 - number].is_acting
     assert first.files.pending is not None, "the successor goes on with it"
-    hit(world, Fault(FaultKind.WITHDRAW, 0.0, 1 - number, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.WITHDRAW, 0.0, 1 - number, 0, 0.0))
     require_kept(world, number, world.plans[1])
 
 
@@ -178,9 +178,9 @@ def test_a_plan_whose_update_the_successor_gives_up_is_kept(after: float) -> Non
 def test_updates_and_handovers_without_faults_give_up_no_plan(seed: int) -> None:
     world = resting(seed)
     for turn in range(1, 7):
-        hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), turn, 0.0))
+        hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number_of_acting(world), turn, 0.0))
         world.time.run_until(world.time.now + 0.5 + turn * 0.3)
-        hit(world, Fault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
+        hit(world, RehearsedFault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
         world.rest()
         assert is_same_plan(world.acting.in_force.plan, world.plans[turn % 3])
     require_calm(world)
@@ -192,7 +192,7 @@ def test_a_controller_hands_over_within_a_beat() -> None:
     world = resting(5)
     number = number_of_acting(world)
     world.time.run_until(world.time.now + 2.0)
-    hit(world, Fault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.HANDOVER, 0.0, number, 0, 0.0))
     world.time.run_until(world.time.now + 0.5)
     assert [each.is_acting for each in world.controllers] == [number == 1, number == 0]
 
@@ -208,7 +208,7 @@ def test_a_handover_is_answered_when_the_other_acts_or_with_the_reason_why_not()
     acting.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.5)
     assert (answers[1:], standing.is_acting) == ([None], True)
-    hit(world, Fault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
+    hit(world, RehearsedFault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
     world.time.run_until(world.time.now + 2.0)
     standing.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.2)
@@ -230,12 +230,12 @@ def test_two_that_have_drawn_the_same_number_draw_again(seed: int) -> None:
     assert [each.is_acting for each in world.controllers].count(True) == 1
 
 
-def handing_over_in_vain() -> tuple[World, SimulatedController, list[str | None]]:
+def handing_over_in_vain() -> tuple[World, RehearsedController, list[str | None]]:
     """Return two controllers, the one that was asked to hand over to a frozen one, and the answers to come."""
     world = resting(5)
     number = number_of_acting(world)
     acting = world.controllers[number]
-    hit(world, Fault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
+    hit(world, RehearsedFault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
     answers: list[str | None] = []
     acting.ask_to_hand_over(answers.append)
     return world, acting, answers
@@ -253,7 +253,7 @@ def test_a_handover_that_nobody_takes_is_given_up() -> None:
 
 def test_no_update_begins_while_a_peer_may_take_over() -> None:
     world, acting, answers = handing_over_in_vain()
-    hit(world, Fault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number_of_acting(world), 1, 0.0))
     while not answers:
         assert event_log.UPDATE_STARTED not in acting.events
         world.time.run_until(world.time.now + 0.01)
@@ -271,7 +271,7 @@ def test_peers_are_told_of_an_update_before_switches_are(monkeypatch: pytest.Mon
     acting = world.controllers[number]
     told: list[Stages] = []
     monkeypatch.setattr(acting, "tell_peers", lambda _beat, stages: told.append(stages))
-    hit(world, Fault(FaultKind.PLAN, 0.0, number, 1, 0.0))
+    hit(world, RehearsedFault(FaultKind.PLAN, 0.0, number, 1, 0.0))
     while event_log.UPDATE_STARTED not in acting.events:
         world.time.run_until(world.time.now + 0.0001)
     assert told[-1].next is not None
@@ -288,7 +288,7 @@ def test_a_controller_without_peers_says_so() -> None:
 def test_a_hundred_handovers_in_a_row_lose_nothing() -> None:
     world = resting(6)
     for _ in range(100):
-        hit(world, Fault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
+        hit(world, RehearsedFault(FaultKind.HANDOVER, 0.0, number_of_acting(world), 0, 0.0))
         world.time.run_until(world.time.now + 1.0)
     require_calm(world)
     assert not world.traffic.affected
@@ -297,7 +297,7 @@ def test_a_hundred_handovers_in_a_row_lose_nothing() -> None:
 def test_controllers_that_do_not_hear_each_other_do_not_take_turns() -> None:
     world = resting(7)
     number = number_of_acting(world)
-    hit(world, Fault(FaultKind.PEERS, 0.0, 1, 1, 20.0))
+    hit(world, RehearsedFault(FaultKind.PEERS, 0.0, 1, 1, 20.0))
     for _ in range(40):
         world.time.run_until(world.time.now + 0.5)
         assert [each.is_acting for each in world.controllers] == [number == 0, number == 1]

@@ -10,10 +10,10 @@ import pytest
 from kuijia_app.control.loss_watch import DEFAULT_LIMIT
 from kuijia_app.control.reconciliation import AddGroup
 from kuijia_app.rehearsal.calm import require_calm
-from kuijia_app.rehearsal.controller import SimulatedController
+from kuijia_app.rehearsal.controller import RehearsedController
 from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import Fault, FaultKind
-from kuijia_app.rehearsal.messages import Kind, Message, Role
+from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
+from kuijia_app.rehearsal.messages import Message, RehearsedKind, SimulatedRole
 from kuijia_app.rehearsal.sequence import run_sequence
 from kuijia_app.rehearsal.switch import ViolationError
 from kuijia_app.rehearsal.world import World
@@ -60,13 +60,13 @@ def leave_a_group(world: World) -> None:
 
 
 def lose_a_master(world: World) -> None:
-    world.switches["a"].roles = dict.fromkeys(world.switches["a"].roles, Role.SLAVE)
+    world.switches["a"].roles = dict.fromkeys(world.switches["a"].roles, SimulatedRole.SLAVE)
 
 
 def open_a_bundle(world: World) -> None:
     switch = world.switches["a"]
     switch.has_bundles = True
-    list(switch.handle(next(iter(switch.roles)), Message(Kind.OPEN, bundle_id=9)))
+    list(switch.handle(next(iter(switch.roles)), Message(RehearsedKind.OPEN, bundle_id=9)))
 
 
 def forget_a_generation(world: World) -> None:
@@ -127,7 +127,7 @@ def test_what_may_refuse_an_update_or_hide_it_excuses_it(faults: list[tuple[Faul
         world.time.run_until(1000.0 + at)
         if kind is FaultKind.PLAN:
             world.updates.asked(world.plans[1])
-        world.updates.disturbed(Fault(kind, 0.0, 0, 0, 0.5))
+        world.updates.disturbed(RehearsedFault(kind, 0.0, 0, 0, 0.5))
     assert (world.updates.due is world.plans[1]) == is_due
 
 
@@ -135,7 +135,7 @@ def test_a_session_goes_down_with_its_path_and_comes_up_again() -> None:
     world = world_at_rest(1, Liveness.BFD)
     up = set(world.sessions.up)
     for _ in range(2):
-        hit(world, Fault(FaultKind.LINK, 0.0, 0, 0, 0.0))
+        hit(world, RehearsedFault(FaultKind.LINK, 0.0, 0, 0, 0.0))
         world.time.run_until(world.time.now + 0.2)
         assert world.sessions.up < up
     world.time.run_until(world.time.now + 4.0)
@@ -144,12 +144,12 @@ def test_a_session_goes_down_with_its_path_and_comes_up_again() -> None:
 
 def delete_all(world: World) -> None:
     """Delete everything in the first switch, and let the time pass within which it has to be back."""
-    hit(world, Fault(FaultKind.ALL_DELETED, 0.0, 0, 0, 0.0))
+    hit(world, RehearsedFault(FaultKind.ALL_DELETED, 0.0, 0, 0, 0.0))
     world.time.run_until(world.time.now + 2.5)
 
 
 def test_what_somebody_deletes_and_stays_away_is_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(SimulatedController, "_put_tables_right", lambda *_: None)
+    monkeypatch.setattr(RehearsedController, "_put_tables_right", lambda *_: None)
     with pytest.raises(ViolationError, match="lacks groups"):
         delete_all(world_at_rest(3))
 
@@ -179,19 +179,22 @@ def test_with_bfd_ingresses_lead_past_tunnels_that_ports_show_dead(seed: int, gr
     """Whether or not counters are compared, and though their own sessions may see it late."""
     world = world_at_rest(seed, Liveness.BFD, gray_loss)
     for pick in range(len(world.wiring.topology.edges)):
-        hit(world, Fault(FaultKind.LINK, 0.0, pick, 0, 0.0))
+        hit(world, RehearsedFault(FaultKind.LINK, 0.0, pick, 0, 0.0))
         world.time.run_until(world.time.now + 1.0)
         failed = world.acting.failed_edges
         for tunnel in world.acting.in_force.plan.tunnels:
             led_to = tunnels_led_to(world.switches[tunnel.nodes[0]].groups.values())
             is_dead = any(frozenset(link) in failed for link in pairwise(tunnel.nodes[1:]))  # the first has a port
             assert (tunnel.path_id in led_to) is not is_dead
-        hit(world, Fault(FaultKind.LINK, 0.0, pick, 0, 0.0))
+        hit(world, RehearsedFault(FaultKind.LINK, 0.0, pick, 0, 0.0))
         world.rest()
 
 
 def test_a_switch_that_restarts_without_a_port_is_programmed_once_the_port_is_back() -> None:
-    gone = Fault(FaultKind.PORT_GONE, 0.1, 0, 0, 0.0)
+    gone = RehearsedFault(FaultKind.PORT_GONE, 0.1, 0, 0, 0.0)
     assert (
-        run_sequence(4, [gone, Fault(FaultKind.RESTART, 0.1, 0, 0, 0.0), Fault(FaultKind.PLAN, 2.0, 0, 1, 0.0)]) is None
+        run_sequence(
+            4, [gone, RehearsedFault(FaultKind.RESTART, 0.1, 0, 0, 0.0), RehearsedFault(FaultKind.PLAN, 2.0, 0, 1, 0.0)]
+        )
+        is None
     )

@@ -20,8 +20,8 @@ from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.roles import Claims, first_generation
 from kuijia_app.rehearsal.__main__ import main
 from kuijia_app.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
-from kuijia_app.rehearsal.faults import Fault, FaultKind, faults_of
-from kuijia_app.rehearsal.messages import Kind, Message, Refusal, Role
+from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault, faults_of
+from kuijia_app.rehearsal.messages import Message, RehearsedKind, SimulatedRefusal, SimulatedRole
 from kuijia_app.rehearsal.sequence import run_sequence, shortest
 from kuijia_app.rehearsal.switch import FULL, IS_SLAVE, STALE, SimulatedSwitch, ViolationError
 from kuijia_app.tables.options import Liveness
@@ -32,7 +32,7 @@ from te_solver.topology_file import load_topology
 SPANS = st.sampled_from((0.01, 0.3, 2.0, 14.0))
 PICKS = st.integers(0, 59)
 FAULTS = st.builds(
-    Fault,
+    RehearsedFault,
     st.sampled_from(FaultKind),
     st.sampled_from((0.001, 0.05, 1.0)),
     st.integers(0, 59),
@@ -45,13 +45,13 @@ ENTRY = FlowEntry(1, Match(in_port=1), (ToGroup(7),))
 
 @settings(max_examples=25)
 @given(st.integers(0, 1000), st.lists(FAULTS, max_size=10))
-def test_no_sequence_of_faults_breaks_a_promise(seed: int, faults: list[Fault]) -> None:
+def test_no_sequence_of_faults_breaks_a_promise(seed: int, faults: list[RehearsedFault]) -> None:
     assert run_sequence(seed, faults) is None
 
 
 @settings(max_examples=8)
 @given(st.integers(0, 1000), st.lists(FAULTS, max_size=8))
-def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: list[Fault]) -> None:
+def test_no_sequence_of_faults_breaks_a_promise_of_a_pair(seed: int, faults: list[RehearsedFault]) -> None:
     assert run_sequence(seed, faults, controllers=2) is None
 
 
@@ -117,25 +117,26 @@ def test_entries_before_their_groups_are_found(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_a_switch_that_was_full_gets_its_tables_without_connecting_again() -> None:
-    restart = Fault(FaultKind.RESTART, 0.1, 0, 0, 1.0)
-    fill = Fault(FaultKind.FULL, 0.001, 0, 0, 1.0)
-    assert run_sequence(3, [fill, restart, Fault(FaultKind.FULL, 3.0, 0, 0, 1.0)]) is None
+    restart = RehearsedFault(FaultKind.RESTART, 0.1, 0, 0, 1.0)
+    fill = RehearsedFault(FaultKind.FULL, 0.001, 0, 0, 1.0)
+    assert run_sequence(3, [fill, restart, RehearsedFault(FaultKind.FULL, 3.0, 0, 0, 1.0)]) is None
 
 
 @pytest.mark.parametrize("room", [0, 1, 2])
 def test_a_plan_is_not_lost_when_the_disk_is_full_and_the_controller_is_killed(room: int) -> None:
     faults = [
-        Fault(FaultKind.SWITCH_FREEZE, 0.001, 0, 0, 14.0),  # keeps the plan from coming into force
-        Fault(FaultKind.DISK, 0.001, 0, room, 14.0),
-        Fault(FaultKind.PLAN, 0.001, 0, 1, 1.0),
-        Fault(FaultKind.KILL, 1.5, 0, 0, 0.01),
+        RehearsedFault(FaultKind.SWITCH_FREEZE, 0.001, 0, 0, 14.0),  # keeps the plan from coming into force
+        RehearsedFault(FaultKind.DISK, 0.001, 0, room, 14.0),
+        RehearsedFault(FaultKind.PLAN, 0.001, 0, 1, 1.0),
+        RehearsedFault(FaultKind.KILL, 1.5, 0, 0, 0.01),
     ]
     assert run_sequence(3, faults) is None
 
 
 def test_faults_are_over_when_the_last_port_has_come_up() -> None:
     storms = [
-        Fault(FaultKind.STORM, gap, 47, pick, span) for gap, pick, span in ((1.436, 51, 1.616), (0.332, 50, 17.9))
+        RehearsedFault(FaultKind.STORM, gap, 47, pick, span)
+        for gap, pick, span in ((1.436, 51, 1.616), (0.332, 50, 17.9))
     ]
     assert run_sequence(2009286, storms, controllers=2) is None
 
@@ -195,18 +196,22 @@ def switch(*ends: End, has_bundles: bool = True) -> SimulatedSwitch:
 def test_a_switch_has_one_master_and_refuses_slaves_and_stale_claims() -> None:
     one, other = End("one"), End("other")
     box = switch(one, other)
-    assert list(box.handle(one, Message(Kind.ROLE, Role.MASTER, first_generation(2, 1), 1))) != []
-    assert list(box.handle(other, Message(Kind.ROLE, Role.MASTER, first_generation(1, 2), 2))) == [Refusal(2, STALE)]
-    list(box.handle(other, Message(Kind.ROLE, Role.MASTER, first_generation(3, 2), 3)))
-    assert list(box.handle(one, Message(Kind.CHANGE, AddGroup(GROUP), xid=4))) == [Refusal(4, IS_SLAVE)]
+    assert list(box.handle(one, Message(RehearsedKind.ROLE, SimulatedRole.MASTER, first_generation(2, 1), 1))) != []
+    assert list(box.handle(other, Message(RehearsedKind.ROLE, SimulatedRole.MASTER, first_generation(1, 2), 2))) == [
+        SimulatedRefusal(2, STALE)
+    ]
+    list(box.handle(other, Message(RehearsedKind.ROLE, SimulatedRole.MASTER, first_generation(3, 2), 3)))
+    assert list(box.handle(one, Message(RehearsedKind.CHANGE, AddGroup(GROUP), xid=4))) == [
+        SimulatedRefusal(4, IS_SLAVE)
+    ]
 
 
 def test_two_masters_by_one_generation_id_are_a_violation() -> None:
     one, other = End("one"), End("other")
     box = switch(one, other)
-    list(box.handle(one, Message(Kind.ROLE, Role.MASTER, 5, 1)))
+    list(box.handle(one, Message(RehearsedKind.ROLE, SimulatedRole.MASTER, 5, 1)))
     with pytest.raises(ViolationError, match="two masters"):
-        list(box.handle(other, Message(Kind.ROLE, Role.MASTER, 5, 1)))
+        list(box.handle(other, Message(RehearsedKind.ROLE, SimulatedRole.MASTER, 5, 1)))
 
 
 def test_a_bundle_is_applied_as_a_whole_or_not_at_all() -> None:
@@ -214,13 +219,13 @@ def test_a_bundle_is_applied_as_a_whole_or_not_at_all() -> None:
     box = switch(end)
     box.is_full = True
     for message in (
-        Message(Kind.OPEN, bundle_id=1, xid=1),
-        Message(Kind.ADD, PutFlow(FlowEntry(1, Match(in_port=2))), 1, 2),
-        Message(Kind.ADD, AddGroup(GROUP), 1, 3),
+        Message(RehearsedKind.OPEN, bundle_id=1, xid=1),
+        Message(RehearsedKind.ADD, PutFlow(FlowEntry(1, Match(in_port=2))), 1, 2),
+        Message(RehearsedKind.ADD, AddGroup(GROUP), 1, 3),
     ):
         assert list(box.handle(end, message)) == []
-    refusals = list(box.handle(end, Message(Kind.COMMIT, bundle_id=1, xid=4)))
-    assert refusals[0] == Refusal(3, FULL)
+    refusals = list(box.handle(end, Message(RehearsedKind.COMMIT, bundle_id=1, xid=4)))
+    assert refusals[0] == SimulatedRefusal(3, FULL)
     assert not box.flows
 
 
@@ -228,9 +233,9 @@ def test_a_group_that_is_still_used_must_not_be_deleted() -> None:
     end = End("one")
     box = switch(end)
     for change in (AddGroup(GROUP), PutFlow(ENTRY)):
-        assert list(box.handle(end, Message(Kind.CHANGE, change))) == []
+        assert list(box.handle(end, Message(RehearsedKind.CHANGE, change))) == []
     with pytest.raises(ViolationError, match="still in use"):
-        list(box.handle(end, Message(Kind.CHANGE, DeleteGroup(7))))
+        list(box.handle(end, Message(RehearsedKind.CHANGE, DeleteGroup(7))))
 
 
 def test_a_foreign_controller_that_deletes_a_group_deletes_the_entries_that_use_it() -> None:
@@ -248,10 +253,10 @@ def test_a_lazy_switch_makes_changes_of_different_kinds_in_any_order_until_a_bar
         box = switch(end)
         box.lazy = Random(seed)
         for change in (AddGroup(GROUP), PutFlow(ENTRY)):
-            assert list(box.handle(end, Message(Kind.CHANGE, change))) == []
+            assert list(box.handle(end, Message(RehearsedKind.CHANGE, change))) == []
             assert not box.groups
         try:
-            list(box.handle(end, Message(Kind.BARRIER)))
+            list(box.handle(end, Message(RehearsedKind.BARRIER)))
             outcomes.add("done")
         except ViolationError:
             outcomes.add("wrong order")

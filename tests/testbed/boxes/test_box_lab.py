@@ -18,7 +18,7 @@ from testbed.boxes.network import BoxGround
 from testbed.lab.lab import Lab
 from testbed.lab.lab_flows import FlowWish
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, needs_sshd, rig
@@ -26,7 +26,7 @@ from tests.testbed.boxes.rig import CONTROLLER_WITH_TLS, Rig, needs_sshd, rig
 pytestmark = [pytest.mark.emulation, needs_sshd]
 
 CAPACITY = 20.0
-FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
+FLOWS = tuple(EgressFlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
 NORMAL, LOW = 0, 1
 
 
@@ -51,7 +51,7 @@ def lab(boxes: Rig, plan: Plan) -> Iterator[Lab]:
     assert "kuijia-b" not in boxes.boxes["s1"].run("ip", "link", "show")
 
 
-def marks(lab: Lab) -> dict[FlowKey, Mark]:
+def marks(lab: Lab) -> dict[EgressFlowKey, IngressMark]:
     """Return the marks that s1 puts on each flow to s4."""
     network = lab.network
     return probe_marks_seen_by(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.boxes.changes import HostPlan, PortPlan, Step, host_steps, switch_steps, wake_steps
+from testbed.boxes.changes import BoxStep, HostPlan, PortPlan, host_steps, switch_steps, wake_steps
 
 REMOVALS = (
     ("remove-cables", "/run/openvswitch", "kuijia"),
@@ -22,7 +22,7 @@ def facts(**interfaces: dict[str, Any]) -> dict[str, Any]:
     return {"interfaces": interfaces}
 
 
-def undoing(steps: list[Step]) -> list[str]:
+def undoing(steps: list[BoxStep]) -> list[str]:
     return [" ".join(command) for step in reversed(steps) for command in step.undo]
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from testbed.boxes import record
-from testbed.boxes.changes import Step
-from testbed.boxes.record import Record
+from testbed.boxes.changes import BoxStep
+from testbed.boxes.record import BoxRecord
 from testbed.machine.commands import find_program, run_command
 from testbed.machine.errors import TestbedError
 
@@ -21,8 +21,8 @@ def diary(tmp_path: Path) -> Path:
     return path
 
 
-def step(diary: Path, word: str, *, lasting: bool = False) -> Step:
-    return Step((_note(diary, word),), (_note(diary, f"not {word}"),), lasting)
+def step(diary: Path, word: str, *, lasting: bool = False) -> BoxStep:
+    return BoxStep((_note(diary, word),), (_note(diary, f"not {word}"),), lasting)
 
 
 def _note(diary: Path, word: str) -> tuple[str, ...]:
@@ -35,8 +35,8 @@ def _word(diary: Path, word: str) -> Path:
     return path
 
 
-def made(folder: Path, steps: list[Step]) -> Record:
-    result = Record(folder / "record.jsonl")
+def made(folder: Path, steps: list[BoxStep]) -> BoxRecord:
+    result = BoxRecord(folder / "record.jsonl")
     with result.claim():
         result.begin("print")
         result.make(steps)
@@ -61,7 +61,7 @@ def test_nothing_is_changed_on_top_of_changes(tmp_path: Path, diary: Path) -> No
 
 
 def test_the_interfaces_that_are_changed_are_told_until_they_are_put_back(tmp_path: Path) -> None:
-    result = Record(tmp_path / "record.jsonl")
+    result = BoxRecord(tmp_path / "record.jsonl")
     assert result.interfaces() is None
     result.begin("print", ["eth1", "eth2"])
     assert result.interfaces() == ["eth1", "eth2"]
@@ -72,7 +72,7 @@ def test_the_interfaces_that_are_changed_are_told_until_they_are_put_back(tmp_pa
 
 
 def test_two_cannot_change_a_box_at_once(tmp_path: Path) -> None:
-    result = Record(tmp_path / "record.jsonl")
+    result = BoxRecord(tmp_path / "record.jsonl")
     with result.claim(), pytest.raises(TestbedError, match="another kuijia is at work on it"), result.claim():
         pass
     with result.claim():
@@ -80,7 +80,7 @@ def test_two_cannot_change_a_box_at_once(tmp_path: Path) -> None:
 
 
 def test_an_interface_is_not_changed_under_two_names_of_a_box(tmp_path: Path) -> None:
-    one, other = Record(tmp_path / "one.jsonl"), Record(tmp_path / "other.jsonl")
+    one, other = BoxRecord(tmp_path / "one.jsonl"), BoxRecord(tmp_path / "other.jsonl")
     with one.claim(["eth1", "eth2"]):
         with pytest.raises(TestbedError, match="another kuijia is at work on eth2"), other.claim(["eth3", "eth2"]):
             pass
@@ -107,9 +107,9 @@ def test_putting_back_that_was_killed_is_done_again(
     assert not result.path.exists()
 
 
-def failed(folder: Path, steps: list[Step]) -> Record:
+def failed(folder: Path, steps: list[BoxStep]) -> BoxRecord:
     """Return a record of steps whose last one failed."""
-    result = Record(folder / "record.jsonl")
+    result = BoxRecord(folder / "record.jsonl")
     with result.claim():
         result.begin("print")
     with pytest.raises(TestbedError):
@@ -118,7 +118,7 @@ def failed(folder: Path, steps: list[Step]) -> Record:
 
 
 def test_a_change_that_fails_is_undone_as_far_as_it_came(tmp_path: Path, diary: Path) -> None:
-    result = failed(tmp_path, [step(diary, "a"), Step((("false",),), (_note(diary, "not b"),))])
+    result = failed(tmp_path, [step(diary, "a"), BoxStep((("false",),), (_note(diary, "not b"),))])
     assert result.print_of_changes() is None
     assert result.put_back() == []
     assert diary.read_text().split("\n")[:-1] == ["a", "not b", "not a"]
@@ -126,7 +126,7 @@ def test_a_change_that_fails_is_undone_as_far_as_it_came(tmp_path: Path, diary: 
 
 
 def test_a_change_that_fails_and_cannot_be_undone_stays_recorded(tmp_path: Path, diary: Path) -> None:
-    result = failed(tmp_path, [step(diary, "a"), Step((("false",),), (("ls", str(tmp_path / "gone")),))])
+    result = failed(tmp_path, [step(diary, "a"), BoxStep((("false",),), (("ls", str(tmp_path / "gone")),))])
     for _ in range(2):
         (fault,) = result.put_back()
         assert "gone" in fault
@@ -147,11 +147,11 @@ def test_a_change_that_fails_as_the_interface_is_gone_needs_no_undoing(tmp_path:
     command = tuple(words.split())
     if find_program(command[0]) is None:
         pytest.skip(f"{command[0]} not found")
-    assert failed(tmp_path, [Step((command,), (command,))]).put_back() == []
+    assert failed(tmp_path, [BoxStep((command,), (command,))]).put_back() == []
 
 
 def test_what_cannot_be_put_back_stays_recorded_alone(tmp_path: Path, diary: Path) -> None:
-    stubborn = Step((), (("ls", str(tmp_path / "gone")),))
+    stubborn = BoxStep((), (("ls", str(tmp_path / "gone")),))
     result = made(tmp_path, [step(diary, "a"), stubborn, step(diary, "b")])
     (fault,) = result.put_back()
     assert "gone" in fault
@@ -162,7 +162,7 @@ def test_what_cannot_be_put_back_stays_recorded_alone(tmp_path: Path, diary: Pat
 
 
 def test_what_was_done_before_a_bridge_that_stays_is_undone_again_after_it(tmp_path: Path, diary: Path) -> None:
-    stubborn = Step((), (("ls", str(tmp_path / "gone")),), lasting=True)
+    stubborn = BoxStep((), (("ls", str(tmp_path / "gone")),), lasting=True)
     result = made(tmp_path, [step(diary, "a"), stubborn, step(diary, "b")])
     assert len(result.put_back()) == 1
     (tmp_path / "gone").touch()
@@ -181,7 +181,7 @@ def test_a_restart_of_the_box_leaves_only_what_lasts_to_put_back(
 
 
 def test_what_was_begun_and_not_changed_is_forgotten(tmp_path: Path) -> None:
-    result = Record(tmp_path / "record.jsonl")
+    result = BoxRecord(tmp_path / "record.jsonl")
     with result.claim():
         result.begin("print")
     assert result.put_back() == []
@@ -222,7 +222,7 @@ def test_where_a_restart_cannot_be_told_only_what_would_have_outlived_it_is_undo
 def test_an_undoing_that_ends_unexpectedly_is_told_and_keeps_no_other_from_being_done(
     tmp_path: Path, diary: Path
 ) -> None:
-    result = made(tmp_path, [step(diary, "a"), Step((), (("restore-settings", "no JSON"),)), step(diary, "b")])
+    result = made(tmp_path, [step(diary, "a"), BoxStep((), (("restore-settings", "no JSON"),)), step(diary, "b")])
     (fault,) = result.put_back()
     assert fault.startswith("`restore-settings 'no JSON'` ends with JSONDecodeError: ")
     assert diary.read_text().split("\n")[:-1] == ["a", "b", "not b", "not a"]

@@ -17,7 +17,7 @@ import pytest
 from testbed.boxes.agent import GREETING
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
-from testbed.boxes.ssh import BoxError, Connection, DeadBoxError, ssh_command
+from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection, ssh_command
 from testbed.machine.commands import MODULES
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -131,7 +131,7 @@ def ssh_stand_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_chatter_of_login_scripts_is_no_answer(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\nfor last; do :; done\necho Welcome\neval "$last"\n')
-    with Connection("switch a", Login("box")) as connection:
+    with SshConnection("switch a", Login("box")) as connection:
         assert connection.call("run", argv=["echo", "x"]) == "x\n"
         with pytest.raises(BoxError, match=r"^switch a: `false` failed"):
             connection.call("run", argv=["false"])
@@ -139,7 +139,7 @@ def test_chatter_of_login_scripts_is_no_answer(ssh_stand_in: Path) -> None:
 
 def test_answers_come_to_whom_they_are_for(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\nfor last; do :; done\neval "$last"\n')
-    with Connection("switch a", Login("box")) as connection:
+    with SshConnection("switch a", Login("box")) as connection:
         first, second = (connection.begin("run", argv=["echo", word]) for word in ("one", "two"))
         assert (connection.result(second), connection.result(first)) == ("two\n", "one\n")
 
@@ -147,7 +147,7 @@ def test_answers_come_to_whom_they_are_for(ssh_stand_in: Path) -> None:
 def test_a_box_that_is_not_reached_is_dead_with_the_reason(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Host key verification failed." >&2\nexit 255\n')
     with pytest.raises(DeadBoxError, match=r"^switch a cannot be reached: Host key verification failed\.$"):
-        Connection("switch a", Login("box"))
+        SshConnection("switch a", Login("box"))
 
 
 def test_why_a_key_was_not_used_is_said(ssh_stand_in: Path) -> None:
@@ -160,7 +160,7 @@ def test_why_a_key_was_not_used_is_said(ssh_stand_in: Path) -> None:
     ]
     ssh_stand_in.write_text("\n".join(["#!/bin/sh", *(f"echo {shlex.quote(line)} >&2" for line in said), "exit 255"]))
     with pytest.raises(DeadBoxError) as caught:
-        Connection("switch a", Login("box"))
+        SshConnection("switch a", Login("box"))
     assert str(caught.value) == f"switch a cannot be reached: {said[1].rstrip('.')}; {said[3]}; {said[4]}"
 
 
@@ -168,13 +168,13 @@ def test_a_host_key_that_has_changed_is_told_from_one_that_nobody_knows(ssh_stan
     banner = "@@@@\n@ WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED! @\nHost key verification failed."
     ssh_stand_in.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{banner}\nEND\nexit 255\n")
     with pytest.raises(DeadBoxError, match="its host key differs from the known one: Host key verification"):
-        Connection("switch a", Login("box"))
+        SshConnection("switch a", Login("box"))
 
 
 @pytest.mark.parametrize("said", ["no JSON", "[1]", '{"id": 1}', '"id"'])
 def test_what_is_no_answer_ends_the_connection(ssh_stand_in: Path, said: str) -> None:
     ssh_stand_in.write_text(f"#!/bin/sh\necho {GREETING}\necho {shlex.quote(said)}\ncat >/dev/null\n")
-    with Connection("switch a", Login("box")) as connection, pytest.raises(DeadBoxError, match="has closed"):
+    with SshConnection("switch a", Login("box")) as connection, pytest.raises(DeadBoxError, match="has closed"):
         connection.call("clock")
 
 
@@ -219,7 +219,7 @@ def test_a_box_that_says_too_much_is_one_error_that_names_it(
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)} 2>/dev/null\n")
 
     def ask_twice() -> None:
-        with Connection("switch a", Login("box")) as connection:
+        with SshConnection("switch a", Login("box")) as connection:
             connection.call("clock")
             connection.call("clock")
 
@@ -230,7 +230,7 @@ def test_a_box_that_says_too_much_is_one_error_that_names_it(
 def test_a_box_that_is_given_up_before_it_is_asked_is_given_the_reason(ssh_stand_in: Path) -> None:
     program = ANSWERS_FOR_EVER % 7
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)} 2>/dev/null\n")
-    with Connection("switch a", Login("box")) as connection:
+    with SshConnection("switch a", Login("box")) as connection:
         deadline = time.monotonic() + 30
         while connection.is_alive and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -253,7 +253,7 @@ def test_an_answer_that_is_read_late_is_still_the_reason(ssh_stand_in: Path, mon
 
     monkeypatch.setattr("testbed.boxes.ssh.threading.Thread", AwaitedThread)
     monkeypatch.setattr("testbed.boxes.ssh._answer", read_late)
-    with Connection("switch a", Login("box")) as connection:
+    with SshConnection("switch a", Login("box")) as connection:
         connection._ssh.wait(30)
         with pytest.raises(DeadBoxError, match=r"^switch a has closed the connection, or sends no valid answer$"):
             connection.call("clock")
@@ -263,7 +263,7 @@ def test_complaints_without_end_fill_no_disk(ssh_stand_in: Path) -> None:
     program = "import sys\nfor _ in range(2000): sys.stderr.write('x' * 65536)\nsys.exit('\\nthe last word')"
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(program)}\n")
     with pytest.raises(DeadBoxError, match=r"^switch a does not start the agent: the last word$"):
-        Connection("switch a", Login("box"))
+        SshConnection("switch a", Login("box"))
 
 
 def test_a_box_that_takes_nothing_is_dead(ssh_stand_in: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -271,13 +271,13 @@ def test_a_box_that_takes_nothing_is_dead(ssh_stand_in: Path, monkeypatch: pytes
     monkeypatch.setattr("testbed.boxes.ssh.bundle", lambda: bytes(1 << 20))  # more than pipes hold
     ssh_stand_in.write_text("#!/bin/sh\nexec sleep 60\n")
     with pytest.raises(DeadBoxError, match=r"^switch a has not read its orders for 0\.1 s$"):
-        Connection("switch a", Login("box"))
+        SshConnection("switch a", Login("box"))
 
 
 def test_an_error_of_a_box_is_one_line_that_is_not_long(ssh_stand_in: Path) -> None:
     program = f"import json; print({GREETING!r}); print(json.dumps({{'id': 1, 'error': 'x\\n' * 10_000}}))"
     ssh_stand_in.write_text(f"#!/bin/sh\n{SYSTEM_PYTHON} -c {shlex.quote(program)}\ncat >/dev/null\n")
-    with Connection("switch a", Login("box")) as connection, pytest.raises(BoxError) as caught:
+    with SshConnection("switch a", Login("box")) as connection, pytest.raises(BoxError) as caught:
         connection.call("clock")
     assert len(str(caught.value).splitlines()) == 1
     assert len(str(caught.value)) < 1100
@@ -287,13 +287,13 @@ def test_an_idle_connection_gives_signs_of_life(ssh_stand_in: Path, monkeypatch:
     monkeypatch.setattr("testbed.boxes.ssh.SIGN_OF_LIFE_SECONDS", 0.05)
     # The stand-in answers when it has read three empty lines.
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(_WAITS_FOR_EMPTY_LINES)}\n")
-    with Connection("switch a", Login("box")) as connection:
+    with SshConnection("switch a", Login("box")) as connection:
         assert connection.call("clock") == 3
 
 
 def test_each_thread_gets_the_answer_to_its_own_order(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text(f"#!/bin/sh\nexec {SYSTEM_PYTHON} -c {shlex.quote(_ANSWERS_THE_LAST_ORDER_FIRST)}\n")
-    with Connection("switch a", Login("box")) as connection, ThreadPoolExecutor(4) as threads:
+    with SshConnection("switch a", Login("box")) as connection, ThreadPoolExecutor(4) as threads:
         assert list(threads.map(lambda of: connection.call("clock", of=of), range(4))) == [0, 1, 2, 3]
 
 
@@ -324,4 +324,4 @@ def test_an_order_that_waits_for_packets_keeps_no_other_waiting() -> None:
 def test_an_old_python_is_named(ssh_stand_in: Path) -> None:
     ssh_stand_in.write_text('#!/bin/sh\necho "Python 3.7 is too old" >&2\nexit 1\n')
     with pytest.raises(DeadBoxError, match=r"^switch a does not start the agent: Python 3\.7 is too old$"):
-        Connection("switch a", Login("box"))
+        SshConnection("switch a", Login("box"))

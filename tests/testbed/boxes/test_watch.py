@@ -11,7 +11,7 @@ import pytest
 
 from kuijia_base.metrics.tally import Distribution, Labels
 from testbed.boxes import watch
-from testbed.boxes.inventory import Box, Inventory, SwitchBox, read_inventory
+from testbed.boxes.inventory import Box, BoxInventory, SwitchBox, read_inventory
 from testbed.boxes.watch import PREFIX, RECONNECT_SECONDS, BoxesWatch
 from tests.testbed.boxes.inventory_files import inventory_file
 
@@ -21,7 +21,7 @@ SESSION = "---- {} ----\n  Forwarding: {}\n  Local Session State: up\n  Local Di
 class Boxes:
     """Imitates the fleet: boxes of Fig. 1 with hosts at s1 and s4; `silent` ones do not answer."""
 
-    def __init__(self, inventory: Inventory) -> None:
+    def __init__(self, inventory: BoxInventory) -> None:
         self.inventory = inventory
         self.silent: set[str] = set()
         self.cut: set[tuple[str, str]] = set()

@@ -11,13 +11,15 @@ from hypothesis import strategies as st
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
 from testbed.chaos.agenda import Agenda
-from testbed.chaos.faults import CUT, SPARE_SECONDS, SWITCH_WIPED, SWITCHES_FROZEN, Fault, draw_faults
+from testbed.chaos.faults import CUT, SPARE_SECONDS, SWITCH_WIPED, SWITCHES_FROZEN, ChaosFault, draw_faults
 
 TOPOLOGY = load_topology(shipped_network("fig1"))
 START = 100.0
 
 
-def spans_of(faults: tuple[Fault, ...], lateness: random.Random, most_late: float) -> list[tuple[float, float, Fault]]:
+def spans_of(
+    faults: tuple[ChaosFault, ...], lateness: random.Random, most_late: float
+) -> list[tuple[float, float, ChaosFault]]:
     """Return when each fault began and was mended by a run that takes up to `most_late` seconds for each step."""
     agenda, now = Agenda(faults, START), START
     began: dict[int, float] = {}
@@ -47,15 +49,15 @@ def test_faults_of_a_late_run_still_leave_alone_what_others_hold(seed: int, inte
 
 def test_a_run_that_is_in_time_begins_everything_when_it_was_drawn() -> None:
     faults = (
-        Fault(0.0, CUT, ("s1", "s2"), 2.0),
-        Fault(1.0, CUT, ("s1", "s3"), 2.0),
-        Fault(2.5, CUT, ("s1", "s2"), 1.0),
+        ChaosFault(0.0, CUT, ("s1", "s2"), 2.0),
+        ChaosFault(1.0, CUT, ("s1", "s3"), 2.0),
+        ChaosFault(2.5, CUT, ("s1", "s2"), 1.0),
     )
     spans = spans_of(faults, random.Random(0), 0.0)
     assert [(start, end) for start, end, _ in spans] == [(100.0, 102.0), (101.0, 103.0), (102.5, 103.5)]
 
 
 def test_switches_are_not_wiped_while_they_cannot_answer() -> None:
-    faults = (Fault(0.0, SWITCHES_FROZEN, (), 1.0), Fault(0.5, SWITCH_WIPED, ("s1",), 0.0))
+    faults = (ChaosFault(0.0, SWITCHES_FROZEN, (), 1.0), ChaosFault(0.5, SWITCH_WIPED, ("s1",), 0.0))
     (_, thawed, _), (wiped, _, _) = spans_of(faults, random.Random(0), 0.0)
     assert (thawed, wiped) == (101.0, 101.5)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kuijia_base.errors import InputError
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.chaos.faults import CUT, KINDS, Fault, draw_faults, faults_from_json, faults_to_json
+from testbed.chaos.faults import CUT, KINDS, ChaosFault, draw_faults, faults_from_json, faults_to_json
 
 TOPOLOGY = load_topology(shipped_network("gscale"))
 runs = st.builds(
@@ -26,14 +26,14 @@ runs = st.builds(
 
 
 @given(runs)
-def test_two_faults_under_way_never_hold_the_same_thing(faults: tuple[Fault, ...]) -> None:
+def test_two_faults_under_way_never_hold_the_same_thing(faults: tuple[ChaosFault, ...]) -> None:
     for earlier, later in combinations(faults, 2):
         if later.at <= earlier.at + earlier.seconds:
             assert not earlier.things & later.things
 
 
 @given(runs)
-def test_faults_that_were_written_are_read_again(faults: tuple[Fault, ...]) -> None:
+def test_faults_that_were_written_are_read_again(faults: tuple[ChaosFault, ...]) -> None:
     assert faults_from_json(json.loads(json.dumps(faults_to_json(faults))), TOPOLOGY, "file") == faults
 
 

@@ -13,11 +13,11 @@ from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.topology import Link, Topology
 from testbed.chaos.faults import CUT, FLAP_DOWN, SLOW, SWITCH_WIPED
-from testbed.chaos.full_queues import HELD_SECONDS, Load, busiest_share, full_queue_excuses
+from testbed.chaos.full_queues import HELD_SECONDS, FullQueueLoad, busiest_share, full_queue_excuses
 from testbed.chaos.load import load_of, paces_of
-from testbed.chaos.oracle import Loss, PlanInForce, ProbeFlow, Windows, findings
+from testbed.chaos.oracle import Loss, LossWindows, PlanInForce, ProbeFlow, findings
 from testbed.chaos.probes import Probe
-from testbed.chaos.timeline import Span, Timeline
+from testbed.chaos.timeline import FaultSpan, FaultTimeline
 from testbed.machine.errors import TestbedError
 
 UPPER, LOWER = ("a", "b", "d"), ("a", "c", "d")
@@ -26,7 +26,7 @@ TOPOLOGY = Topology(
     tuple("abcd"),
     tuple(Link(x, y, 10.0) for x, y in ("ab", "ba", "bd", "db", "ac", "ca", "cd", "dc")),
 )
-WINDOWS = Windows(before=0.01, local=0.03, remote=0.2, again=1.0)
+WINDOWS = LossWindows(before=0.01, local=0.03, remote=0.2, again=1.0)
 TICK = 0.01
 
 
@@ -52,47 +52,47 @@ def probes_of(plan: Plan) -> list[Probe]:
     return [Probe(replace(each, number=number), f"10.0.0.{number}", 1, 0) for number, each in enumerate(flows)]
 
 
-def load(plan: Plan, layout: QueueLayout = PLAIN_LAYOUT, options: PipelineOptions | None = None) -> Load:
+def load(plan: Plan, layout: QueueLayout = PLAIN_LAYOUT, options: PipelineOptions | None = None) -> FullQueueLoad:
     probes = probes_of(plan)
     options = options or PipelineOptions(layout=layout)
     return load_of(plan, probes, paces_of(plan, 0.9, probes), TICK, options, 100)
 
 
-def may_lose(of: Load, plan: Plan, timeline: Timeline, flow: ProbeFlow, *times: float) -> list[bool]:
+def may_lose(of: FullQueueLoad, plan: Plan, timeline: FaultTimeline, flow: ProbeFlow, *times: float) -> list[bool]:
     plans = [PlanInForce(0.0, plan)]
     others = full_queue_excuses(of, plans, timeline, WINDOWS)
     return [not findings([flow], [Loss(flow.number, at, at, 1)], plans, timeline, WINDOWS, others) for at in times]
 
 
-def cut(a: str, b: str, start: float = 10.0, end: float = 20.0) -> Span:
-    return Span(CUT, (a, b), start, end)
+def cut(a: str, b: str, start: float = 10.0, end: float = 20.0) -> FaultSpan:
+    return FaultSpan(CUT, (a, b), start, end)
 
 
 def test_full_links_excuse_nothing_while_nothing_is_broken() -> None:
     assert busiest_share(load(ONE_CLASS), ONE_CLASS) == pytest.approx(0.9, abs=0.02)
-    assert may_lose(load(ONE_CLASS), ONE_CLASS, Timeline(()), flow(UPPER), 5.0, 50.0) == [False, False]
+    assert may_lose(load(ONE_CLASS), ONE_CLASS, FaultTimeline(()), flow(UPPER), 5.0, 50.0) == [False, False]
 
 
 def test_victims_may_lose_packets_in_the_queue_of_others_and_the_others_may_not() -> None:
-    timeline = Timeline((cut("b", "d"),))
+    timeline = FaultTimeline((cut("b", "d"),))
     assert may_lose(load(ONE_CLASS), ONE_CLASS, timeline, flow(UPPER), 9.0, 15.0, 23.0) == [False, True, False]
     assert may_lose(load(ONE_CLASS), ONE_CLASS, timeline, flow(LOWER), 10.1, 15.0, 20.1) == [False] * 3
 
 
 def test_victims_that_are_not_demoted_cost_the_others_packets() -> None:
     rescaled = load(ONE_CLASS, options=PipelineOptions(scheme=RESCALING))
-    timeline = Timeline((cut("b", "d"),))
+    timeline = FaultTimeline((cut("b", "d"),))
     assert may_lose(rescaled, ONE_CLASS, timeline, flow(LOWER), 9.0, 15.0, 23.0) == [False, True, False]
 
 
 def test_victims_that_find_room_may_lose_nothing() -> None:
     plan = plan_with((4.0, 4.0))
-    assert may_lose(load(plan), plan, Timeline((cut("b", "d"),)), flow(UPPER), 15.0) == [False]
+    assert may_lose(load(plan), plan, FaultTimeline((cut("b", "d"),)), flow(UPPER), 15.0) == [False]
 
 
 def test_victims_of_a_high_class_cost_lower_classes_packets_and_lose_none_themselves() -> None:
     of = load(TWO_CLASSES, LAYOUTS["four"])
-    timeline = Timeline((cut("b", "d"),))
+    timeline = FaultTimeline((cut("b", "d"),))
     assert may_lose(of, TWO_CLASSES, timeline, flow(UPPER, 0), 15.0) == [False]
     assert may_lose(of, TWO_CLASSES, timeline, flow(LOWER, 0), 15.0) == [False]
     assert may_lose(of, TWO_CLASSES, timeline, flow(UPPER, 1), 15.0) == [True]
@@ -100,7 +100,7 @@ def test_victims_of_a_high_class_cost_lower_classes_packets_and_lose_none_themse
 
 
 def test_a_slow_link_costs_those_who_use_it() -> None:
-    timeline = Timeline((Span(SLOW, ("a", "b"), 10.0, 20.0),))
+    timeline = FaultTimeline((FaultSpan(SLOW, ("a", "b"), 10.0, 20.0),))
     assert may_lose(load(ONE_CLASS), ONE_CLASS, timeline, flow(UPPER), 9.5, 15.0, 22.0) == [False, True, False]
     assert may_lose(load(ONE_CLASS), ONE_CLASS, timeline, flow(LOWER), 15.0) == [False]
     light = plan_with((2.0, 2.0))
@@ -108,7 +108,7 @@ def test_a_slow_link_costs_those_who_use_it() -> None:
 
 
 def test_a_slow_link_may_end_bfd_sessions_whose_packets_wait_with_others() -> None:
-    slow = Timeline((Span(SLOW, ("a", "b"), 10.0, 20.0),))
+    slow = FaultTimeline((FaultSpan(SLOW, ("a", "b"), 10.0, 20.0),))
     of, plans = load(TWO_CLASSES, LAYOUTS["four"]), [PlanInForce(0.0, TWO_CLASSES)]
     by_bfd = replace(WINDOWS, by_bfd=True)
     assert not full_queue_excuses(of, plans, slow, WINDOWS)(flow(LOWER, 1))
@@ -117,15 +117,15 @@ def test_a_slow_link_may_end_bfd_sessions_whose_packets_wait_with_others() -> No
 
 
 def test_a_victim_stays_one_until_the_controller_has_told_its_ingress_and_trusts_the_port() -> None:
-    timeline = Timeline((cut("b", "d"),), away={"d": ((19.0, 30.0),)})
+    timeline = FaultTimeline((cut("b", "d"),), away={"d": ((19.0, 30.0),)})
     assert may_lose(load(ONE_CLASS), ONE_CLASS, timeline, flow(UPPER), 30.5, 33.0) == [True, False]
-    flapping = tuple(Span(FLAP_DOWN, ("b", "d"), 10 + 0.15 * number, 10.07 + 0.15 * number) for number in range(6))
+    flapping = tuple(FaultSpan(FLAP_DOWN, ("b", "d"), 10 + 0.15 * number, 10.07 + 0.15 * number) for number in range(6))
     held_until = 10.9 + HELD_SECONDS
-    assert may_lose(load(ONE_CLASS), ONE_CLASS, Timeline(flapping), flow(UPPER), held_until, 18.0) == [True, False]
+    assert may_lose(load(ONE_CLASS), ONE_CLASS, FaultTimeline(flapping), flow(UPPER), held_until, 18.0) == [True, False]
 
 
 def test_a_wiped_switch_makes_victims_of_those_who_cross_it() -> None:
-    timeline = Timeline((Span(SWITCH_WIPED, ("b",), 10.0, 10.0),), {"b": ((10.0, 12.0),)})
+    timeline = FaultTimeline((FaultSpan(SWITCH_WIPED, ("b",), 10.0, 10.0),), {"b": ((10.0, 12.0),)})
     of = load(TWO_CLASSES, LAYOUTS["four"])
     assert may_lose(of, TWO_CLASSES, timeline, flow(LOWER, 1), 11.0, 16.0) == [True, False]
     assert not full_queue_excuses(of, [PlanInForce(0.0, TWO_CLASSES)], timeline, WINDOWS)(flow(LOWER, 0))
@@ -133,10 +133,10 @@ def test_a_wiped_switch_makes_victims_of_those_who_cross_it() -> None:
 
 def test_another_plan_may_put_every_flow_elsewhere() -> None:
     plans = [PlanInForce(0.0, TWO_CLASSES), PlanInForce(5.0, TWO_CLASSES)]
-    others = full_queue_excuses(load(TWO_CLASSES, LAYOUTS["four"]), plans, Timeline(()), WINDOWS)
+    others = full_queue_excuses(load(TWO_CLASSES, LAYOUTS["four"]), plans, FaultTimeline(()), WINDOWS)
     for priority, is_finding in ((0, True), (1, False)):
         loss = Loss(0, 8.0, 8.0, 1)
-        found = findings([flow(UPPER, priority)], [loss], plans, Timeline(()), WINDOWS, others)
+        found = findings([flow(UPPER, priority)], [loss], plans, FaultTimeline(()), WINDOWS, others)
         assert bool(found) is is_finding
 
 

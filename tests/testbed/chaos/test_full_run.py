@@ -13,9 +13,9 @@ from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.chaos import run as running
-from testbed.chaos.faults import CUT, Fault
-from testbed.chaos.full_queues import Load
-from testbed.chaos.oracle import Windows
+from testbed.chaos.faults import CUT, ChaosFault
+from testbed.chaos.full_queues import FullQueueLoad
+from testbed.chaos.oracle import LossWindows
 from testbed.chaos.probes import Probe
 from testbed.chaos.report import report_text
 from testbed.chaos.run import ChaosResult, ChaosRun, run_chaos
@@ -25,8 +25,8 @@ from testbed.lab.lab_options import LabOptions
 pytestmark = [pytest.mark.emulation, pytest.mark.slow]
 
 CAPACITY, SHARE, TICK = 10.0, 0.85, 0.01
-PATIENT = Windows(local=0.5, remote=1.0, again=2.0, restored=2.0)
-FAULTS = (Fault(0.5, CUT, ("s1", "s4"), 8.0),)
+PATIENT = LossWindows(local=0.5, remote=1.0, again=2.0, restored=2.0)
+FAULTS = (ChaosFault(0.5, CUT, ("s1", "s4"), 8.0),)
 
 
 def plans_for(*rates: float) -> tuple[Plan, Plan]:
@@ -56,7 +56,9 @@ def test_a_high_class_and_aboriginal_traffic_lose_nothing_while_queues_below_ove
 def test_victims_in_the_queue_of_others_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
     load_of = running._load
 
-    def as_if_demoted(run: ChaosRun, lab: Lab, probes: Sequence[Probe], paces: Mapping[Probe, float]) -> Load | None:
+    def as_if_demoted(
+        run: ChaosRun, lab: Lab, probes: Sequence[Probe], paces: Mapping[Probe, float]
+    ) -> FullQueueLoad | None:
         load = load_of(run, lab, probes, paces)
         return None if load is None else replace(load, demotes=True)
 

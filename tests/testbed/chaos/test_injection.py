@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from testbed.chaos import injection
-from testbed.chaos.faults import PLAN_REFUSED, Fault
+from testbed.chaos.faults import PLAN_REFUSED, ChaosFault
 from testbed.chaos.injection import Injector
 from testbed.machine.errors import TestbedError
 
@@ -38,7 +38,7 @@ def test_a_plan_is_refused_once_the_switches_that_others_killed_are_back(monkeyp
     lab = SimpleNamespace(plan="plan", emulated_network=network, update=lambda _plan: None)
     anything = cast("Any", None)
     with Injector(cast("Any", lab), anything, cast("Any", "other"), anything, lambda _line: None) as injector:
-        injector.begin(Fault(0.0, PLAN_REFUSED, ("s1",), 1.0))
+        injector.begin(ChaosFault(0.0, PLAN_REFUSED, ("s1",), 1.0))
         injector.settle()
     assert ovs.refusals == 0
     assert any("flow_limit=2" in words for words in ovs.settings)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.chaos.leaks import Inventory, LabContents, contents_of, left_behind, surplus, take_inventory
+from testbed.chaos.leaks import LabContents, MachineInventory, contents_of, left_behind, surplus, take_inventory
 from testbed.chaos.sizes import ProcessSize, size_of
 from testbed.machine.run_directory import LAB_VARIABLE
 
@@ -33,8 +33,8 @@ def stray() -> Iterator[int]:
 
 
 def test_what_a_lab_leaves_is_found_by_its_name() -> None:
-    before = Inventory(frozenset(), frozenset({"lo"}), SMALL)
-    after = Inventory(frozenset({LAB}), frozenset({"lo", "s1-eth1", "docker0"}), LARGE)
+    before = MachineInventory(frozenset(), frozenset({"lo"}), SMALL)
+    after = MachineInventory(frozenset({LAB}), frozenset({"lo", "s1-eth1", "docker0"}), LARGE)
     held = str(Path("/proc/self/ns/net").readlink())
     found = left_behind(before, after, LAB, {held}, {"lo", "s1-eth1", "s1-eth2"})
     assert "the run directory /run/kuijia/9-abc is still there" in found

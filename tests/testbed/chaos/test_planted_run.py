@@ -15,9 +15,9 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.chaos import run as running
 from testbed.chaos.controllers import freeze, nothing
-from testbed.chaos.faults import SLOW, Fault
+from testbed.chaos.faults import SLOW, ChaosFault
 from testbed.chaos.injection import Injector
-from testbed.chaos.oracle import Windows
+from testbed.chaos.oracle import LossWindows
 from testbed.chaos.report import report_text
 from testbed.chaos.run import TICK_SECONDS, ChaosResult, ChaosRun, run_chaos
 from testbed.lab.lab_options import LabOptions
@@ -34,7 +34,7 @@ CAPACITY = 20.0
 def test_what_breaks_behind_the_oracle_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     strays: list[subprocess.Popen[bytes]] = []
 
-    def break_unseen(injector: Injector, fault: Fault) -> Callable[[], None]:
+    def break_unseen(injector: Injector, fault: ChaosFault) -> Callable[[], None]:
         lab, ends = injector._lab, injector._ends(fault)
         thaw = freeze(lab.controller.pid)
         set_devices(ends, up=False)
@@ -54,7 +54,12 @@ def test_what_breaks_behind_the_oracle_is_found(monkeypatch: pytest.MonkeyPatch)
     plan = solve(topology, [Demand("s1", "s4", 2 * CAPACITY)], 3)
     way = next(tunnel.nodes for tunnel in plan.tunnels if len(tunnel.nodes) > 2 and tunnel.weight > 0)
     run = ChaosRun(
-        (plan, plan), LabOptions(), (Fault(0.5, SLOW, way[-2:], 0.0),), Windows(), lambda _: None, has_streams=False
+        (plan, plan),
+        LabOptions(),
+        (ChaosFault(0.5, SLOW, way[-2:], 0.0),),
+        LossWindows(),
+        lambda _: None,
+        has_streams=False,
     )
     try:
         result = run_chaos(run)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from testbed.chaos.alarms import Alarm, OwnEnd
-from testbed.chaos.faults import CUT, FLAP_DOWN, Fault
+from testbed.chaos.faults import CUT, FLAP_DOWN, ChaosFault
 from testbed.chaos.load import LoadCount
-from testbed.chaos.oracle import Finding, Loss, ProbeFlow, Windows
+from testbed.chaos.oracle import Loss, LossWindows, ProbeFlow, UnexcusedLoss
 from testbed.chaos.picture import chaos_picture
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import report_json, report_text
@@ -17,7 +17,7 @@ from testbed.chaos.run import ChaosResult
 from testbed.chaos.sizes import ProcessSize
 from testbed.chaos.streams import Stream
 from testbed.chaos.takeovers import Takeover
-from testbed.chaos.timeline import Span, Timeline
+from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def result() -> ChaosResult:
     flow = ProbeFlow(0, "s1", "s4", 0, ("s1", "s4"))
     bad, excused = Loss(0, 112.5, 112.6, 50), Loss(0, 110.0, 110.01, 5)
     return ChaosResult(
-        faults=(Fault(10.0, CUT, ("s1", "s4"), 2.0),),
+        faults=(ChaosFault(10.0, CUT, ("s1", "s4"), 2.0),),
         flows=(flow,),
         counts=(ProbeCount(0, 1000, 945, 0, 3),),
         streams=(
@@ -38,14 +38,14 @@ def result() -> ChaosResult:
             LoadCount(ProbeFlow(2, "s1", "s4", 1, ("s1", "s2", "s4")), 9.0, 1500, 1500),
         ),
         losses=(excused, bad),
-        timeline=Timeline(
-            (Span(CUT, ("s1", "s4"), 110.0, 112.0), Span(FLAP_DOWN, ("s1", "s2"), 111.0, 111.1)),
+        timeline=FaultTimeline(
+            (FaultSpan(CUT, ("s1", "s4"), 110.0, 112.0), FaultSpan(FLAP_DOWN, ("s1", "s2"), 111.0, 111.1)),
             stalled=((109.9, 109.94),),
         ),
         began=100.0,
         seconds=20.0,
-        lost_without_excuse=(Finding(flow, bad, (Span(CUT, ("s1", "s4"), 110.0, 112.0),)),),
-        owed_to_the_machine=(Finding(flow, excused, ()),),
+        lost_without_excuse=(UnexcusedLoss(flow, bad, (FaultSpan(CUT, ("s1", "s4"), 110.0, 112.0),)),),
+        owed_to_the_machine=(UnexcusedLoss(flow, excused, ()),),
         takeovers=(Takeover("controller-killed", 105.0, 0.9, True), Takeover("controller-killed", 107.0, None, True)),
         false_alarms=(Alarm(108.0, "s1", "s2", "12 of 100 packets of tunnel 17 s1-s2-s4 vanish between s1 and s2"),),
         own_ends=(OwnEnd(109.0, 2, "event loop has not turned for 2 s"),),
@@ -89,7 +89,7 @@ def test_each_finding_alone_fails_a_run(result: ChaosResult, kept: str) -> None:
 
 def test_the_picture_tells_excused_gaps_from_findings(result: ChaosResult) -> None:
     pytest.importorskip("matplotlib")
-    document = report_json(result, "fig1", 1, Windows(), {})
+    document = report_json(result, "fig1", 1, LossWindows(), {})
     assert not document["passed"]
     svg = chaos_picture(document, ".svg").decode()
     assert "excused: 1" in svg

@@ -23,10 +23,10 @@ from testbed.chaos.faults import (
     SLOW,
     SWITCH_WIPED,
     SWITCHES_FROZEN,
-    Fault,
+    ChaosFault,
     faults_from_json,
 )
-from testbed.chaos.oracle import Windows
+from testbed.chaos.oracle import LossWindows
 from testbed.chaos.report import report_json, report_text
 from testbed.chaos.run import ChaosRun, run_chaos
 from testbed.lab.lab_options import LabOptions
@@ -35,19 +35,19 @@ pytestmark = pytest.mark.emulation
 
 CAPACITY = 20.0
 FAULTS = (
-    Fault(0.0, CUT, ("s1", "s2"), 2.0),
-    Fault(0.5, CONTROLLER_KILLED, (), 1.0),
-    Fault(1.0, DATABASE_FROZEN, (), 2.0),
-    Fault(3.5, FLAP, ("s3", "s4"), 0.5),
-    Fault(4.0, CONTROLLER_FROZEN, (), 1.0),
-    Fault(5.0, PLAN_REPLACED, (), 0.0),
-    Fault(5.5, SLOW, ("s1", "s4"), 1.0),
-    Fault(6.0, CUT_END, ("s4", "s2"), 1.0),
-    Fault(6.5, FROM_SWITCH_CUT, ("s3",), 1.0),
-    Fault(8.0, SWITCHES_FROZEN, (), 0.5),
-    Fault(8.2, SWITCH_WIPED, ("s2",), 0.0),  # waits until the switches answer
+    ChaosFault(0.0, CUT, ("s1", "s2"), 2.0),
+    ChaosFault(0.5, CONTROLLER_KILLED, (), 1.0),
+    ChaosFault(1.0, DATABASE_FROZEN, (), 2.0),
+    ChaosFault(3.5, FLAP, ("s3", "s4"), 0.5),
+    ChaosFault(4.0, CONTROLLER_FROZEN, (), 1.0),
+    ChaosFault(5.0, PLAN_REPLACED, (), 0.0),
+    ChaosFault(5.5, SLOW, ("s1", "s4"), 1.0),
+    ChaosFault(6.0, CUT_END, ("s4", "s2"), 1.0),
+    ChaosFault(6.5, FROM_SWITCH_CUT, ("s3",), 1.0),
+    ChaosFault(8.0, SWITCHES_FROZEN, (), 0.5),
+    ChaosFault(8.2, SWITCH_WIPED, ("s2",), 0.0),  # waits until the switches answer
 )
-PATIENT = Windows(local=0.5, remote=2.0, again=5.0, restored=5.0)
+PATIENT = LossWindows(local=0.5, remote=2.0, again=5.0, restored=5.0)
 """Other tests run at the same time: a machine that is slow to forward is not what is tested here."""
 
 

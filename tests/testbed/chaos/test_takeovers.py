@@ -13,13 +13,13 @@ from testbed.chaos.faults import (
     SWITCHES_FROZEN,
 )
 from testbed.chaos.takeovers import takeovers
-from testbed.chaos.timeline import Span, Timeline
+from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
-KILLED = Span(CONTROLLER_KILLED, (), 100.0, 106.0)
+KILLED = FaultSpan(CONTROLLER_KILLED, (), 100.0, 106.0)
 
 
-def late(*spans: Span, taken: float | None, stalled: tuple[tuple[float, float], ...] = ()) -> bool:
-    (found,) = takeovers(Timeline(spans, stalled=stalled), [] if taken is None else [taken])
+def late(*spans: FaultSpan, taken: float | None, stalled: tuple[tuple[float, float], ...] = ()) -> bool:
+    (found,) = takeovers(FaultTimeline(spans, stalled=stalled), [] if taken is None else [taken])
     return found.is_late
 
 
@@ -29,12 +29,12 @@ def test_another_controller_acts_in_time_or_is_found(taken: float | None, expect
 
 
 def test_a_freeze_that_ends_before_anybody_has_to_act_is_none() -> None:
-    assert takeovers(Timeline((Span(CONTROLLER_FROZEN, (), 100.0, 100.5),)), []) == ()
+    assert takeovers(FaultTimeline((FaultSpan(CONTROLLER_FROZEN, (), 100.0, 100.5),)), []) == ()
 
 
 def test_a_freeze_may_take_longer_and_stalls_do_not_count() -> None:
-    assert not late(Span(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=102.9)
-    assert late(Span(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=103.1)
+    assert not late(FaultSpan(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=102.9)
+    assert late(FaultSpan(CONTROLLER_FROZEN, (), 100.0, 108.0), taken=103.1)
     assert not late(KILLED, taken=101.9, stalled=((101.0, 101.45),))
     assert late(KILLED, taken=101.9, stalled=((101.0, 101.3), (101.1, 101.3), (102.0, 103.0)))
 
@@ -42,24 +42,24 @@ def test_a_freeze_may_take_longer_and_stalls_do_not_count() -> None:
 @pytest.mark.parametrize(
     "hindrance",
     [
-        Span(STANDBY_KILLED, (), 90.0, 95.0),
-        Span(CONTROLLER_KILLED, (), 90.0, 99.0),
-        Span(SWITCHES_FROZEN, (), 100.5, 101.0),
+        FaultSpan(STANDBY_KILLED, (), 90.0, 95.0),
+        FaultSpan(CONTROLLER_KILLED, (), 90.0, 99.0),
+        FaultSpan(SWITCHES_FROZEN, (), 100.5, 101.0),
     ],
 )
-def test_a_successor_that_cannot_reach_the_switches_is_not_judged(hindrance: Span) -> None:
-    found = takeovers(Timeline((hindrance, KILLED)), [])
+def test_a_successor_that_cannot_reach_the_switches_is_not_judged(hindrance: FaultSpan) -> None:
+    found = takeovers(FaultTimeline((hindrance, KILLED)), [])
     assert not found[-1].is_late
 
 
 def test_a_handover_is_late_if_nobody_takes_over_though_asked() -> None:
-    asked = Span(HANDOVER, (), 100.0, 100.0)
+    asked = FaultSpan(HANDOVER, (), 100.0, 100.0)
     assert not late(asked, taken=100.2)
     assert late(asked, taken=None)
     for kind in PEER_KINDS:
-        assert not late(asked, Span(kind, (), 99.5, 101.0), taken=None)
+        assert not late(asked, FaultSpan(kind, (), 99.5, 101.0), taken=None)
 
 
 def test_a_controller_takes_over_in_time_although_it_does_not_hear_the_one_that_died() -> None:
     for kind in PEER_KINDS:
-        assert late(KILLED, Span(kind, (), 99.5, 101.0), taken=101.6)
+        assert late(KILLED, FaultSpan(kind, (), 99.5, 101.0), taken=101.6)

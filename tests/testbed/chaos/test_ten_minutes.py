@@ -17,8 +17,8 @@ from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.chaos.faults import KINDS, PAIR_KINDS, Fault, draw_faults
-from testbed.chaos.oracle import Windows
+from testbed.chaos.faults import KINDS, PAIR_KINDS, ChaosFault, draw_faults
+from testbed.chaos.oracle import LossWindows
 from testbed.chaos.report import report_text
 from testbed.chaos.run import QUIET_SECONDS, ChaosResult, ChaosRun, run_chaos
 from testbed.lab.lab_options import LabOptions
@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow, pytes
 
 SEED, SECONDS, EVERY = 27, 300.0, 2.5
 CAPACITY = 20.0
-WINDOWS = Windows(before=0.1, local=0.08, remote=0.4, again=2.0, restored=2.0)
+WINDOWS = LossWindows(before=0.1, local=0.08, remote=0.4, again=2.0, restored=2.0)
 """Wider than on a machine of its own (docs/chaos.md)."""
 
 PROGRESS_SECONDS = 30.0
@@ -69,6 +69,6 @@ def test_minutes_of_faults_cost_nothing_without_an_excuse(plans: tuple[Plan, Pla
     assert result.passed, report_text(result)
 
 
-def _run(plans: tuple[Plan, Plan], controllers: int, faults: tuple[Fault, ...]) -> ChaosResult:
+def _run(plans: tuple[Plan, Plan], controllers: int, faults: tuple[ChaosFault, ...]) -> ChaosResult:
     say = Progress("1 controller" if controllers == 1 else f"{controllers} controllers")
     return run_chaos(ChaosRun(plans, LabOptions(controllers=controllers), faults, WINDOWS, say))

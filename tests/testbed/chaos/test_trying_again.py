@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.chaos.faults import CUT, FLAP, Fault
-from testbed.chaos.oracle import Finding, Loss, ProbeFlow
+from testbed.chaos.faults import CUT, FLAP, ChaosFault
+from testbed.chaos.oracle import Loss, ProbeFlow, UnexcusedLoss
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.timeline import Timeline
+from testbed.chaos.timeline import FaultTimeline
 from tests.testbed.chaos.trying_again import faults_again, was_disturbed
 
 FLOW = ProbeFlow(0, "s1", "s4", 0, ("s1", "s4"))
@@ -18,7 +18,7 @@ QUIET = 3.0
 
 def result(*lost_at: float, stalled: tuple[tuple[float, float], ...] = (), errors: tuple[str, ...] = ()) -> ChaosResult:
     losses = tuple(Loss(0, at, at + 0.1, 50) for at in lost_at)
-    faults = tuple(Fault(at, kind, ("s1", "s4"), 2.0) for at, kind in ((5.0, CUT), (40.0, FLAP), (60.0, CUT)))
+    faults = tuple(ChaosFault(at, kind, ("s1", "s4"), 2.0) for at, kind in ((5.0, CUT), (40.0, FLAP), (60.0, CUT)))
     return ChaosResult(
         faults=faults,
         flows=(FLOW,),
@@ -26,10 +26,10 @@ def result(*lost_at: float, stalled: tuple[tuple[float, float], ...] = (), error
         streams=(),
         load=(),
         losses=losses,
-        timeline=Timeline((), stalled=stalled),
+        timeline=FaultTimeline((), stalled=stalled),
         began=100.0,
         seconds=80.0,
-        lost_without_excuse=tuple(Finding(FLOW, loss, ()) for loss in losses),
+        lost_without_excuse=tuple(UnexcusedLoss(FLOW, loss, ()) for loss in losses),
         owed_to_the_machine=(),
         takeovers=(),
         false_alarms=(),

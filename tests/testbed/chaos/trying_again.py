@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from testbed.chaos.faults import Fault
+from testbed.chaos.faults import ChaosFault
 from testbed.chaos.run import ChaosResult
 
 BEFORE, AFTER = 15.0, 1.0
@@ -42,7 +42,7 @@ def was_disturbed(result: ChaosResult) -> bool:
     )
 
 
-def faults_again(result: ChaosResult, quiet: float) -> tuple[Fault, ...]:
+def faults_again(result: ChaosResult, quiet: float) -> tuple[ChaosFault, ...]:
     """Return the faults about the losses found, from the first of them on; all of them if there were errors.
 
     Args:
@@ -63,6 +63,6 @@ def faults_again(result: ChaosResult, quiet: float) -> tuple[Fault, ...]:
     return _from_the_first(chosen)
 
 
-def _from_the_first(faults: Sequence[Fault]) -> tuple[Fault, ...]:
+def _from_the_first(faults: Sequence[ChaosFault]) -> tuple[ChaosFault, ...]:
     start = min((fault.at for fault in faults), default=0.0)
     return tuple(replace(fault, at=fault.at - start) for fault in faults)

@@ -14,7 +14,7 @@ from te_solver.plan import Plan
 from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.machine.ovs import Datapath
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from testbed.traffic.iperf import IperfFlow, IperfRun
@@ -24,7 +24,7 @@ from tests.kuijia_app.plans import motivation_plan
 pytestmark = pytest.mark.kernel
 
 CAPACITY = 10.0
-FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 5201) for port in range(10000, 10120))
+FLOWS = tuple(EgressFlowKey("tcp", "10.0.1.1", port, 5201) for port in range(10000, 10120))
 T1, T2, T3 = 16, 17, 18
 PINGS = 5
 SENDING_SECONDS = 20
@@ -43,7 +43,7 @@ def lab(plan: Plan) -> Iterator[Lab]:
         yield lab
 
 
-def marks(lab: Lab) -> dict[FlowKey, Mark]:
+def marks(lab: Lab) -> dict[EgressFlowKey, IngressMark]:
     source, target = lab.network.host("s1"), lab.network.host("s4")
     return probe_marks_seen_by(lambda: lab.network.observe("s1"), source, str(target.address), FLOWS)
 
@@ -92,8 +92,8 @@ def test_a_connection_fills_the_queues_of_switches_until_they_drop(lab: Lab) -> 
 class Cut:
     """The marks of flows before and in a failure, packets sent meanwhile, and problems that the controller found."""
 
-    before: dict[FlowKey, Mark]
-    after: dict[FlowKey, Mark]
+    before: dict[EgressFlowKey, IngressMark]
+    after: dict[EgressFlowKey, IngressMark]
     counted: Counter[str]
     problems: list[Event]
 

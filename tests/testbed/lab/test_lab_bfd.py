@@ -16,13 +16,13 @@ from te_solver.topology_file import load_topology
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.machine.commands import run_command
-from testbed.traffic.hash_probe import FlowKey, Mark, probe_marks
+from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks
 from tests.kuijia_app.dummy_switches import wait_until
 
 pytestmark = pytest.mark.emulation
 
 CAPACITY = 20.0
-FLOWS = tuple(FlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
+FLOWS = tuple(EgressFlowKey("tcp", "10.0.1.1", port, 9) for port in range(21000, 21040))
 NORMAL, LOW = 0, 1
 
 
@@ -45,13 +45,13 @@ def tunnel(plan: Plan, *nodes: str) -> Tunnel:
     return next(each for each in plan.tunnels if each.nodes == nodes)
 
 
-def marks(lab: Lab) -> dict[FlowKey, Mark]:
+def marks(lab: Lab) -> dict[EgressFlowKey, IngressMark]:
     """Return the marks that s1 puts on each flow to s4."""
     interfaces = [lab.emulated_network.interface("s1", port) for port in (1, 2, 3)]
     return probe_marks(lab.emulated_network.host("s1"), str(lab.emulated_network.host("s4").address), interfaces, FLOWS)
 
 
-def moved_from(path_id: int, before: dict[FlowKey, Mark], after: dict[FlowKey, Mark]) -> bool:
+def moved_from(path_id: int, before: dict[EgressFlowKey, IngressMark], after: dict[EgressFlowKey, IngressMark]) -> bool:
     """Return True if the flows of one tunnel, and no others, moved to other tunnels and are tagged low."""
     victims = {flow for flow, mark in before.items() if mark.label == path_id}
     assert victims

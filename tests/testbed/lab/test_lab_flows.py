@@ -12,7 +12,7 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
 from testbed.lab.lab_flows import MOST_FLOWS, FlowEnd, FlowWish, LabFlows
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import IperfFlow
 from testbed.traffic.iperf_report import IperfError
 from tests.kuijia_app.plans import motivation_plan
@@ -45,7 +45,7 @@ class Rig:
     def __init__(self, layout: Any = PLAIN_LAYOUT) -> None:  # noqa: ANN401  # a queue layout
         wiring = Wiring(motivation_plan().topology)
         hosts = {site.name: site for site in wiring.sites}
-        self.marks: dict[FlowKey, Mark] = {}
+        self.marks: dict[EgressFlowKey, IngressMark] = {}
         self.observed: list[tuple[str, ...]] = []
         self.now = 100.0
         self.runs: list[FakeRun] = []
@@ -71,7 +71,7 @@ class Rig:
     def __exit__(self, *_: object) -> None:
         pass
 
-    def watch(self, keys: list[FlowKey], _: float) -> dict[FlowKey, Mark]:
+    def watch(self, keys: list[EgressFlowKey], _: float) -> dict[EgressFlowKey, IngressMark]:
         return {key: self.marks[key] for key in keys if key in self.marks}
 
 
@@ -134,10 +134,10 @@ def test_the_tunnel_of_a_flow_is_that_of_its_last_packet_seen() -> None:
     rig = Rig()
     flow = rig.start().flow
     assert flow.source_address is not None
-    key = FlowKey("udp", flow.source_address, flow.source_port, flow.server_port)
+    key = EgressFlowKey("udp", flow.source_address, flow.source_port, flow.server_port)
     rig.flows.watch_marks(0.1)
     assert rig.flows.describe()[0]["path_id"] is None
-    rig.marks[key] = Mark(17, 1)
+    rig.marks[key] = IngressMark(17, 1)
     rig.flows.watch_marks(0.1)
     rig.marks.clear()
     rig.flows.watch_marks(0.1)

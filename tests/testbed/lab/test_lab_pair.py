@@ -15,7 +15,7 @@ from testbed.chaos.probes import PORT, ProbeRun, choose_probes
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import FlowKey
+from testbed.links.flow_keys import EgressFlowKey
 from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.own_switches import problems
@@ -76,7 +76,7 @@ def test_the_other_controller_takes_over_and_no_packet_is_lost() -> None:
             [T1],
         )
         (moved,) = [probe for probe in probes if probe.flow.tunnel == ("s1", "s2", "s4")]
-        key = FlowKey("udp", moved.address, moved.port, PORT, moved.code_point)
+        key = EgressFlowKey("udp", moved.address, moved.port, PORT, moved.code_point)
         with ProbeRun(network, [moved], INTERVAL) as run, network.observe("s1") as observer:
             run.start()
             assert observer.watch([key], 5)[key].label in {T2, T3}

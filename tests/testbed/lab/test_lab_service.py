@@ -15,9 +15,9 @@ import pytest
 from kuijia_base.errors import InputError
 from testbed.lab.lab import Lab
 from testbed.lab.lab_order import Order
-from testbed.lab.lab_reception import Reception
+from testbed.lab.lab_reception import LabClients
 from testbed.lab.lab_service import _listener
-from testbed.lab.lab_serving import BrokenLabError, Service, refused
+from testbed.lab.lab_serving import BrokenLabError, LabServer, refused
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
@@ -49,20 +49,20 @@ def listener(tmp_path: Path) -> Iterator[socket.socket]:
 
 
 @contextmanager
-def received(listener: socket.socket, **limits: Any) -> Iterator[Reception]:  # noqa: ANN401
-    with Reception(listener, refused, **limits) as reception:
+def received(listener: socket.socket, **limits: Any) -> Iterator[LabClients]:  # noqa: ANN401
+    with LabClients(listener, refused, **limits) as reception:
         yield reception
 
 
 @pytest.fixture
-def reception(listener: socket.socket) -> Iterator[Reception]:
+def reception(listener: socket.socket) -> Iterator[LabClients]:
     with received(listener, patience=0.5) as reception:
         yield reception
 
 
-def answer_one(lab: Lab, reception: Reception) -> bool:
+def answer_one(lab: Lab, reception: LabClients) -> bool:
     """Carry one request out and answer it; return False after the last one."""
-    service = Service(lab, reception)
+    service = LabServer(lab, reception)
     try:
         service.turn()
         while service.is_busy:
@@ -80,7 +80,7 @@ def client(listener: socket.socket, said: bytes) -> socket.socket:
     return connection
 
 
-def answer(lab: Lab, listener: socket.socket, reception: Reception, said: bytes) -> dict[str, Any]:
+def answer(lab: Lab, listener: socket.socket, reception: LabClients, said: bytes) -> dict[str, Any]:
     """Return what the service answers to a line."""
     with client(listener, said) as connection:
         assert answer_one(lab, reception)
@@ -125,7 +125,7 @@ KNOWN = (
     ],
 )
 def test_a_refused_request_is_answered_with_its_exit_status(
-    listener: socket.socket, reception: Reception, request_: object, answer: object
+    listener: socket.socket, reception: LabClients, request_: object, answer: object
 ) -> None:
     with client(listener, json.dumps(request_).encode() + b"\n") as connection:
         assert answer_one(FakeLab(), reception)
@@ -134,13 +134,15 @@ def test_a_refused_request_is_answered_with_its_exit_status(
 
 @pytest.mark.parametrize("said", [b"", b"GET / HTTP/1.1\r\n\r\n", b"{\n", b"\xff\n"])
 def test_a_client_that_leaves_or_talks_nonsense_ends_nothing(
-    listener: socket.socket, reception: Reception, said: bytes
+    listener: socket.socket, reception: LabClients, said: bytes
 ) -> None:
     client(listener, said).close()
     assert answer_one(FakeLab(), reception)
 
 
-def test_a_client_that_does_not_wait_for_its_answer_ends_nothing(listener: socket.socket, reception: Reception) -> None:
+def test_a_client_that_does_not_wait_for_its_answer_ends_nothing(
+    listener: socket.socket, reception: LabClients
+) -> None:
     client(listener, b'{"version":1,"do": "status"}\n').close()
     assert answer_one(FakeLab(), reception)
 
@@ -155,7 +157,7 @@ def test_a_client_that_says_or_reads_nothing_does_not_hold_up_the_others_for_eve
         assert answer_one(FakeLab(), reception)
 
 
-def test_down_is_answered_when_the_lab_is_down(listener: socket.socket, reception: Reception) -> None:
+def test_down_is_answered_when_the_lab_is_down(listener: socket.socket, reception: LabClients) -> None:
     lab = FakeLab()
     with client(listener, b'{"version":1,"do": "down"}\n') as connection:
         assert not answer_one(lab, reception)
@@ -245,7 +247,7 @@ TEXT = "expected text of at most 256 characters that can be printed"
     ],
 )
 def test_a_malformed_request_is_answered_with_one_clear_error_and_changes_nothing(
-    listener: socket.socket, reception: Reception, said: bytes, error: str
+    listener: socket.socket, reception: LabClients, said: bytes, error: str
 ) -> None:
     lab = MakeBelieveLab()
     answered = answer(lab, listener, reception, said + b"\n")
@@ -258,7 +260,7 @@ def test_a_malformed_request_is_answered_with_one_clear_error_and_changes_nothin
 
 
 def test_a_request_without_a_line_end_is_answered_when_its_client_has_said_all(
-    listener: socket.socket, reception: Reception
+    listener: socket.socket, reception: LabClients
 ) -> None:
     with client(listener, b'{"version":1,"do": "enter", "node": "s1"}') as connection:
         connection.shutdown(socket.SHUT_WR)
@@ -309,7 +311,7 @@ def test_more_silent_clients_than_are_let_in_keep_nobody_out(listener: socket.so
 
 
 def test_a_failure_of_a_look_is_answered_and_logged_and_ends_nothing(
-    listener: socket.socket, reception: Reception, caplog: pytest.LogCaptureFixture
+    listener: socket.socket, reception: LabClients, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(MakeBelieveLab):
         def status(self) -> dict[str, Any]:
@@ -325,7 +327,7 @@ def test_a_failure_of_a_look_is_answered_and_logged_and_ends_nothing(
 
 
 def test_a_change_that_fails_for_an_unforeseen_reason_takes_the_lab_down_and_says_so(
-    listener: socket.socket, reception: Reception, caplog: pytest.LogCaptureFixture
+    listener: socket.socket, reception: LabClients, caplog: pytest.LogCaptureFixture
 ) -> None:
     lab = MakeBelieveLab()
     lab.fault = ZeroDivisionError("a bug")

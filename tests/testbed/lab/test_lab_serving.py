@@ -19,13 +19,13 @@ from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
 from testbed.lab.lab_changes import NoticedLinkEvent
 from testbed.lab.lab_client import LabRefusedError, ask, watch
-from testbed.lab.lab_journal import Journal
+from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_order import SOCKET_NAME
 from testbed.lab.lab_plans import plan_for
-from testbed.lab.lab_reception import MOST_WATCHERS, Reception
+from testbed.lab.lab_reception import MOST_WATCHERS, LabClients
 from testbed.lab.lab_requests import Replace, Update
 from testbed.lab.lab_service import _listener
-from testbed.lab.lab_serving import MOST_CHANGES, Service, refused
+from testbed.lab.lab_serving import MOST_CHANGES, LabServer, refused
 from testbed.machine.errors import TestbedError
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
@@ -60,19 +60,19 @@ class Served:
 
     def __init__(self, folder: Path, lab: MakeBelieveLab, **options: Any) -> None:  # noqa: ANN401
         self.folder = folder
-        self.journal = Journal(lambda: 7.0)
+        self.journal = LabJournal(lambda: 7.0)
         self._limits = {key: options.pop(key) for key in ("longest_backlog", "patience") if key in options}
         self._lab, self._options = lab, options
         self._ready = threading.Event()
         self._end = threading.Event()
-        self.reception: Reception
+        self.reception: LabClients
         self._thread = threading.Thread(target=self._serve)
 
     def _serve(self) -> None:
         with (
             _listener(self.folder / SOCKET_NAME) as listener,
-            Reception(listener, refused, **self._limits) as self.reception,
-            Service(self._lab, self.reception, self.journal, **self._options) as service,
+            LabClients(listener, refused, **self._limits) as self.reception,
+            LabServer(self._lab, self.reception, self.journal, **self._options) as service,
         ):
             self._ready.set()
             while self._lab.is_running and not self._end.is_set():

@@ -10,7 +10,7 @@ import pytest
 from kuijia_app.framework import event_log
 from testbed.lab import lab_spotter
 from testbed.lab.lab_flows import FlowEnd
-from testbed.lab.lab_journal import Journal
+from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_spotter import Spotter
 from tests.kuijia_app.plans import motivation_plan
@@ -59,7 +59,7 @@ def lab(scene: Scene) -> Any:  # noqa: ANN401  # the parts that a spotter looks 
     return SimpleNamespace(plan=PLAN, options=LabOptions(), controller=Controller(), flows=flows, switched=0)
 
 
-def told(spotter: Spotter, journal: Journal) -> list[tuple[str, str]]:
+def told(spotter: Spotter, journal: LabJournal) -> list[tuple[str, str]]:
     """Return kind and text of the events that the next looks add."""
     known = journal.last
     for _ in range(6):  # queues are examined at every fifth look
@@ -68,12 +68,12 @@ def told(spotter: Spotter, journal: Journal) -> list[tuple[str, str]]:
 
 
 def test_nothing_is_told_of_a_lab_in_which_nothing_happens(lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     assert told(Spotter(lab, journal), journal) == []
 
 
 def test_tunnels_that_die_and_live_again_are_told_of(scene: Scene, lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     spotter = Spotter(lab, journal)
     scene.dead = {16}
     assert told(spotter, journal) == [("group", "tunnel 16 (s1-s2-s4) is dead")]
@@ -86,7 +86,7 @@ def test_tunnels_that_die_and_live_again_are_told_of(scene: Scene, lab: Any) -> 
 
 
 def test_a_link_that_nobody_asked_for_is_told_of_and_one_that_was_is_not(scene: Scene, lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     spotter = Spotter(lab, journal)
     scene.links_up[frozenset(("s1", "s2"))] = False
     assert told(spotter, journal) == [("cut", "link s1-s2 is down, which nobody asked the lab for")]
@@ -100,7 +100,7 @@ def test_a_link_that_nobody_asked_for_is_told_of_and_one_that_was_is_not(scene: 
 
 
 def test_the_controllers_messages_are_told_once_for_each_ingress(scene: Scene, lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     spotter = Spotter(lab, journal)
     for path_id in (18, 17, 16, 19):
         scene.log(event_log.TUNNEL_LIVENESS, ingress="s1", path_id=path_id, alive=False)
@@ -129,7 +129,7 @@ def test_the_controllers_messages_are_told_once_for_each_ingress(scene: Scene, l
 
 
 def test_a_takeover_is_told_with_the_controller_before(scene: Scene, lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     spotter = Spotter(lab, journal)
     scene.log(event_log.ROLE_TAKEN, controller=1, generation=1)
     scene.log(event_log.ROLE_TAKEN, controller=2, generation=2)
@@ -140,7 +140,7 @@ def test_a_takeover_is_told_with_the_controller_before(scene: Scene, lab: Any) -
 
 
 def test_a_fault_is_told_once_and_again_after_it_was_gone(scene: Scene, lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     spotter = Spotter(lab, journal)
     scene.faults = ["interface s1-eth1 has lost its queues", "the controller has died"]
     assert set(told(spotter, journal)) == {("fault", fault) for fault in scene.faults}
@@ -152,7 +152,7 @@ def test_a_fault_is_told_once_and_again_after_it_was_gone(scene: Scene, lab: Any
 
 
 def test_the_end_of_a_flow_is_told(scene: Scene, lab: Any) -> None:  # noqa: ANN401
-    journal = Journal()
+    journal = LabJournal()
     spotter = Spotter(lab, journal)
     scene.ends = [FlowEnd("f1", None), FlowEnd("f2", "its server died")]
     assert told(spotter, journal) == [("flow", "flow f1 has ended"), ("fault", "flow f2 failed: its server died")]

@@ -13,7 +13,7 @@ from experiments.recovery.interruption import longest_silence
 from te_solver.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.links.flow_keys import FlowKey, Mark
+from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import IperfFlow, IperfRun
 from testbed.traffic.ticks import TickFlow
 from tests.kuijia_app.plans import motivation_plan
@@ -56,17 +56,17 @@ def round_trip(lab: Lab) -> float:
 
 def test_a_flow_recovers_from_a_remote_cut_after_the_time_the_news_take(lab: Lab) -> None:
     source, target = lab.emulated_network.host("s1"), lab.emulated_network.host("s4")
-    key = FlowKey("udp", str(source.address), SOURCE_PORT, TARGET_PORT)
+    key = EgressFlowKey("udp", str(source.address), SOURCE_PORT, TARGET_PORT)
     with TickFlow(source, target, str(source.address), SOURCE_PORT, TARGET_PORT, TICK_SECONDS) as flow:
         flow.start()
         with lab.network.observe("s1") as observer:
-            assert observer.watch([key], 5)[key] == Mark(T1, 0)
+            assert observer.watch([key], 5)[key] == IngressMark(T1, 0)
         assert ROUND_TRIP[T1] <= round_trip(lab) < ROUND_TRIP[T1] + 0.02
         event = lab.fail("s2", "s4")
         try:
             cut_at = event.requested_at + time.monotonic() - time.time()
             with lab.network.observe("s1") as observer:
-                assert observer.watch([key], 5, ignored={T1})[key] == Mark(T2, 1)
+                assert observer.watch([key], 5, ignored={T1})[key] == IngressMark(T2, 1)
             after = round_trip(lab)
             end = time.monotonic()
             record = flow.stop()

@@ -24,7 +24,7 @@ from testbed.chaos.switch_tables import faults_of_tables
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.traffic.hash_probe import FlowKey, Mark
+from testbed.traffic.hash_probe import EgressFlowKey, IngressMark
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until
 
@@ -58,10 +58,10 @@ def flow_of(lab: Lab, number: int) -> TickFlow:
     return TickFlow(sender, receiver, str(sender.address + number % 16), 20000 + number, 5201, 0.001)
 
 
-def seen(lab: Lab, number: int, but: frozenset[int] = frozenset()) -> Mark | None:
+def seen(lab: Lab, number: int, but: frozenset[int] = frozenset()) -> IngressMark | None:
     """Return the mark of the flow's packets at its ingress, but one with another label than these."""
     sender = lab.emulated_network.host(ENDS[0])
-    key = FlowKey("udp", str(sender.address + number % 16), 20000 + number, 5201)
+    key = EgressFlowKey("udp", str(sender.address + number % 16), 20000 + number, 5201)
     with lab.emulated_network.observe(ENDS[0]) as observer:
         return observer.watch([key], 2.0, but).get(key)
 
@@ -86,7 +86,7 @@ def gap_of(record: TickRecord, cut_at: float) -> float:
 def test_a_pair_without_a_tunnel_is_back_at_once_over_another_path(options: LabOptions) -> None:
     plan, random = recovery_plan("gscale", 20.0), Random(SEED)
     victim = PLAIN_LAYOUT.classes[0].victim.traffic_class
-    expected = Mark(default_path_id(int(ENDS[1])), victim)
+    expected = IngressMark(default_path_id(int(ENDS[1])), victim)
     own = frozenset(tunnel.path_id for tunnel in plan.tunnels)
     gaps = []
     with Lab(plan, options, lambda _: None) as lab:
@@ -135,7 +135,9 @@ def test_nothing_is_lost_while_the_controller_of_a_carried_pair_changes(controll
                 lab.kill_controller()
                 lab.controller.wait_until_ready(plan.topology.nodes)
             time.sleep(5.0)  # what is deleted in error is deleted after it has drained
-            assert seen(lab, 0) == Mark(default_path_id(int(ENDS[1])), PLAIN_LAYOUT.classes[0].victim.traffic_class)
+            assert seen(lab, 0) == IngressMark(
+                default_path_id(int(ENDS[1])), PLAIN_LAYOUT.classes[0].victim.traffic_class
+            )
             record = flow.stop()
         assert record.lost == 0
         silence = max(later - earlier for (_, earlier), (_, later) in pairwise(record.arrivals))

@@ -16,11 +16,11 @@ from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from testbed.network.network import Network
 from testbed.traffic.hash_probe import (
-    FlowKey,
-    FlowWish,
+    EgressFlowKey,
+    IngressMark,
     LabelObserver,
-    Mark,
     ProbeError,
+    TunnelFlowWish,
     choose_flows,
     parse_labelled_frame,
     probe_marks,
@@ -63,12 +63,12 @@ def frame(
 @given(label=st.integers(16, 0xFFFFF), traffic_class=st.integers(0, 7), source=PORTS, server=PORTS)
 def test_label_class_and_ports_are_read(label: int, traffic_class: int, source: int, server: int) -> None:
     parsed = parse_labelled_frame(frame(label, traffic_class, ports=(source, server)))
-    assert parsed == (FlowKey("tcp", "10.0.1.1", source, server), Mark(label, traffic_class))
+    assert parsed == (EgressFlowKey("tcp", "10.0.1.1", source, server), IngressMark(label, traffic_class))
 
 
 def test_udp_and_ip_options_are_understood() -> None:
     parsed = parse_labelled_frame(frame(protocol=socket.IPPROTO_UDP, options=b"\1" * 8))
-    assert parsed == (FlowKey("udp", "10.0.1.1", 20001, 5201), Mark(16, 0))
+    assert parsed == (EgressFlowKey("udp", "10.0.1.1", 20001, 5201), IngressMark(16, 0))
 
 
 @pytest.mark.parametrize(
@@ -99,20 +99,35 @@ def test_no_frame_is_too_odd(data: bytes) -> None:
     parse_labelled_frame(b"\0" * 12 + b"\x88\x47" + data)
 
 
-def key(source_port: int) -> FlowKey:
-    return FlowKey("tcp", "10.0.1.1", source_port, 5201)
+def key(source_port: int) -> EgressFlowKey:
+    return EgressFlowKey("tcp", "10.0.1.1", source_port, 5201)
 
 
 def test_the_first_candidate_with_both_tunnels_is_chosen() -> None:
-    before = {key(1): Mark(18, 0), key(2): Mark(16, 0), key(3): Mark(16, 0), key(4): Mark(16, 0)}
-    after = {key(1): Mark(18, 0), key(2): Mark(17, 1), key(3): Mark(18, 1), key(4): Mark(18, 1)}
-    wishes = [FlowWish("f1", 16, 18), FlowWish("f4", 18, 18)]
+    before = {
+        key(1): IngressMark(18, 0),
+        key(2): IngressMark(16, 0),
+        key(3): IngressMark(16, 0),
+        key(4): IngressMark(16, 0),
+    }
+    after = {
+        key(1): IngressMark(18, 0),
+        key(2): IngressMark(17, 1),
+        key(3): IngressMark(18, 1),
+        key(4): IngressMark(18, 1),
+    }
+    wishes = [TunnelFlowWish("f1", 16, 18), TunnelFlowWish("f4", 18, 18)]
     candidates = {"f1": list(before), "f4": list(before)}
     assert choose_flows(wishes, candidates, before, after) == {"f1": key(3), "f4": key(1)}
 
 
 def test_a_wish_that_no_candidate_fulfils_is_missing() -> None:
-    assert choose_flows([FlowWish("f1", 16, 18)], {"f1": [key(1)]}, {key(1): Mark(16, 0)}, {key(1): Mark(17, 0)}) == {}
+    assert (
+        choose_flows(
+            [TunnelFlowWish("f1", 16, 18)], {"f1": [key(1)]}, {key(1): IngressMark(16, 0)}, {key(1): IngressMark(17, 0)}
+        )
+        == {}
+    )
 
 
 @pytest.fixture(scope="module")
@@ -130,13 +145,13 @@ def core_interfaces(network: Network) -> list[str]:
 @pytest.mark.emulation
 def test_the_mark_of_every_probe_is_seen(network: Network) -> None:
     address = str(network.host("c").address)
-    normal = [FlowKey("udp", "10.0.1.1", port, NORMAL_PORT) for port in range(20100, 20150)]
-    victims = [FlowKey("udp", "10.0.1.1", port, VICTIM_PORT) for port in range(20150, 20200)]
+    normal = [EgressFlowKey("udp", "10.0.1.1", port, NORMAL_PORT) for port in range(20100, 20150)]
+    victims = [EgressFlowKey("udp", "10.0.1.1", port, VICTIM_PORT) for port in range(20150, 20200)]
     marks = probe_marks(network.host("a"), address, core_interfaces(network), normal + victims)
-    assert marks == {flow: Mark(16, 0) for flow in normal} | {flow: Mark(16, 1) for flow in victims}
-    connections = [FlowKey("tcp", "10.0.1.1", port, 5201) for port in range(20200, 20250)]
+    assert marks == {flow: IngressMark(16, 0) for flow in normal} | {flow: IngressMark(16, 1) for flow in victims}
+    connections = [EgressFlowKey("tcp", "10.0.1.1", port, 5201) for port in range(20200, 20250)]
     marks = probe_marks(network.host("a"), address, core_interfaces(network), connections)
-    assert marks == {flow: Mark(16, 6) for flow in connections}
+    assert marks == {flow: IngressMark(16, 6) for flow in connections}
 
 
 @pytest.mark.emulation
@@ -146,7 +161,7 @@ def test_a_source_port_in_use_is_left_out(network: Network) -> None:
     try:
         assert holder.stdout is not None
         holder.stdout.readline()
-        flows = [FlowKey("tcp", "10.0.1.1", 20300, 5201), FlowKey("tcp", "10.0.1.1", 20301, 5201)]
+        flows = [EgressFlowKey("tcp", "10.0.1.1", 20300, 5201), EgressFlowKey("tcp", "10.0.1.1", 20301, 5201)]
         marks = probe_marks(network.host("a"), str(network.host("c").address), core_interfaces(network), flows)
     finally:
         holder.kill()

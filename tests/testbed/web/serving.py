@@ -13,7 +13,7 @@ from starlette.testclient import TestClient
 
 from testbed.web.app import make_app
 from testbed.web.files import PageFile
-from testbed.web.server import Link, Serving, serve
+from testbed.web.server import PageLink, Serving, serve
 from tests.testbed.web.memory_backend import MemoryBackend
 
 TOKEN = "a-token-for-tests"  # noqa: S105  # no secret
@@ -29,11 +29,11 @@ def served(backend: Any, **options: Any) -> Iterator[TestClient]:  # noqa: ANN40
         yield client
 
 
-def while_serving(serving: Serving, act: Callable[[Link], None]) -> None:
+def while_serving(serving: Serving, act: Callable[[PageLink], None]) -> None:
     """Run `act` on a thread while this one serves; the end of it ends the server."""
     failures: list[BaseException] = []
 
-    def acting(link: Link) -> None:
+    def acting(link: PageLink) -> None:
         try:
             act(link)
         except BaseException as error:  # noqa: BLE001  # raised again below
@@ -41,7 +41,7 @@ def while_serving(serving: Serving, act: Callable[[Link], None]) -> None:
         finally:
             os.kill(os.getpid(), signal.SIGINT)
 
-    def ready(link: Link) -> None:
+    def ready(link: PageLink) -> None:
         threading.Thread(target=acting, args=(link,)).start()
 
     serve(MemoryBackend(), serving, ready)

@@ -28,7 +28,7 @@ from testbed.web.app import make_app
 from testbed.web.backend import Action, Description, Finding, LogEntry, State
 from testbed.web.bodies import BodyError, parsed
 from testbed.web.requests import ENDPOINTS, LARGE, SMALL, Done, Liveness, Refusal
-from testbed.web.server import Link, Serving
+from testbed.web.server import PageLink, Serving
 from testbed.web.shapes import schema_of
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN, served, while_serving
@@ -435,7 +435,7 @@ def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(piece: bytes,
     assert answer.status_code == 422
 
 
-def asked(link: Link, head: str, body: str = "", length: int | None = None) -> socket.socket:
+def asked(link: PageLink, head: str, body: str = "", length: int | None = None) -> socket.socket:
     """Return a connection on which a request has been sent, perhaps with less of its body than announced."""
     connection = socket.create_connection((link.address, link.port), timeout=10)
     fields = f"Authorization: Bearer {link.token}\r\nContent-Type: application/json"
@@ -449,7 +449,7 @@ def status(connection: socket.socket) -> int:
 
 
 def test_large_bodies_that_come_slowly_keep_no_small_action_waiting() -> None:
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         host = f"Host: 127.0.0.1:{link.port}"
         large = f"PUT /api/plan HTTP/1.1\r\n{host}"
         with ExitStack() as connections:
@@ -482,7 +482,7 @@ def test_a_request_in_absolute_form_is_answered_as_one_to_its_host(
 ) -> None:
     """The host of the target counts, whatever the header says: RFC 9112, 3.2.2."""
 
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         target = f"{scheme}://{host.replace('8400', str(link.port))}{path}"
         with asked(link, f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{link.port}") as connection:
             assert status(connection) == expected

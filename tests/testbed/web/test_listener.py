@@ -12,8 +12,8 @@ import pytest
 pytest.importorskip("uvicorn", reason="no uvicorn")
 
 from testbed.web import listener  # after the package that may be missing
-from testbed.web.listener import Listener, listen
-from testbed.web.server import Link, Serving
+from testbed.web.listener import PageListener, listen
+from testbed.web.server import PageLink, Serving
 from tests.testbed.web.serving import while_serving
 
 MOST = 5
@@ -25,7 +25,7 @@ def few(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(listener, "MOST_OF_A_CLIENT", 2)
 
 
-def accepts(listening: Listener) -> bool:
+def accepts(listening: PageListener) -> bool:
     try:
         listening.accept()
     except ConnectionAbortedError:
@@ -34,7 +34,7 @@ def accepts(listening: Listener) -> bool:
 
 
 def test_idle_connections_take_no_request_of_those_that_exist_and_their_places_become_free() -> None:
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         request = f"GET /api/lab HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {link.token}\r\n\r\n".encode()
 
         def connected() -> socket.socket:

@@ -9,11 +9,11 @@ import pytest
 pytest.importorskip("uvicorn", reason="no uvicorn")
 
 from testbed.web import punctual  # after the package that may be missing
-from testbed.web.server import Link, Serving
+from testbed.web.server import PageLink, Serving
 from tests.testbed.web.serving import while_serving
 
 
-def connected(link: Link, sent: str) -> socket.socket:
+def connected(link: PageLink, sent: str) -> socket.socket:
     connection = socket.create_connection((link.address, link.port), timeout=10)
     connection.sendall(sent.encode())
     return connection
@@ -24,7 +24,7 @@ def test_a_connection_without_a_request_is_closed_and_a_stream_of_events_is_not(
 ) -> None:
     monkeypatch.setattr(punctual, "SECONDS", 0.2)
 
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         head = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {link.token}\r\n"
         with connected(link, f"{head}\r\n") as stream, connected(link, "") as silent, connected(link, head) as slow:
             assert silent.recv(1) == b""

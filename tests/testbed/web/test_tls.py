@@ -14,12 +14,12 @@ import pytest
 
 import kuijia
 from kuijia_app.pki.folder import Folder
-from kuijia_app.pki.holders import Holder, Kind
+from kuijia_app.pki.holders import CertificateKind, Holder
 from kuijia_base import certificate_expiry
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls
 from testbed.web import server
-from testbed.web.server import Link, Serving
+from testbed.web.server import PageLink, Serving
 from testbed.web.tls import TlsPair, follow
 from tests.testbed.web.serving import while_serving
 
@@ -29,7 +29,7 @@ DAYS = 10
 def made(path: Path, days: int) -> Path:
     folder = Folder(path)
     folder.make_authority("authority", days, force=False)
-    folder.make(Holder("page", Kind.WEB, ("localhost", "127.0.0.1")), days, force=False)
+    folder.make(Holder("page", CertificateKind.WEB, ("localhost", "127.0.0.1")), days, force=False)
     return path
 
 
@@ -42,12 +42,12 @@ def pair(keys: Path) -> TlsPair:
     return TlsPair(keys / "page.key", keys / "page.pem")
 
 
-def while_served(keys: Path, act: Callable[[Link], None]) -> None:
+def while_served(keys: Path, act: Callable[[PageLink], None]) -> None:
     while_serving(Serving(port=0, tls=pair(keys)), act)
 
 
 def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys: Path) -> None:
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         assert link.url.startswith("https://127.0.0.1:")
         assert kuijia.connect(link.url, ca=keys / "ca.pem").describe().name == "triangle"
         for address, authority in ((link.url, None), (link.url.replace("https:", "http:"), None)):
@@ -58,7 +58,7 @@ def test_a_client_that_knows_the_authority_is_served_by_https_and_no_other(keys:
 
 
 def test_the_link_has_the_first_name_that_browsers_may_use_as_certificates_have_it(keys: Path) -> None:
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         assert link.server == f"https://localhost:{link.port}/"
         assert kuijia.connect(link.url, ca=keys / "ca.pem").describe().name == "triangle"
 
@@ -95,7 +95,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(keys: Path, monkeypatc
     monkeypatch.setattr(server, "follow", followed)
     context = ssl.create_default_context(cafile=keys / "ca.pem")
 
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         def shown(name: str) -> bytes | None:
             plain = socket.create_connection((link.address, link.port))
             with context.wrap_socket(plain, server_hostname=name) as connection:
@@ -128,7 +128,7 @@ def test_connections_that_end_within_their_handshake_leave_no_buffers(keys: Path
     def sessions() -> int:
         return sum(isinstance(each, SSLProtocol) for each in gc.get_objects())
 
-    def act(link: Link) -> None:
+    def act(link: PageLink) -> None:
         for number in range(600):
             with socket.create_connection(("127.0.0.1", link.port), 10) as connected:
                 connected.sendall(b"\x16\x03\x01\x02\x00\x01" if number % 2 else bytes(200))

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from kuijia_app.proof.model.packet import Label, Packet
-from kuijia_app.proof.model.switch import Forwarding, GroupStep, ModelSwitch
+from kuijia_app.proof.model.switch import GroupStep, ModelForwarding, ModelSwitch
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
@@ -40,11 +40,11 @@ def failover(group_id: int, *buckets: Bucket) -> Group:
     return Group(group_id, GroupType.FAST_FAILOVER, buckets)
 
 
-def ports(forwarding: Forwarding) -> list[int]:
+def ports(forwarding: ModelForwarding) -> list[int]:
     return [port for port, _ in forwarding.sent]
 
 
-def through(group: Group, *others: Group, down: Iterable[int] = (), slot: int = 0) -> Forwarding:
+def through(group: Group, *others: Group, down: Iterable[int] = (), slot: int = 0) -> ModelForwarding:
     """Return the treatment of a packet that is given to the group."""
     entry = FlowEntry(1, ANYTHING, (ToGroup(group.group_id),))
     packet = Packet(8, PACKET.source, PACKET.destination, slot=slot)
