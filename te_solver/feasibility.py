@@ -5,7 +5,7 @@ from __future__ import annotations
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.exposure import Exposure
 from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.programs.registry import CARRY_ALL
+from te_solver.programs.registry import carries_all
 from te_solver.topology import Topology
 
 TOLERANCE = 1e-6
@@ -65,13 +65,13 @@ def require_sound_tunnels(plan: Plan) -> None:
 def require_within_bounds(plan: Plan) -> None:
     """Require that no rate is negative, no pair exceeds its demand or its tunnels' rates, no link its capacity.
 
-    A plan of `min-max-utilisation` or `static-splits` must instead carry all demand, and no link may exceed the plan's
+    A plan of an objective that `carries_all` must instead carry all demand, and no link may exceed the plan's
     utilisation.
 
     Raises:
         UnsoundError: at the first excess of more than one part in a million.
     """
-    carries_all = plan.objective in CARRY_ALL
+    all_carried = carries_all(plan.objective)
     for index, pair in enumerate(plan.pairs):
         for number, tunnel in enumerate(pair.tunnels):
             if not tunnel.rate >= 0:
@@ -86,7 +86,7 @@ def require_within_bounds(plan: Plan) -> None:
                 f"{pair.allocated:.8g} Mbit/s allocated",
                 f"no more than the demand, {pair.demand:.8g}, and the tunnels' rates together, {offered:.8g}",
             )
-        if carries_all and pair.allocated < pair.demand * (1 - TOLERANCE):
+        if all_carried and pair.allocated < pair.demand * (1 - TOLERANCE):
             raise UnsoundError(
                 ("pairs", index, "allocated"),
                 f"{pair.allocated:.8g} Mbit/s allocated",
@@ -94,13 +94,13 @@ def require_within_bounds(plan: Plan) -> None:
             )
     for position, link in enumerate(plan.topology.links):
         load = plan.link_loads[link.ends]
-        bound = link.capacity * plan.objective_value if carries_all else link.capacity
+        bound = link.capacity * plan.objective_value if all_carried else link.capacity
         if not load <= bound * (1 + TOLERANCE):
             raise UnsoundError(
                 ("topology", "links", position, "capacity"),
                 f"tunnels put {load:.8g} Mbit/s on link {link.source}-{link.target}",
                 f"no more than {bound:.8g}, {plan.objective_value:.8g} times its capacity"
-                if carries_all
+                if all_carried
                 else f"no more than its capacity, {bound:.8g}",
             )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
@@ -17,7 +17,15 @@ from te_solver.topology import Topology
 
 _LINKS = ("a", "b", "probability")
 _NAMES = ("failure", "probability")
-_EXPECTED = "a,b,probability or failure,probability"
+_LINKS_EXPECTED = "a,b,probability"
+_EXPECTED = f"{_LINKS_EXPECTED} or failure,probability"
+
+Key = tuple[str, ...]
+"""A header, or what a line is for: the nodes of a cable, or the name of a failure."""
+
+Line = tuple[int, float]
+"""The number of a line, and its probability."""
+
 _PROBABILITY = "a probability, at least 0 and below 1"
 _MOST = 1 + 1e-9
 """Maximum sum of the probabilities of failures: one, and rounding."""
@@ -40,12 +48,41 @@ def load_probabilities(
         return _probabilities(path, topology, failures, note)
 
 
+def load_down(path: Path, topology: Topology, note: Note = unheard) -> dict[frozenset[str], float]:
+    """Return the probabilities that cables are down, by their nodes, from a CSV file with the header `a,b,probability`.
+
+    Raises:
+        InputError: anything else; its place is the line.
+    """
+    with reading(path, _LINKS_EXPECTED):
+        _, lines = _lines(path, topology, (_LINKS,), _LINKS_EXPECTED)
+        return _of_links(lines, topology, note)
+
+
 def _probabilities(path: Path, topology: Topology, failures: Sequence[Failure], note: Note) -> FailureProbabilities:
-    rows = csv_rows(path, "a list of probabilities", _EXPECTED)
+    header, lines = _lines(path, topology, (_LINKS, _NAMES), _EXPECTED)
+    if header == _NAMES:
+        return _of_names(path, failures, {name: line for (name,), line in lines.items()})
+    try:
+        return from_links(topology, failures, _of_links(lines, topology, note))
+    except UnsoundError as error:
+        raise InputError(path, "", error.problem, error.expected) from error
+
+
+def _of_links(lines: Mapping[Key, Line], topology: Topology, note: Note) -> dict[frozenset[str], float]:
+    missing = len(topology.edges) - len(lines)
+    if missing:
+        note(f"{counted(missing, 'link has', 'links have')} no probability: they never fail")
+    return {frozenset(ends): share for ends, (_, share) in lines.items()}
+
+
+def _lines(path: Path, topology: Topology, headers: Collection[Key], expected: str) -> tuple[Key, dict[Key, Line]]:
+    """Return the header, and the number and probability of each line by what it is for."""
+    rows = csv_rows(path, "a list of probabilities", expected)
     number, header = next(rows, (0, ()))
-    if header not in {_LINKS, _NAMES}:
-        raise header_error(path, number, header, _EXPECTED)
-    lines: dict[tuple[str, ...], tuple[int, float]] = {}
+    if header not in headers:
+        raise header_error(path, number, header, expected)
+    lines: dict[Key, Line] = {}
     for number, row in rows:
         if len(row) != len(header):
             raise InputError(path, number, f"{len(row)} columns", f"{len(header)}, as in the header")
@@ -57,16 +94,8 @@ def _probabilities(path: Path, topology: Topology, failures: Sequence[Failure], 
             )
         lines[what] = number, _probability(path, number, text)
     if not lines:
-        raise InputError(path, "", "there is no probability", f"the header {_EXPECTED} and at least one line after it")
-    if header == _NAMES:
-        return _of_names(path, failures, {name: line for (name,), line in lines.items()})
-    missing = len(topology.edges) - len(lines)
-    if missing:
-        note(f"{counted(missing, 'link has', 'links have')} no probability: they never fail")
-    try:
-        return from_links(topology, failures, {frozenset(ends): share for ends, (_, share) in lines.items()})
-    except UnsoundError as error:
-        raise InputError(path, "", error.problem, error.expected) from error
+        raise InputError(path, "", "there is no probability", f"the header {expected} and at least one line after it")
+    return header, lines
 
 
 def _of_names(path: Path, failures: Sequence[Failure], lines: dict[str, tuple[int, float]]) -> FailureProbabilities:

@@ -131,6 +131,8 @@ class WarmThroughput:
             sp.csc_array(pairs[:, usable]),
             incidence.hops[usable],
             incidence.edge_of_link[used],
+            tuple(incidence.ends[link] for link in used.tolist()),
+            incidence.topology,
         )
         rates = np.zeros(incidence.hops.shape)
         seconds = 0.0

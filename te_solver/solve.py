@@ -14,14 +14,15 @@ from te_solver.demands import Demand
 from te_solver.exposure import Exposure
 from te_solver.feasibility import require_feasible
 from te_solver.partition import Partitioning
-from te_solver.path_finders import finder_like
+from te_solver.path_finders import finder_by, finder_like
 from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, PlanOptions, Tunnel
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options, Program
-from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objective_names
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, is_objective, objective_names, paths_for
+from te_solver.programs.solver import Solver
 from te_solver.topology import Topology
-from te_solver.tunnels import DISJOINT, PairsFinder, TunnelFinder
+from te_solver.tunnels import DISJOINT, PairsFinder
 
 MOST_CLASSES = 100
 """Priorities of demands: each is a program of its own."""
@@ -60,9 +61,21 @@ def solve(
         SolverError: the solver gave up, or its answer breaks a bound.
     """
     _require_connected(topology, demands, source)
-    finder = finder or TunnelFinder(topology)
-    pairs = list(dict.fromkeys(demand.pair for demand in demands))
-    tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, tunnels_per_pair), strict=True))
+    objective = _found(objective) if isinstance(objective, str) else objective
+    options = options or Options()
+    _require_options(objective, options)
+    choice = paths_for(objective.name, DISJOINT if finder is None else finder.choice)
+    if finder is None:
+        finder = finder_by(topology, choice)
+    elif finder.choice != choice:
+        finder = finder_by(topology, choice, finder.weight, finder.seed)
+    tunnels: Mapping[Pair, Paths]
+    if objective.tunnels is None:
+        pairs = list(dict.fromkeys(demand.pair for demand in demands))
+        tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, tunnels_per_pair), strict=True))
+    else:
+        _require_distinct(demands, source)
+        tunnels = objective.tunnels(topology, demands)
     for pair, paths in tunnels.items():
         if not paths:
             raise UnsoundError(
@@ -220,7 +233,8 @@ class Planner:
             protected_failures=self.options.protect if self.objective.protects else 0,
             upper_bound=allocations[0].upper_bound if len(allocations) == 1 else None,
         )
-        return replace(plan, objective_value=self.objective.value(plan))
+        value = allocations[0].value
+        return replace(plan, objective_value=self.objective.value(plan) if value is None else value)
 
     def _path_ids(self) -> Mapping[Pair, tuple[int, ...]]:
         numbers = count(FIRST_PATH_ID)
@@ -236,9 +250,19 @@ def _tunnels(path_ids: Sequence[int], paths: Paths, rates: Sequence[float]) -> t
 
 
 def _found(name: str) -> Objective:
-    if name not in objective_names():
+    if not is_objective(name):
         raise UnsoundError(("objective",), f"objective {quoted(name)}", f"one of {', '.join(objective_names())}")
     return find_objective(name)
+
+
+def _require_options(objective: Objective, options: Options) -> None:
+    """Raise UnsoundError for options that only compiled programs have; its `where` is the option."""
+    if objective.compiled:
+        return
+    if options.solver.name != Solver().name:
+        raise UnsoundError(("solver",), f"{objective.name} is not solved by {options.solver.name}", Solver().name)
+    if options.spread:
+        raise UnsoundError(("spread",), f"{objective.name} divides traffic by its own rule", "another objective")
 
 
 def _require_distinct(demands: Sequence[Demand], source: str) -> None:

@@ -14,7 +14,16 @@ from kuijia.api.frames import name_of
 from kuijia.api.picture import Picture
 from kuijia.api.plan_summary import path_of, plan_summary
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, MOST_FAILURES, MOST_PARTS, Solving, announced, planned
+from kuijia.api.solving import (
+    DEFAULT_SOLVER,
+    DEFAULT_TUNNELS,
+    MOST_FAILURES,
+    MOST_PARTS,
+    Solving,
+    announced,
+    planned,
+    require_objective,
+)
 from kuijia.api.spelling import in_python, parsed, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
@@ -30,7 +39,7 @@ from te_solver.path_choices.file import ListedPath, routes_of
 from te_solver.plan import MOST_PATHS
 from te_solver.plan_file import load_plan as load_core_plan
 from te_solver.plan_file import plan_to_json, save_plan
-from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS, objective_names
+from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS
 from te_solver.tunnels import DISJOINT, Weight
 
 if TYPE_CHECKING:
@@ -187,7 +196,11 @@ def solve(  # noqa: PLR0913  # options are keywords
         topology: the network in any form, see `load_topology`.
         demands: the demands in any form, see `load_demands`; by default those in the file of the network.
         tunnels: tunnels per pair, edge-disjoint where possible.
-        objective: "max-throughput", "max-min", "ffc", "min-max-utilisation" or "static-splits".
+        objective: "max-throughput", "max-min", "ffc", "min-max-utilisation", "static-splits", "max-concurrent",
+            "edge-max-throughput", "edge-max-concurrent", "edge-min-max-utilisation", "cspf", "smore", "hedging",
+            "demand-pinning", "lp-top", "swan", "adaptive-waterfilling", "equi-depth-bins", "b4", "pop", "fleischer",
+            "teavar", "flexile", "oblivious" or "cope"; with settings if any, as in `swan:alpha=1.5`. See
+            `docs/te_solver.md`.
         tunnel_weight: metric that tunnels minimise, "hops", "delay" or "inverse-capacity".
         node_disjoint: tunnels of a pair have no node in common where possible; the same as "node-disjoint" for `paths`.
         paths: how tunnels are chosen, "disjoint", "node-disjoint", "ksp", "ecmp", "vlb", "raeke", "edge-disjoint-flow",
@@ -209,7 +222,7 @@ def solve(  # noqa: PLR0913  # options are keywords
         InputError: an input or an option cannot be used.
         SolverError: the solver gave up.
     """
-    require_known("objective", objective, objective_names())
+    require_objective(objective)
     require_known("tunnel_weight", tunnel_weight, get_args(Weight))
     how = Solving(
         parsed("tunnels", tunnels, whole_number(1, MOST_PATHS, of=" tunnels per pair")),

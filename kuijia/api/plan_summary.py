@@ -9,7 +9,7 @@ from kuijia_base.quantities import duration, rate, rate_of, share
 from te_solver.exposure import Exposure
 from te_solver.formats.notes import counted
 from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.programs.registry import CARRY_ALL, MAX_MIN
+from te_solver.programs.registry import MAX_MIN, carries_all
 from te_solver.tunnels import TunnelFinder
 
 Lines = list[str]
@@ -59,7 +59,7 @@ def _allocated(plan: Plan) -> Iterator[str]:
         yield f"at most {share(missing)} below the optimum: {rate(plan.upper_bound)} is an upper bound"
     if plan.objective == MAX_MIN:
         yield f"least allocation of a pair: {rate(plan.objective_value)}"
-    if plan.objective in CARRY_ALL:
+    if carries_all(plan.objective):
         yield f"maximum utilisation: {share(plan.objective_value)}"
     if plan.protected_failures:
         set_aside = sum(tunnel.rate for tunnel in plan.tunnels)

@@ -6,12 +6,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kuijia.api.spelling import Phrase, Setting, bad_option, options_named
+from kuijia.api.spelling import Phrase, Setting, bad_option, options_named, require_known
 from te_solver.demands import Demand
 from te_solver.effort import parts_for
 from te_solver.path_finders import finder_by, require_path_choice
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
-from te_solver.programs.registry import FFC, MAX_THROUGHPUT
+from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names, paths_for
+from te_solver.programs.settings import base_name
 from te_solver.tunnels import DISJOINT, NODE_DISJOINT, TunnelFinder, Weight
 
 if TYPE_CHECKING:
@@ -51,7 +52,8 @@ class Solving:
     def require_sense(self) -> None:
         """Raise OptionError for options that the objective or the paths do not have."""
         require_paths(self.paths, node_disjoint=self.node_disjoint)
-        if self.protect is not None and self.objective != FFC:
+        chosen_paths(self.objective, self.paths)
+        if self.protect is not None and base_name(self.objective) != FFC:
             problem = f"{self.objective} protects against nothing"
             raise bad_option("protect", problem, Setting("objective", FFC))
         if self.partitions is not None and self.objective != MAX_THROUGHPUT:
@@ -71,6 +73,17 @@ def require_paths(paths: str, *, node_disjoint: bool) -> None:
         require_path_choice(paths)
     if node_disjoint and paths not in (DISJOINT, NODE_DISJOINT):
         raise bad_option("node_disjoint", f"{paths} chooses by another rule", Setting("paths", NODE_DISJOINT))
+
+
+def require_objective(objective: object) -> None:
+    """Raise OptionError unless a value is the name of an objective, with or without settings."""
+    require_known("objective", base_name(objective) if isinstance(objective, str) else objective, objective_names())
+
+
+def chosen_paths(objective: str, paths: str) -> str:
+    """Return the path choice of a plan; raises OptionError for one that the objective does not use."""
+    with options_named():
+        return paths_for(objective, paths)
 
 
 def finder_of(
@@ -126,7 +139,7 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
     finder = finder_of(
         topology,
-        how.paths,
+        chosen_paths(how.objective, how.paths),
         how.tunnel_weight,
         how.seed,
         node_disjoint=how.node_disjoint,

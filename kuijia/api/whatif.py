@@ -13,7 +13,7 @@ from kuijia.api.demands import DemandsLike, demands_for
 from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import MOST_FAILURES, MOST_PARTS, announced
+from kuijia.api.solving import MOST_FAILURES, MOST_PARTS, announced, require_objective
 from kuijia.api.spelling import Phrase, bad_option, in_python, options_in_python, parsed, parsed_or_none, require_known
 from kuijia.api.topology import FileName, Topology, TopologyLike, load_topology
 from kuijia.api.whatif_failures import TOPOLOGY, chosen_failures, chosen_probabilities, default_probabilities
@@ -47,7 +47,6 @@ from te_solver import plan as core
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failures import Failure
 from te_solver.plan import MOST_PATHS
-from te_solver.programs.registry import objective_names
 from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
@@ -201,7 +200,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
     require_known("split", split, SPLIT_NAMES)
     require_known("weighting", weighting, WEIGHTING_NAMES)
     if objective is not None:
-        require_known("objective", objective, objective_names())
+        require_objective(objective)
     protected = parsed_or_none("protect", protect, whole_number(1, MOST_FAILURES, of=" failed links"))
     how = Rerouting(_distinct(schemes), protected, split, new_tunnels, udp, weighting)
     notes: list[str] = []

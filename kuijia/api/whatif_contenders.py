@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import Watch
-from kuijia.api.solving import default_parts, finder_of
+from kuijia.api.solving import chosen_paths, default_parts, finder_of
 from kuijia.api.spelling import OptionError, Setting
 from kuijia.api.whatif_study import Planning, Rerouting, Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
@@ -82,7 +82,8 @@ def plans_for(
 ) -> Plans:
     """Return plans to be made for demands, which messages call `source`."""
     watch = Watch(progress, how.partitions, predictable=False)
-    finder = finder_of(topology, how.paths, "hops", how.seed, node_disjoint=how.node_disjoint, watch=watch, say=say)
+    paths = chosen_paths(how.objective or MAX_THROUGHPUT, how.paths)
+    finder = finder_of(topology, paths, "hops", how.seed, node_disjoint=how.node_disjoint, watch=watch, say=say)
 
     def solved(name: str) -> Plan:
         objective: str | Objective = name

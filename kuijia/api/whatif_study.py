@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from experiments.sweep.workers import Workers
-from kuijia.api.solving import DEFAULT_TUNNELS, require_paths
+from kuijia.api.solving import DEFAULT_TUNNELS, chosen_paths, require_paths
 from kuijia.api.spelling import Phrase, Setting, bad_option, require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
@@ -93,6 +93,7 @@ class Planning:
     def require_sense(self) -> None:
         """Raise OptionError for parts of an objective that is not solved in parts, or paths that cannot be chosen."""
         require_paths(self.paths, node_disjoint=self.node_disjoint)
+        chosen_paths(self.objective or MAX_THROUGHPUT, self.paths)
         if self.partitions is not None and self.objective not in {None, MAX_THROUGHPUT}:
             problem = f"{self.objective} is not solved in parts"
             raise bad_option("partitions", problem, Setting("objective", MAX_THROUGHPUT))

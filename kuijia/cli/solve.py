@@ -12,7 +12,16 @@ from kuijia.api.plan_summary import plan_summary
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, planned
 from kuijia.api.spelling import typed, typed_options
-from kuijia.cli.inputs import add_demands, add_paths, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.inputs import (
+    add_demands,
+    add_paths,
+    add_topology,
+    add_tunnels,
+    announce,
+    objective_choices,
+    read_demands,
+    read_topology,
+)
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path, whole_number
@@ -46,9 +55,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--objective",
-        choices=objective_names(),
+        choices=objective_choices(),
+        metavar="NAME",
         default=MAX_THROUGHPUT,
-        help="objective to optimise (default: %(default)s)",
+        help="objective to optimise, with its settings if any, as in swan:alpha=1.5: "
+        f"{', '.join(objective_names())} (default: %(default)s)",
     )
     parser.add_argument(
         "--protect",

@@ -34,7 +34,16 @@ from kuijia.api.whatif_study import (
 )
 from kuijia.cli import whatif_packets
 from kuijia.cli.common_options import add_alias
-from kuijia.cli.inputs import add_demands, add_paths, add_topology, add_tunnels, announce, read_demands, read_topology
+from kuijia.cli.inputs import (
+    add_demands,
+    add_paths,
+    add_topology,
+    add_tunnels,
+    announce,
+    objective_choices,
+    read_demands,
+    read_topology,
+)
 from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
@@ -48,7 +57,7 @@ from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities
 from te_solver.failures import Failure
 from te_solver.plan import MAX_TUNNELS_PER_PAIR, MOST_PATHS, Plan
 from te_solver.plan_file import load_plan
-from te_solver.programs.registry import MAX_THROUGHPUT, objective_names
+from te_solver.programs.registry import MAX_THROUGHPUT
 from te_solver.topology import Topology
 from te_solver.topology_file import document_kind
 
@@ -75,7 +84,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--objective",
-        choices=objective_names(),
+        choices=objective_choices(),
+        metavar="NAME",
         help=f"objective of the plan that the schemes work on; ffc has its own (default: {MAX_THROUGHPUT})",
     )
     parser.add_argument(

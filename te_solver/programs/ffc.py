@@ -10,9 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from te_solver.exposure import Exposure, Mask
-from te_solver.plan import Plan
 from te_solver.programs.incidence import Incidence, Vector, scaled, within_capacity
-from te_solver.programs.program import Allocation, Formulation, Objective, Options, Program
+from te_solver.programs.program import Allocation, Formulation, Objective, Options, Program, total
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
 from te_solver.programs.tunnel_rates import TunnelRates
@@ -148,8 +147,4 @@ def _picked(columns: Sequence[int], count: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), count))
 
 
-def _total(plan: Plan) -> float:
-    return sum(pair.allocated for pair in plan.pairs)
-
-
-OBJECTIVE = Objective("ffc", ForwardFaultCorrection, _total, protects=True)
+OBJECTIVE = Objective("ffc", ForwardFaultCorrection, total, protects=True)

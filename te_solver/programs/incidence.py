@@ -24,12 +24,16 @@ class Incidence:
         pairs: 1 where a tunnel (column) belongs to a pair (row), shape (P, T).
         hops: links of each tunnel, shape (T,).
         edge_of_link: the edge, as its position in `Topology.edges`, of each link, shape (L,).
+        ends: the nodes of each link, as (source, target), L of them.
+        topology: the network that the tunnels belong to.
     """
 
     links: sp.csc_array
     pairs: sp.csc_array
     hops: Vector
     edge_of_link: NDArray[np.int64]
+    ends: tuple[tuple[str, str], ...]
+    topology: Topology
 
     @classmethod
     def of(cls, topology: Topology, tunnels: Sequence[Sequence[Sequence[str]]]) -> Incidence:
@@ -53,7 +57,8 @@ class Incidence:
         )
         position = {frozenset(edge): number for number, edge in enumerate(topology.edges)}
         edge_of_link = np.array([position[frozenset(link.ends)] for link in topology.links], dtype=np.int64)
-        return cls(links, pairs, hops.astype(np.float64), edge_of_link)
+        ends = tuple(link.ends for link in topology.links)
+        return cls(links, pairs, hops.astype(np.float64), edge_of_link, ends, topology)
 
     @property
     def pair_of_tunnel(self) -> NDArray[np.int64]:
@@ -62,8 +67,21 @@ class Incidence:
 
     def edges_of_tunnel(self, tunnel: int) -> tuple[int, ...]:
         """Return the edges that a tunnel crosses, as positions in `Topology.edges`."""
-        links = self.links.indices[self.links.indptr[tunnel] : self.links.indptr[tunnel + 1]]
-        return tuple(self.edge_of_link[links].tolist())
+        return tuple(self.edge_of_link[self.links_of_tunnel(tunnel)].tolist())
+
+    def links_of_tunnel(self, tunnel: int) -> NDArray[np.int64]:
+        """Return the links of a tunnel, as rows in ascending order."""
+        return np.asarray(self.links.indices[self.links.indptr[tunnel] : self.links.indptr[tunnel + 1]])
+
+    def nodes_of_tunnel(self, tunnel: int) -> frozenset[str]:
+        """Return the nodes of a tunnel, both ends included."""
+        return frozenset(node for link in self.links_of_tunnel(tunnel).tolist() for node in self.ends[link])
+
+    @property
+    def tunnels_of_pair(self) -> list[NDArray[np.int64]]:
+        """The tunnels of each pair, as columns in ascending order."""
+        by_pair = sp.csr_array(self.pairs)
+        return [np.asarray(columns) for columns in np.split(by_pair.indices, by_pair.indptr[1:-1])]
 
 
 def least(matrix: sp.csc_array, of_row: Vector) -> Vector:

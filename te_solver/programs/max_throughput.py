@@ -6,9 +6,8 @@ from dataclasses import replace
 
 import cvxpy as cp
 
-from te_solver.plan import Plan
 from te_solver.programs.incidence import Incidence, Vector, within_bounds
-from te_solver.programs.program import Allocation, Objective, Program
+from te_solver.programs.program import Allocation, Objective, Program, total
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
 from te_solver.programs.tunnel_rates import TunnelRates
@@ -77,8 +76,4 @@ def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) 
     return MaxThroughput(incidence).solve(capacity, demand)
 
 
-def _total(plan: Plan) -> float:
-    return sum(pair.allocated for pair in plan.pairs)
-
-
-OBJECTIVE = Objective("max-throughput", MaxThroughput, _total)
+OBJECTIVE = Objective("max-throughput", MaxThroughput, total)

@@ -68,4 +68,8 @@ class MinMaxUtilisation(Program):
         return np.asarray(rates * factor[self.incidence.pair_of_tunnel])
 
 
+SMORE = Objective("smore", MinMaxUtilisation, attrgetter("maximum_utilisation"))
+"""Semi-oblivious traffic engineering (Kumar et al., SMORE, NSDI 2018): this program over the paths of oblivious
+routing, `te_solver.path_choices.raeke`."""
+
 OBJECTIVE = Objective("min-max-utilisation", MinMaxUtilisation, attrgetter("maximum_utilisation"))

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from kuijia_base.errors import UnsoundError
+from te_solver.demands import Demand
 from te_solver.partition import Partitioning
 from te_solver.plan import Plan
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.scale import Scale
+from te_solver.programs.settings import Settings, Values
 from te_solver.programs.solver import Solver
+from te_solver.topology import Topology
+from te_solver.tunnels import Paths
 
 _DUST = 1e-9
 """Remaining capacity below this share of a link's is rounding."""
+
+Pair = tuple[str, str]
 
 Formulation = Literal["enumeration", "compact", "smaller"]
 
@@ -34,6 +40,7 @@ class Options:
         solver: the solver of the programs.
         shares: of `static-splits`: the share of its pair's demand that each tunnel gets, shape (T,); None for equal
             ones.
+        settings: values of the settings of the objective; those left out have their defaults.
 
     Raises:
         UnsoundError: `protect` is less than one.
@@ -44,6 +51,7 @@ class Options:
     formulation: Formulation = "smaller"
     solver: Solver = field(default_factory=Solver)
     shares: Vector | None = None
+    settings: Values = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.protect < 1:
@@ -60,6 +68,7 @@ class Allocation:
         solver: name and version of the solver.
         solve_seconds: seconds spent in the solver.
         upper_bound: upper bound of the sum of grants in Mbit/s; None if the grants are optimal.
+        value: value of the objective where rates and grants do not tell it.
     """
 
     rates: Vector
@@ -67,6 +76,7 @@ class Allocation:
     solver: str
     solve_seconds: float
     upper_bound: float | None = None
+    value: float | None = None
 
 
 class Program(ABC):
@@ -74,7 +84,12 @@ class Program(ABC):
 
     It is compiled when it is first solved, and again only when numbers are so far from those it was compiled for that
     the solver's tolerances would change their meaning (see `Scale`). No solution starts from an earlier one.
+
+    Attributes:
+        settings: settings of the objective, by name.
     """
+
+    settings: ClassVar[Settings] = {}
 
     def __init__(self, incidence: Incidence, options: Options | None = None) -> None:
         self.incidence = incidence
@@ -104,9 +119,16 @@ class Program(ABC):
         left = capacity - carried
         return np.where(left > _DUST * capacity, left, 0.0)
 
-    @abstractmethod
-    def _compile(self, scale: Scale) -> None:
-        """Make the CVXPY problems, with capacities and demands as parameters."""
+    def number(self, name: str) -> float:
+        """Return the value of a setting that is a number."""
+        return float(self.options.settings.get(name, self.settings[name].default))
+
+    def word(self, name: str) -> str:
+        """Return the value of a setting that is a word."""
+        return str(self.options.settings.get(name, self.settings[name].default))
+
+    def _compile(self, scale: Scale) -> None:  # noqa: B027  # a program may have nothing to compile
+        """Make the CVXPY problems, with capacities and demands as parameters; by default there are none."""
 
     @abstractmethod
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
@@ -124,6 +146,9 @@ class Objective:
         protects: True if its plans survive `Options.protect` failed edges without loss.
         takes_shares: True if its programs use the shares of the path choice.
         partitioning: how its programs are solved in parts; None for one program.
+        settings: settings that users write after its name.
+        compiled: True if CVXPY compiles its programs, which then take any solver and `Options.spread`.
+        tunnels: finds the tunnels of the pairs of some demands in place of the path choice.
     """
 
     name: str
@@ -132,3 +157,11 @@ class Objective:
     protects: bool = False
     takes_shares: bool = False
     partitioning: Partitioning | None = None
+    settings: Settings = field(default_factory=dict)
+    compiled: bool = True
+    tunnels: Callable[[Topology, Sequence[Demand]], Mapping[Pair, Paths]] | None = None
+
+
+def total(plan: Plan) -> float:
+    """Return the Mbit/s that all pairs get."""
+    return plan.allocated

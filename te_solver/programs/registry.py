@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kuijia_base.additions import OBJECTIVES, Addition, additions
+from kuijia_base.errors import UnsoundError
+from te_solver.programs.settings import base_name, values_of
+from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
-    from te_solver.programs.program import Objective
+    from te_solver.programs.incidence import Incidence
+    from te_solver.programs.program import Objective, Options, Program
 
 MAX_THROUGHPUT = "max-throughput"
 MAX_MIN = "max-min"
 FFC = "ffc"
 MIN_MAX_UTILISATION = "min-max-utilisation"
 STATIC_SPLITS = "static-splits"
-CARRY_ALL = frozenset({MIN_MAX_UTILISATION, STATIC_SPLITS})
-"""Objectives whose plans carry all demand, and whose value is the utilisation of the busiest link."""
+MAX_CONCURRENT = "max-concurrent"
+SMORE = "smore"
+HEDGING = "hedging"
+OBLIVIOUS = "oblivious"
+COPE = "cope"
 
+_CARRY_ALL = frozenset(
+    {MIN_MAX_UTILISATION, STATIC_SPLITS, "edge-min-max-utilisation", SMORE, HEDGING, OBLIVIOUS, COPE}
+)
+
+PATHS_OF: Mapping[str, str] = {SMORE: "raeke"}
+"""Path choices of objectives that have one of their own."""
 
 _MODULES = {
     MAX_THROUGHPUT: "max_throughput",
@@ -25,29 +40,87 @@ _MODULES = {
     FFC: "ffc",
     MIN_MAX_UTILISATION: "min_max_utilisation",
     STATIC_SPLITS: "static_splits",
+    MAX_CONCURRENT: "max_concurrent",
+    "edge-max-throughput": "edge_flow.THROUGHPUT",
+    "edge-max-concurrent": "edge_flow.CONCURRENT",
+    "edge-min-max-utilisation": "edge_flow.UTILISATION",
+    "cspf": "cspf",
+    SMORE: "min_max_utilisation.SMORE",
+    HEDGING: "hedging",
+    "demand-pinning": "demand_pinning",
+    "lp-top": "lp_top",
+    "swan": "swan",
+    "adaptive-waterfilling": "adaptive_waterfilling",
+    "equi-depth-bins": "equi_depth_bins",
+    "b4": "b4",
+    "pop": "pop",
+    "fleischer": "fleischer",
+    "teavar": "teavar",
+    "flexile": "flexile",
+    OBLIVIOUS: "oblivious",
+    COPE: "oblivious.COPE",
 }
+"""The module of each objective, and its name there unless it is OBJECTIVE."""
 
 
 def objective_names() -> tuple[str, ...]:
     return (*_MODULES, *_additions())
 
 
+def is_objective(name: str) -> bool:
+    """Return True for the name of an objective, with or without settings."""
+    return base_name(name) in objective_names()
+
+
+def carries_all(objective: str) -> bool:
+    """Return True if plans of an objective carry all demand, and its value is the utilisation of the busiest link."""
+    return base_name(objective) in _CARRY_ALL
+
+
+def paths_for(objective: str, chosen: str) -> str:
+    """Return the path choice for an objective: its own if it has one, else the chosen one.
+
+    Raises:
+        UnsoundError: the objective has one of its own, and neither it nor the default is chosen; `where` is `paths`.
+    """
+    own = PATHS_OF.get(base_name(objective), chosen)
+    if chosen not in (DISJOINT, own):
+        raise UnsoundError(("paths",), f"{objective} does not choose by {chosen}", own)
+    return own
+
+
 def find_objective(name: str) -> Objective:
-    """Return the objective of this name.
+    """Return the objective of this name, with the settings that follow it.
 
     Raises:
         KeyError: it is unknown.
         InputError: the package that adds it is broken.
+        UnsoundError: a setting is none of its own; its `where` is `objective`.
     """
-    if name not in _MODULES:
-        from te_solver.programs.program import Objective  # noqa: PLC0415  # slow to import: CVXPY
+    base = _shipped(base_name(name)) if base_name(name) in _MODULES else _added(base_name(name))
+    values = values_of(name, base.settings)
+    if not values:
+        return base
 
-        addition = _additions()[name]
-        added = addition.load(Objective)
-        addition.require_name(added.name)
-        return added
-    objective: Objective = import_module(f"te_solver.programs.{_MODULES[name]}").OBJECTIVE
+    def program(incidence: Incidence, options: Options) -> Program:
+        return base.program(incidence, replace(options, settings=values))
+
+    return replace(base, name=name, program=program)
+
+
+def _shipped(name: str) -> Objective:
+    module, _, attribute = _MODULES[name].partition(".")
+    objective: Objective = getattr(import_module(f"te_solver.programs.{module}"), attribute or "OBJECTIVE")
     return objective
+
+
+def _added(name: str) -> Objective:
+    from te_solver.programs.program import Objective  # noqa: PLC0415  # slow to import: CVXPY
+
+    addition = _additions()[name]
+    added = addition.load(Objective)
+    addition.require_name(added.name)
+    return added
 
 
 def _additions() -> dict[str, Addition]:

@@ -9,7 +9,6 @@ import numpy as np
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.registry import STATIC_SPLITS
-from te_solver.programs.scale import Scale
 
 _SOLVER = "none"
 
@@ -23,9 +22,6 @@ class StaticSplits(Program):
     def _room(self, capacity: Vector, carried: Vector) -> Vector:
         del carried
         return capacity
-
-    def _compile(self, scale: Scale) -> None:
-        """Nothing is optimised."""
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried

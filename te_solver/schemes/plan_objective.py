@@ -6,7 +6,7 @@ import numpy as np
 
 from te_solver.programs.incidence import Incidence, Vector, least
 from te_solver.programs.program import Options, Program
-from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, objective_names
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, is_objective
 from te_solver.schemes.class_by_class import rates_by_class
 from te_solver.schemes.interface import RateSolver
 from te_solver.schemes.traffic import PlannedTraffic, TunnelColumns
@@ -36,7 +36,7 @@ class PlanObjective:
         Raises:
             SolverError: the solver gave up.
         """
-        if traffic.plan.objective == MAX_THROUGHPUT or traffic.plan.objective not in objective_names():
+        if traffic.plan.objective == MAX_THROUGHPUT or not is_objective(traffic.plan.objective):
             return rates_by_class(self._throughput, traffic, tunnels, capacity, traffic.demand)
         program = self._program(traffic, tunnels.incidence)
         possible = tunnels.sums(least(tunnels.incidence.links, capacity))

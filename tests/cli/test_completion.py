@@ -49,7 +49,7 @@ def test_bash_completes_verbs_options_and_values(capsys: pytest.CaptureFixture[s
         [bash, "--norc", "-c", _COMPLETE, "bash", *lines], input=printed, capture_output=True, text=True, check=True
     )
     verb, option, values, experiments, failures, network, schemes = done.stdout.splitlines()
-    assert (verb, option, values) == ("solve", "--objective", "max-throughput max-min")
+    assert (verb, option, values) == ("solve", "--objective", "max-throughput max-min max-concurrent")
     assert "hermes-fig10" in experiments.split()
     assert failures == "--failures"
     assert network == "gscale"

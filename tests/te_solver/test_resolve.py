@@ -261,6 +261,8 @@ def test_a_smaller_program_is_made_for_few_pairs_of_many_tunnels_only(
         sp.csc_array((np.ones(tunnels), (owners, np.arange(tunnels))), shape=(pairs, tunnels)),
         np.ones(tunnels),
         np.zeros(1, np.int64),
+        (("a", "b"),),
+        Topology("one link", ("a", "b"), (Link("a", "b", 20.0),)),
     )
     demand = np.where(np.arange(pairs) < asking, 5.0, 0.0)
     assert WarmThroughput()(incidence, np.array([20.0]), demand).rates.sum() == pytest.approx(5 * asking)

@@ -1,0 +1,76 @@
+"""The bounds over any paths, against flows of each demand by itself and published values."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from te_solver.demands import Demand
+from te_solver.programs.edge_flow import edge_flow
+from te_solver.programs.registry import carries_all, find_objective, objective_names
+from te_solver.solve import solve
+from te_solver.topology import Link, Topology
+from tests.te_solver.programs.edge_bounds import least_utilisation, most_throughput
+from tests.te_solver.random_networks import demands_on, topologies
+
+FULL = 1e-6
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> tuple[Topology, tuple[Demand, ...]]:
+    topology = draw(topologies(directed=draw(st.booleans()), max_nodes=5))
+    demands = tuple(each for each in draw(demands_on(topology)) if each.rate > 0)
+    assume(demands)
+    return topology, demands
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(networks())
+def test_the_bounds_are_those_of_a_flow_for_each_demand(drawn: tuple[Topology, tuple[Demand, ...]]) -> None:
+    topology, demands = drawn
+    most, least = most_throughput(topology, demands), least_utilisation(topology, demands)
+    assert edge_flow(topology, demands, "throughput").value == pytest.approx(most, rel=1e-5)
+    assert edge_flow(topology, demands, "utilisation").value == pytest.approx(least, rel=1e-5)
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(networks())
+def test_tunnels_of_the_flow_reach_the_bounds(drawn: tuple[Topology, tuple[Demand, ...]]) -> None:
+    topology, demands = drawn
+    most, least = most_throughput(topology, demands), least_utilisation(topology, demands)
+    for name, value in (
+        ("edge-max-throughput", most),
+        ("edge-min-max-utilisation", least),
+        ("edge-max-concurrent", 1 / least),
+    ):
+        assert solve(topology, demands, objective=name).objective_value == pytest.approx(value, rel=1e-5), name
+
+
+BOUNDED = tuple(name for name in objective_names() if not carries_all(name) and not find_objective(name).protects)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOUNDED)
+@settings(max_examples=12)
+@given(networks(), st.integers(1, 4))
+def test_no_allocation_exceeds_the_bound(name: str, drawn: tuple[Topology, tuple[Demand, ...]], tunnels: int) -> None:
+    topology, demands = drawn
+    assert solve(topology, demands, tunnels, name).allocated <= most_throughput(topology, demands) * (1 + FULL)
+
+
+def ring(capacity: float) -> Topology:
+    ends = [(a, b) for a, b in permutations(("1", "2", "3"), 2)]
+    return Topology("3cycle", ("1", "2", "3"), tuple(Link(a, b, capacity) for a, b in ends))
+
+
+def test_on_three_nodes_in_a_ring_utilisation_is_that_of_the_published_toy() -> None:
+    """YATES' toy: one demand of the rate of a link between two of three nodes in a ring uses half of either way."""
+    demands = [Demand("1", "2", 100.0)]
+    assert solve(ring(100.0), demands, objective="edge-min-max-utilisation").objective_value == pytest.approx(0.5)
+    assert solve(ring(100.0), demands, 2, "min-max-utilisation").objective_value == pytest.approx(0.5)
+    assert solve(ring(100.0), demands, 2, "smore").objective_value == pytest.approx(0.5)

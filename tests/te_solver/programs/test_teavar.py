@@ -1,0 +1,151 @@
+"""TEAVAR against its program with a row for every set of failed cables, and its paper's triangle."""
+
+from __future__ import annotations
+
+from itertools import chain, combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kuijia_base.errors import InputError, UnsoundError
+from te_solver.demands import Demand
+from te_solver.programs.failure_scenarios import drawn
+from te_solver.programs.program import Options
+from te_solver.programs.settings import Values
+from te_solver.programs.teavar import Teavar
+from te_solver.solve import solve
+from te_solver.topology import Link, Topology
+from tests.te_solver.programs.problems import Case, Rows, cases, within_capacities
+
+WAYS = (("s", "t"), ("s", "a"), ("a", "t"), ("s", "b"), ("b", "t"))
+THREE_WAYS = Topology("three ways", ("s", "a", "b", "t"), tuple(Link(*way, 10.0) for way in WAYS))
+
+
+def least_risk(case: Case, probability: float, beta: float, loss: str) -> float:
+    """The least conditional value at risk, with all sets of failed cables."""
+    asking = [pair for pair, rate in enumerate(case.demand.tolist()) if rate > 0]
+    edges = case.topology.edges
+    failures = list(chain.from_iterable(combinations(edges, size) for size in range(len(edges) + 1)))
+    paths = len(case.paths)
+    # Rates, the threshold, the excess of each scenario, and the loss of each pair in each.
+    width = paths + 1 + len(failures) + len(failures) * len(asking)
+    rows = Rows(width)
+    within_capacities(case, rows)
+    cost = [0.0] * width
+    cost[paths] = 1.0
+    weights = case.demand / case.demand.sum()
+    for number, failed in enumerate(failures):
+        excess = paths + 1 + number
+        cost[excess] = probability ** len(failed) * (1 - probability) ** (len(edges) - len(failed)) / (1 - beta)
+        alive = np.array(case.alive(failed))
+        mean = [0.0] * width
+        mean[excess] = mean[paths] = 1.0
+        for place, pair in enumerate(asking):
+            lost = paths + 1 + len(failures) + number * len(asking) + place
+            row = [*(alive * case.owned(pair) / case.demand[pair]).tolist(), *[0.0] * (width - paths)]
+            row[lost] = 1.0
+            rows.at_least(row, 1.0)
+            mean[lost] = -weights[pair]
+            if loss == "max":
+                worst = [0.0] * width
+                worst[excess] = worst[paths] = 1.0
+                worst[lost] = -1.0
+                rows.at_least(worst, 0.0)
+        if loss == "mean":
+            rows.at_least(mean, 0.0)
+    return rows.minimum(cost)
+
+
+@pytest.mark.slow
+@settings(max_examples=40)
+@given(
+    cases(max_nodes=4, max_tunnels=3),
+    st.sampled_from([0.01, 0.1, 0.3]),
+    st.sampled_from([0.5, 0.9, 0.99]),
+    st.sampled_from(["max", "mean"]),
+)
+def test_the_risk_is_that_of_the_program_with_all_failures(
+    case: Case, probability: float, beta: float, loss: str
+) -> None:
+    assume((case.demand > 0).any())
+    assume(len(case.topology.edges) <= 5)
+    values: Values = {"beta": beta, "loss": loss, "probability": probability, "cutoff": 1e-9}
+    allocation = Teavar(case.incidence, Options(settings=values)).solve(case.capacity, case.demand)
+    assert allocation.value == pytest.approx(least_risk(case, probability, beta, loss), abs=1e-5)
+    assert (case.incidence.links @ allocation.rates <= case.capacity * (1 + 1e-9)).all()
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
+@given(cases(max_nodes=5, max_tunnels=3))
+def test_the_risk_grows_with_beta_and_falls_with_what_is_left_out_by_its_bound(case: Case) -> None:
+    assume((case.demand > 0).any())
+
+    def risk(**values: float) -> float:
+        program = Teavar(case.incidence, Options(settings={"probability": 0.05, **values}))
+        found = program.solve(case.capacity, case.demand).value
+        assert found is not None
+        return found
+
+    risks = [risk(beta=beta, cutoff=1e-9) for beta in (0.5, 0.8, 0.9)]
+    assert risks == sorted(risks) or risks == pytest.approx(sorted(risks), abs=1e-6)
+    down = np.full(len(case.topology.edges), 0.05)
+    left_out = drawn(case.incidence, down, 1e-3).left_out - drawn(case.incidence, down, 1e-9).left_out
+    assume(left_out < 0.1)
+    pruned = risk(beta=0.9, cutoff=1e-3)
+    assert risks[-1] - 1e-6 <= pruned <= risks[-1] + left_out / 0.1 + 1e-6
+
+
+@pytest.fixture
+def probabilities(tmp_path: Path) -> Path:
+    """Of the three ways, two fail once in a thousand moments and one in ten."""
+    file = tmp_path / "down.csv"
+    file.write_text("a,b,probability\ns,t,0.001\ns,a,0.001\ns,b,0.1\na,t,0\nb,t,0\n")
+    return file
+
+
+@pytest.mark.parametrize(("demand", "beta"), [(20.0, 0.998), (30.0, 0.89)])
+def test_on_three_links_it_sends_more_than_ffc_for_as_long_as_its_paper_says(
+    demand: float, beta: float, probabilities: Path
+) -> None:
+    """TEAVAR's example: FFC against two failures sends 10; 20 hold for 99.8 % of the time, 30 for about 90 %."""
+    asked = [Demand("s", "t", demand)]
+    (pair,) = solve(THREE_WAYS, asked, 3, "ffc", options=Options(protect=2)).pairs
+    assert pair.allocated == pytest.approx(10)
+    (pair,) = solve(THREE_WAYS, asked, 3, f"teavar:beta={beta},file={probabilities}").pairs
+    assert pair.allocated == pytest.approx(demand)
+    down = {("s", "t"): 0.001, ("s", "a"): 0.001, ("s", "b"): 0.1}
+    held = 0.0
+    for up in range(8):
+        live = [way for number, way in enumerate(down) if up >> number & 1]
+        rate = sum(tunnel.rate for tunnel in pair.tunnels if any(tunnel.crosses(*way) for way in live))
+        if rate >= demand * (1 - 1e-6):
+            held += float(np.prod([1 - down[way] if way in live else down[way] for way in down]))
+    assert held >= beta
+
+
+def test_the_most_likely_scenarios_are_merged_where_tunnels_cannot_tell_them_apart() -> None:
+    case = Case.of(THREE_WAYS, [Demand("s", "t", 10)], 2)
+    found = drawn(case.incidence, np.array([0.1, 0.2, 0.3, 0.0, 0.0]), 1e-9)
+    either = 1 - 0.8 * 0.7
+    assert found.probability.tolist() == pytest.approx(
+        sorted([0.9 * (1 - either), 0.1 * (1 - either), 0.9 * either, 0.1 * either], reverse=True)
+    )
+    assert found.left_out == pytest.approx(0)
+
+
+def test_a_cutoff_that_leaves_out_more_than_beta_allows_is_refused() -> None:
+    case = Case.of(THREE_WAYS, [Demand("s", "t", 10)], 2)
+    program = Teavar(case.incidence, Options(settings={"probability": 0.2, "cutoff": 0.1, "beta": 0.99}))
+    with pytest.raises(UnsoundError, match=r"^objective: scenarios from cutoff=0.1 on have probability 0\.\d+, "):
+        program.solve(case.capacity, case.demand)
+
+
+def test_a_file_of_probabilities_that_cannot_be_used_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "down.csv"
+    file.write_text("failure,probability\ns-t,0.1\n")
+    with pytest.raises(InputError, match="a,b,probability"):
+        solve(THREE_WAYS, [Demand("s", "t", 10)], 2, f"teavar:file={file}")
