@@ -73,4 +73,3 @@ def test_on_three_nodes_in_a_ring_utilisation_is_that_of_the_published_toy() -> 
     demands = [Demand("1", "2", 100.0)]
     assert solve(ring(100.0), demands, objective="edge-min-max-utilisation").objective_value == pytest.approx(0.5)
     assert solve(ring(100.0), demands, 2, "min-max-utilisation").objective_value == pytest.approx(0.5)
-    assert solve(ring(100.0), demands, 2, "smore").objective_value == pytest.approx(0.5)
