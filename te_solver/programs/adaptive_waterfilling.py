@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 
 _SOLVER = "none"
 
@@ -27,7 +27,7 @@ class AdaptiveWaterfilling(Program):
     pairs with many tunnels.
     """
 
-    settings: ClassVar[Settings] = {"rounds": Number(10, 1, 1000, whole=True)}
+    settings: ClassVar[Settings] = {"rounds": NumberSetting(10, 1, 1000, whole=True)}
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it

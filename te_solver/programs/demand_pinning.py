@@ -8,7 +8,7 @@ import numpy as np
 
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 from te_solver.resolve import ThroughputResolver
 
 
@@ -21,7 +21,7 @@ class DemandPinning(Program):
     no solution; here those that do not fit get what their tunnel has left, in the order of the pairs.
     """
 
-    settings: ClassVar[Settings] = {"share": Number(0.05, 0.0)}
+    settings: ClassVar[Settings] = {"share": NumberSetting(0.05, 0.0)}
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         incidence = self.incidence

@@ -12,7 +12,7 @@ from te_solver.programs.adaptive_waterfilling import waterfilled
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, TunnelShares
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 
 _ROUNDS = 10
 
@@ -31,8 +31,8 @@ class EquiDepthBins(Program):
     """
 
     settings: ClassVar[Settings] = {
-        "bins": Number(8, 1, 32, whole=True),
-        "epsilon": Number(0.3, 0.0, 1.0, excluded="both"),
+        "bins": NumberSetting(8, 1, 32, whole=True),
+        "epsilon": NumberSetting(0.3, 0.0, 1.0, excluded="both"),
     }
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:

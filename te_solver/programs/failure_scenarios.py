@@ -13,12 +13,12 @@ from kuijia_base.errors import UnsoundError
 from te_solver.probabilities_file import load_down
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Program
-from te_solver.programs.settings import Number, Settings, Word
+from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 
 FAILURE_SETTINGS: Settings = {
-    "file": Word(""),
-    "probability": Number(0.001, 0.0, 1.0, excluded="both"),
-    "cutoff": Number(1e-6, 1e-9, 0.1),
+    "file": WordSetting(""),
+    "probability": NumberSetting(0.001, 0.0, 1.0, excluded="both"),
+    "cutoff": NumberSetting(1e-6, 1e-9, 0.1),
 }
 """Settings of objectives that know how likely failures are: a file of cables with their probabilities; without one
 those of the topology's file, without these `probability` for each cable. Scenarios less likely than `cutoff` are left

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from te_solver.highs import Indices
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 
 _SOLVER = "none"
 
@@ -27,7 +27,7 @@ class Fleischer(Program):
     1 - `epsilon` of the least bound, which they do at the latest at the end, with e = epsilon / 3.
     """
 
-    settings: ClassVar[Settings] = {"epsilon": Number(0.05, 0.0, 1.0, excluded="both")}
+    settings: ClassVar[Settings] = {"epsilon": NumberSetting(0.05, 0.0, 1.0, excluded="both")}
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it

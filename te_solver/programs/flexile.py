@@ -13,7 +13,7 @@ from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, sc
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, TunnelShares, column
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 
 _MOST_CHOICES = 20_000
 """Most pairs times scenarios: each is a choice of the mixed-integer program."""
@@ -38,7 +38,7 @@ class Flexile(Program):
     no pair gets less than the program's choice leaves it there, and all together get the most. The value is m.
     """
 
-    settings: ClassVar[Settings] = {"beta": Number(0.99, 0.0, 1.0, excluded="both"), **FAILURE_SETTINGS}
+    settings: ClassVar[Settings] = {"beta": NumberSetting(0.99, 0.0, 1.0, excluded="both"), **FAILURE_SETTINGS}
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it

@@ -11,7 +11,7 @@ from te_solver.highs import TITLE
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.max_concurrent import least_utilisation
 from te_solver.programs.program import Allocation, Objective, Program
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 
 
 class Hedging(Program):
@@ -26,7 +26,7 @@ class Hedging(Program):
     hedged. All demand is carried; U may exceed one, and the load of more important traffic counts.
     """
 
-    settings: ClassVar[Settings] = {"spread": Number(0.5, 0.0, 1.0, excluded="least")}
+    settings: ClassVar[Settings] = {"spread": NumberSetting(0.5, 0.0, 1.0, excluded="least")}
 
     def _room(self, capacity: Vector, carried: Vector) -> Vector:
         del carried  # it loads links without reducing the room: utilisation may exceed one

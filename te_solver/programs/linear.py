@@ -28,7 +28,7 @@ _METHODS = {"simplex": {}, "interior": {"solver": "ipm", "run_crossover": "off",
 
 
 @dataclass(frozen=True)
-class Block:
+class ProgramBlock:
     """Consecutive variables, or rows, of a program."""
 
     start: int
@@ -39,12 +39,12 @@ class Block:
         return values[self.start : self.start + self.size]
 
 
-Term = tuple[Block, sp.csc_array]
+Term = tuple[ProgramBlock, sp.csc_array]
 """A matrix, and the variables that it is multiplied by."""
 
 
 @dataclass(frozen=True)
-class Optimum:
+class LinearOptimum:
     """The values of all variables in an optimum, and the seconds spent in the solver.
 
     Attributes:
@@ -80,22 +80,22 @@ class Linear:
 
     def variables(
         self, count: int, cost: float | Vector = 0.0, caps: float | Vector = np.inf, *, whole: bool = False
-    ) -> Block:
+    ) -> ProgramBlock:
         """Add variables; with `whole` they are whole numbers."""
-        block = Block(self._width, count)
+        block = ProgramBlock(self._width, count)
         self._cost.append(np.broadcast_to(np.asarray(cost, dtype=np.float64), count))
         self._caps.append(np.broadcast_to(np.asarray(caps, dtype=np.float64), count))
         self._whole += [whole] * count
         self._width += count
         return block
 
-    def rows(self, *terms: Term, at_least: float | Vector = -np.inf, at_most: float | Vector = np.inf) -> Block:
+    def rows(self, *terms: Term, at_least: float | Vector = -np.inf, at_most: float | Vector = np.inf) -> ProgramBlock:
         """Add rows: the sum of the terms lies within the bounds."""
         height = terms[0][1].shape[0]
         lower = np.broadcast_to(np.asarray(at_least, dtype=np.float64), height)
         upper = np.broadcast_to(np.asarray(at_most, dtype=np.float64), height)
         self._rows.append((terms, lower, upper))
-        block = Block(self._height, height)
+        block = ProgramBlock(self._height, height)
         self._height += height
         return block
 
@@ -103,12 +103,12 @@ class Linear:
         """Return the cost of each variable."""
         return np.concatenate(self._cost)
 
-    def price(self, block: Block, cost: float | Vector, *, alone: bool = True) -> None:
+    def price(self, block: ProgramBlock, cost: float | Vector, *, alone: bool = True) -> None:
         """Give variables another cost, and all others none if it is to be `alone`."""
         self._cost = [np.zeros(self._width) if alone else self.costs()]
         block.of(self._cost[0])[:] = cost
 
-    def solve(self) -> Optimum:
+    def solve(self) -> LinearOptimum:
         """Return an optimum.
 
         Raises:
@@ -126,7 +126,9 @@ class Linear:
             raise SolverError(f"HiGHS gave up with status {highs.modelStatusToString(status)}, no plan was made")
         solution = highs.getSolution()
         prices = np.array(solution.row_dual) if solution.dual_valid else np.zeros(self._height)
-        return Optimum(np.array(solution.col_value), prices, float(highs.getInfo().objective_function_value), seconds)
+        return LinearOptimum(
+            np.array(solution.col_value), prices, float(highs.getInfo().objective_function_value), seconds
+        )
 
     def _program(self) -> highspy.HighsLp:
         matrix = self._matrix()

@@ -8,7 +8,7 @@ import numpy as np
 
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 from te_solver.resolve import ThroughputResolver
 
 
@@ -20,7 +20,7 @@ class LpTop(Program):
     the rest, is small and nearly as good. `share` is the part of the pairs, by number, that have all tunnels.
     """
 
-    settings: ClassVar[Settings] = {"share": Number(0.1, 0.0, 1.0)}
+    settings: ClassVar[Settings] = {"share": NumberSetting(0.1, 0.0, 1.0)}
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it

@@ -7,7 +7,7 @@ import numpy as np
 from te_solver.highs import TITLE
 from te_solver.plan import Plan
 from te_solver.programs.incidence import Incidence, Vector, least, scaled
-from te_solver.programs.linear import Block, Linear, Optimum, column
+from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, column
 from te_solver.programs.max_throughput import MANY_TUNNELS
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.solver import Solver
@@ -77,7 +77,7 @@ def least_utilisation(  # the data of a program
     return _whole(incidence, fractions, found), seconds
 
 
-def _whole(incidence: Incidence, fractions: Block, found: Optimum) -> Vector:
+def _whole(incidence: Incidence, fractions: ProgramBlock, found: LinearOptimum) -> Vector:
     shares = np.maximum(fractions.of(found.values), 0.0)
     total = incidence.pairs @ shares
     whole = np.divide(1.0, total, out=np.zeros(total.size), where=total > 0)

@@ -10,9 +10,9 @@ import scipy.sparse as sp
 
 from te_solver.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector, least, scaled
-from te_solver.programs.linear import Block, Linear, Method, column
+from te_solver.programs.linear import Linear, Method, ProgramBlock, column
 from te_solver.programs.program import Allocation, Objective, Program
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 from te_solver.programs.solver import Solver
 
 _MANY_VARIABLES = 20_000
@@ -57,7 +57,7 @@ class Cope(Oblivious):
     The oblivious ratio of the splits is at most `envelope` times the least one (the paper's penalty envelope).
     """
 
-    settings: ClassVar[Settings] = {"envelope": Number(1.1, 1.0)}
+    settings: ClassVar[Settings] = {"envelope": NumberSetting(1.1, 1.0)}
 
     def _shares(self, room: Vector, demand: Vector) -> tuple[Vector, float]:
         solver = self.options.solver
@@ -161,7 +161,7 @@ class _RatioProgram:
         used = float(highest.of(found.values)[0]) * unit
         return self._whole(self._tunnels, found.values), used, found.seconds
 
-    def _whole(self, tunnels: Block, values: Vector) -> Vector:
+    def _whole(self, tunnels: ProgramBlock, values: Vector) -> Vector:
         shares = np.where(self._alive, np.maximum(tunnels.of(values), 0.0), 0.0)
         total = self._incidence.pairs @ shares
         whole = np.divide(1.0, total, out=np.zeros(total.size), where=total > 0)

@@ -10,7 +10,7 @@ import numpy as np
 from te_solver.highs import TITLE
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings, Word
+from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 from te_solver.resolve import ThroughputResolver
 
 
@@ -26,10 +26,10 @@ class Pop(Program):
     """
 
     settings: ClassVar[Settings] = {
-        "parts": Number(4, 1, 10_000, whole=True),
-        "split": Word("random", ("random", "means")),
-        "clients": Number(0.0, 0.0, 100.0),
-        "seed": Number(1, 0, whole=True),
+        "parts": NumberSetting(4, 1, 10_000, whole=True),
+        "split": WordSetting("random", ("random", "means")),
+        "clients": NumberSetting(0.0, 0.0, 100.0),
+        "seed": NumberSetting(1, 0, whole=True),
     }
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:

@@ -20,7 +20,7 @@ Values = Mapping[str, Value]
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberSetting:
     """A setting that is a number from `least` to `most`, of which those named in `excluded` are no values."""
 
     default: float
@@ -47,7 +47,7 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Word:
+class WordSetting:
     """A setting that is one of some words; any text, such as the name of a file, if there are none."""
 
     default: str
@@ -62,7 +62,7 @@ class Word:
         return f"one of {', '.join(self.among)}" if self.among else "the name of a file"
 
 
-Setting = Number | Word
+Setting = NumberSetting | WordSetting
 Settings = Mapping[str, Setting]
 
 

@@ -10,7 +10,7 @@ from te_solver.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector, least
 from te_solver.programs.linear import Linear, TunnelShares
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings
+from te_solver.programs.settings import NumberSetting, Settings
 
 _REACHED = 1e-6
 """Share of a level that a pair may lack because of the solver's tolerance, and still rises."""
@@ -28,7 +28,7 @@ class Swan(Program):
     Each b_f is at least 1 / alpha of the max-min fair one, and at most alpha times it.
     """
 
-    settings: ClassVar[Settings] = {"alpha": Number(2.0, 1.0, excluded="least")}
+    settings: ClassVar[Settings] = {"alpha": NumberSetting(2.0, 1.0, excluded="least")}
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it

@@ -11,9 +11,9 @@ from kuijia_base.errors import UnsoundError
 from te_solver.highs import TITLE
 from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, scenarios_of
 from te_solver.programs.incidence import Vector, within_capacity
-from te_solver.programs.linear import Block, Linear, Optimum, TunnelShares, column, row
+from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, TunnelShares, column, row
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.settings import Number, Settings, Word
+from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 
 _TOLERANCE = 1e-7
 """Loss by which a scenario may exceed what the program allows for it."""
@@ -41,8 +41,8 @@ class Teavar(Program):
     """
 
     settings: ClassVar[Settings] = {
-        "beta": Number(0.99, 0.0, 1.0, excluded="both"),
-        "loss": Word("max", ("max", "mean")),
+        "beta": NumberSetting(0.99, 0.0, 1.0, excluded="both"),
+        "loss": WordSetting("max", ("max", "mean")),
         **FAILURE_SETTINGS,
     }
 
@@ -91,18 +91,18 @@ class _Risk:
         self._excess = self._program.variables(scenarios.probability.size, cost=scenarios.probability / tail)
         self._program.rows((self._tunnels, shares.load), at_most=shares.capacity)
         self._rows: set[tuple[int, int]] = set()
-        self._losses: dict[tuple[int, bytes], Block] = {}
+        self._losses: dict[tuple[int, bytes], ProgramBlock] = {}
 
-    def least(self) -> tuple[Optimum, float]:
+    def least(self) -> tuple[LinearOptimum, float]:
         """Return the optimum, whose objective counts what is left out, and the seconds."""
         found, seconds = self._settled()
-        return Optimum(found.values, found.prices, found.objective + self._fixed, found.seconds), seconds
+        return LinearOptimum(found.values, found.prices, found.objective + self._fixed, found.seconds), seconds
 
-    def most_granted(self, value: float) -> tuple[Optimum, float]:
+    def most_granted(self, value: float) -> tuple[LinearOptimum, float]:
         """Return the rates with no more risk that grant the most without failures, and the seconds."""
         program, shares, count = self._program, self._shares, self._demand.size
         cost = program.costs()
-        program.rows((Block(0, cost.size), row(cost)), at_most=value - self._fixed + _TOLERANCE)
+        program.rows((ProgramBlock(0, cost.size), row(cost)), at_most=value - self._fixed + _TOLERANCE)
         granted = program.variables(count, caps=self._demand / shares.scale.most)
         program.rows((granted, sp.identity(count, format="csc")), (self._tunnels, -shares.sent), at_most=0.0)
         hops = self._incidence.hops
@@ -110,11 +110,11 @@ class _Risk:
         program.price(self._tunnels, shares.worth * _HOPS_MATTER * hops / hops.max(), alone=False)
         return self._settled()
 
-    def rates(self, found: Optimum) -> Vector:
+    def rates(self, found: LinearOptimum) -> Vector:
         shares = self._tunnels.of(found.values)
         return np.asarray(self._shares.scale.alone * np.where(shares < 1e-9, 0.0, shares))
 
-    def _settled(self) -> tuple[Optimum, float]:
+    def _settled(self) -> tuple[LinearOptimum, float]:
         """Return a solution that violates no row, of those that were not in the program either."""
         seconds = 0.0
         while True:
@@ -123,7 +123,7 @@ class _Risk:
             if not self._add_violated(found):
                 return found, seconds
 
-    def _add_violated(self, found: Optimum) -> bool:
+    def _add_violated(self, found: LinearOptimum) -> bool:
         """Add rows for scenarios whose loss exceeds what they are allowed; return whether there are any."""
         shares = self._tunnels.of(found.values)
         part = self._part * shares
