@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from importlib.util import find_spec
 
@@ -55,6 +56,12 @@ def require_installed(module: str, needed_for: str) -> None:
     """Raise MissingPackageError unless a module can be imported; call this before long work that needs it."""
     if not is_installed(module):
         raise MissingPackageError(module, needed_for)
+
+
+def require_linux() -> None:
+    """Raise UnfitSystemError on another system; call this in commands that start Open vSwitch."""
+    if sys.platform != "linux":
+        raise UnfitSystemError(f"this command runs only on Linux, and this is {sys.platform}")
 
 
 def missing_package(error: ImportError) -> KuijiaError | None:

@@ -12,6 +12,7 @@ from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_table_options, build, option_words
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import InputError
+from kuijia_base.extras import require_linux
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
 from te_solver.formats.notes import counted
@@ -42,6 +43,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    require_linux()
     case = _given(args)
     progress = Progress(sys.stderr)
     started = time.monotonic()

@@ -6,12 +6,14 @@ import importlib.util
 import os
 import platform
 import re
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError
 from kuijia_base.extras import command_for
 from kuijia_base.manifest import distribution_version, kernel_name
+from kuijia_base.parallel import processors
 from testbed.machine.commands import find_program, run_command
 from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import private_network
@@ -140,7 +142,7 @@ class Machine:
 
 def examine_machine() -> Machine:
     """Return the examination of the machine; as root it also tries the queues in a throw-away network namespace."""
-    is_root = os.geteuid() == 0
+    is_root = sys.platform != "win32" and os.geteuid() == 0
     programs = {name: _program_version(name) for name in PACKAGE_OF}
     namespace_problem: str | None = None
     qdiscs: dict[str, bool] = {}
@@ -156,7 +158,7 @@ def examine_machine() -> Machine:
         kernel=kernel_name(),
         python=platform.python_version(),
         cpu_model=_cpu_model(),
-        cpu_count=len(os.sched_getaffinity(0)),
+        cpu_count=processors(),
         is_root=is_root,
         programs=programs,
         mininet=mininet_version(),
