@@ -17,8 +17,10 @@ from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import Multipart
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NEIGHBOUR_COOKIE, NO_PRIORITY
 from kuijia_app.tables.rules import (
+    ANY_VLAN,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    VLAN_PRESENT,
     Action,
     Bucket,
     FlowEntry,
@@ -28,11 +30,14 @@ from kuijia_app.tables.rules import (
     Match,
     Output,
     PopLabel,
+    PopVlan,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
     SetEthernet,
     SetQueue,
+    TagAction,
     ToController,
     ToGroup,
     UnreportedEntry,
@@ -391,6 +396,8 @@ class Messages:
             "mpls_label": match.mpls_label,
             "mpls_tc": match.mpls_tc,
             "eth_dst": match.eth_dst,
+            "vlan_vid": _vlan_field(match.vlan_vid),
+            "vlan_pcp": match.vlan_pcp,
         }
         if match.ipv4_dst is not None:
             fields["ipv4_dst"] = (str(match.ipv4_dst.network_address), str(match.ipv4_dst.netmask))
@@ -404,6 +411,18 @@ class Messages:
         match action:
             case SetDscp() | SetEcn() | SetEthernet():
                 return [parser.OFPActionSetField(**{name: value}) for name, value in _fields(action).items()]
+            case PushLabel() | PopLabel() | PushVlan() | PopVlan():
+                return self._of_tag(action)
+            case SetQueue(queue_id):
+                return [parser.OFPActionSetQueue(queue_id)]
+            case ToGroup(group_id):
+                return [parser.OFPActionGroup(group_id)]
+            case Output() | ToController() | LowerTtl():
+                return [self._plain(action)]
+
+    def _of_tag(self, action: TagAction) -> list[Any]:
+        parser = self._parser
+        match action:
             case PushLabel(label, traffic_class):
                 return [
                     parser.OFPActionPushMpls(ETH_TYPE_MPLS),
@@ -412,12 +431,14 @@ class Messages:
                 ]
             case PopLabel():
                 return [parser.OFPActionPopMpls(ETH_TYPE_IPV4)]
-            case SetQueue(queue_id):
-                return [parser.OFPActionSetQueue(queue_id)]
-            case ToGroup(group_id):
-                return [parser.OFPActionGroup(group_id)]
-            case Output() | ToController() | LowerTtl():
-                return [self._plain(action)]
+            case PushVlan(vid, pcp, eth_type):
+                return [
+                    parser.OFPActionPushVlan(eth_type),
+                    parser.OFPActionSetField(vlan_vid=VLAN_PRESENT | vid),
+                    parser.OFPActionSetField(vlan_pcp=pcp),
+                ]
+            case PopVlan():
+                return [parser.OFPActionPopVlan()]
 
     def _plain(self, action: Output | ToController | LowerTtl) -> Any:
         parser, ofproto = self._parser, self._ofproto
@@ -428,6 +449,13 @@ class Messages:
                 return parser.OFPActionOutput(ofproto.OFPP_CONTROLLER, ofproto.OFPCML_NO_BUFFER)
             case LowerTtl():
                 return parser.OFPActionDecNwTtl()
+
+
+def _vlan_field(vlan_id: int | None) -> int | tuple[int, int] | None:
+    """Return OpenFlow's value of a VLAN id, with a mask if any will do (1.3.5, 7.2.3.7)."""
+    if vlan_id == ANY_VLAN:
+        return VLAN_PRESENT, VLAN_PRESENT
+    return vlan_id and VLAN_PRESENT | vlan_id
 
 
 def _group_types(ofproto: Any) -> dict[GroupType, int]:

@@ -16,8 +16,13 @@ from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.snapshot import ForeignEntry
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
+    ANY_VLAN,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    ETH_TYPE_SERVICE_VLAN,
+    ETH_TYPE_VLAN,
+    NO_VLAN,
+    VLAN_PRESENT,
     Action,
     Bucket,
     FlowEntry,
@@ -26,14 +31,17 @@ from kuijia_app.tables.rules import (
     Match,
     Output,
     PopLabel,
+    PopVlan,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
     SetQueue,
+    TagAction,
     ToGroup,
 )
 
-_PLAIN_FIELDS = ("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc")
+_PLAIN_FIELDS = ("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "vlan_vid", "vlan_pcp")
 
 _CODE_PREFIXES = {
     "OFPET_HELLO_FAILED": "OFPHFC_",
@@ -159,9 +167,25 @@ def _match(match: Any) -> Match:
     if len(fields) < len(match.items()):
         raise _UnknownError  # a field twice
     destination = fields.pop("ipv4_dst", None)
+    if "vlan_vid" in fields:
+        fields["vlan_vid"] = _vlan(fields["vlan_vid"])
     if not fields.keys() <= set(_PLAIN_FIELDS) or not all(isinstance(value, int) for value in fields.values()):
         raise _UnknownError
     return Match(ipv4_dst=None if destination is None else _network(destination), **fields)
+
+
+def _vlan(value: Any) -> int:
+    """Return the VLAN id of a match, from OpenFlow's value of it, perhaps with a mask."""
+    if value == (VLAN_PRESENT, VLAN_PRESENT):
+        return ANY_VLAN
+    return NO_VLAN if _whole(value) == NO_VLAN else _vlan_id(value)
+
+
+def _vlan_id(value: int) -> int:
+    """Return the id in a field of OpenFlow, which has a bit for the presence of a tag."""
+    if value <= VLAN_PRESENT or value >> 13:
+        raise _UnknownError
+    return value & ~VLAN_PRESENT
 
 
 def _network(destination: Any) -> IPv4Network:
@@ -185,10 +209,9 @@ def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
     waiting = deque(actions)
     while waiting:
         action = waiting.popleft()
-        if action.type == ofproto.OFPAT_PUSH_MPLS and action.ethertype == ETH_TYPE_MPLS:
-            read.append(PushLabel(_set_value(ofproto, waiting, "mpls_label"), _set_value(ofproto, waiting, "mpls_tc")))
-        elif action.type == ofproto.OFPAT_POP_MPLS and action.ethertype == ETH_TYPE_IPV4:
-            read.append(PopLabel())
+        of_tag = _tag_action(ofproto, action, waiting)
+        if of_tag is not None:
+            read.append(of_tag)
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_dscp":
             read.append(SetDscp(_whole(action.value)))
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_ecn":
@@ -202,6 +225,18 @@ def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
         else:
             raise _UnknownError
     return tuple(read)
+
+
+def _tag_action(ofproto: Any, action: Any, waiting: deque[Any]) -> TagAction | None:
+    """Return what pushes or pops a tag, with the actions that follow a push and fill in the tag; None for all else."""
+    if action.type == ofproto.OFPAT_PUSH_MPLS and action.ethertype == ETH_TYPE_MPLS:
+        return PushLabel(_set_value(ofproto, waiting, "mpls_label"), _set_value(ofproto, waiting, "mpls_tc"))
+    if action.type == ofproto.OFPAT_POP_MPLS and action.ethertype == ETH_TYPE_IPV4:
+        return PopLabel()
+    if action.type == ofproto.OFPAT_PUSH_VLAN and action.ethertype in {ETH_TYPE_VLAN, ETH_TYPE_SERVICE_VLAN}:
+        vid = _vlan_id(_set_value(ofproto, waiting, "vlan_vid"))
+        return PushVlan(vid, _set_value(ofproto, waiting, "vlan_pcp"), action.ethertype)
+    return PopVlan() if action.type == ofproto.OFPAT_POP_VLAN else None
 
 
 def _set_value(ofproto: Any, waiting: deque[Any], field: str) -> int:

@@ -15,7 +15,8 @@ from typing import Final
 from kuijia_app.tables.identifiers import LINK_PROBE_LABEL
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import Queue
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, Match
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, ETH_TYPE_VLAN, Match
+from kuijia_app.tables.vlan_tags import LINK_PROBE_VLAN_ID
 
 KEY_BYTES: Final = 32
 SIGNATURE_BYTES: Final = 16
@@ -29,6 +30,12 @@ _DESTINATION: Final = bytes.fromhex("024b554a4942")
 
 _ETHERNET: Final = struct.Struct("!6s6sH")
 _LABEL: Final = struct.Struct("!I")
+_TAG: Final = struct.Struct("!HH")
+"""The rest of a VLAN tag, and the EtherType after it."""
+
+_LOCAL_EXPERIMENT: Final = 0x88B5
+"""EtherType for local experiments (IEEE 802, 9.2.4)."""
+
 _IPV4: Final = struct.Struct("!BBHHHBBH4s4s")
 _EXPERIMENT: Final = 253
 """Protocol for experimentation and testing (RFC 3692, section 2.1)."""
@@ -52,6 +59,8 @@ class ProbeForm:
         """Return the match for probes that arrive at a port."""
         if self.tagging is Tagging.MPLS:
             return Match(in_port=in_port, eth_type=ETH_TYPE_MPLS, mpls_label=LINK_PROBE_LABEL)
+        if self.tagging is Tagging.VLAN:
+            return Match(in_port=in_port, vlan_vid=LINK_PROBE_VLAN_ID)
         return Match(in_port=in_port, eth_type=ETH_TYPE_IPV4, ipv4_dst=IPv4Network(PROBE_ADDRESS))
 
     def header(self, size: int) -> bytes:
@@ -59,6 +68,9 @@ class ProbeForm:
         if self.tagging is Tagging.MPLS:
             entry = LINK_PROBE_LABEL << 12 | self.queue.traffic_class << 9 | 1 << 8 | 64
             return _ETHERNET.pack(_DESTINATION, _SOURCE, ETH_TYPE_MPLS) + _LABEL.pack(entry)
+        if self.tagging is Tagging.VLAN:
+            tag = _TAG.pack(self.queue.traffic_class << 13 | LINK_PROBE_VLAN_ID, _LOCAL_EXPERIMENT)
+            return _ETHERNET.pack(_DESTINATION, _SOURCE, ETH_TYPE_VLAN) + tag
         address = PROBE_ADDRESS.packed
         fields = (0x45, self.queue.ecn or 0, size, 0, 0, 64, _EXPERIMENT)
         checksum = internet_checksum(_IPV4.pack(*fields, 0, address, address))
@@ -88,7 +100,7 @@ def probe_read(key: bytes, frame: bytes) -> ProbeSaid | None:
     if len(frame) < start:
         return None
     kind = _ETHERNET.unpack_from(frame)[2]
-    start += {ETH_TYPE_MPLS: _LABEL.size, ETH_TYPE_IPV4: _IPV4.size}.get(kind, len(frame))
+    start += {ETH_TYPE_MPLS: _LABEL.size, ETH_TYPE_VLAN: _TAG.size, ETH_TYPE_IPV4: _IPV4.size}.get(kind, len(frame))
     payload, signed = frame[start : start + _SAID.size], frame[start + _SAID.size :][:SIGNATURE_BYTES]
     if len(payload) < _SAID.size or not hmac.compare_digest(signed, signature(key, payload)):
         return None

@@ -187,7 +187,7 @@ class Restoration:
         self._plans: tuple[Plan, ...] = ()
         self._trees: DestinationTrees
         self._default: DefaultEntries
-        self._egress_of: dict[tuple[int | None, int | None], str]
+        self._egress_of: dict[tuple[int | None, int | None, int | None], str]
         self.follow(tuple(plans))
         self.carried: dict[Ends, Path] = {}
         self.cut_off: frozenset[Ends] = frozenset()
@@ -352,14 +352,14 @@ class Restoration:
         self._egress_of = {}
         for node in filter(self._default.reaches, self._wiring.topology.nodes):
             match = self._default.tags.match(_ANY_PORT, self._default.path_id(node), self._queues[0])
-            self._egress_of[match.mpls_label, match.ip_dscp] = node
+            self._egress_of[match.mpls_label, match.ip_dscp, match.vlan_vid] = node
 
     def _egress_of_entry(self, switch: str, key: FlowKey, entry: FlowEntry | None) -> str | None:
         """Return the egress of an entry that is one of a default path, None for any other."""
         match = key.match
         if entry is None or not isinstance(match, Match) or key.priority != TUNNEL_PRIORITY or match.in_port is None:
             return None
-        egress = self._egress_of.get((match.mpls_label, match.ip_dscp))
+        egress = self._egress_of.get((match.mpls_label, match.ip_dscp, match.vlan_vid))
         before = self._wiring.neighbour_at(switch, match.in_port)
         out_port = next((action.port for action in entry.actions if isinstance(action, Output)), None)
         if egress is None or before is None or out_port is None:

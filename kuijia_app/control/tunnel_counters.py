@@ -14,7 +14,7 @@ from kuijia_app.tables.options import Form, Liveness, PipelineOptions
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import Action, Group, Output, SwitchTables
-from kuijia_app.tables.tagging import tags_of
+from kuijia_app.tables.tagging import paths_of, tags_of
 from te_solver.plan import Plan
 
 
@@ -108,7 +108,7 @@ def _streams(
     """Yield each stream, and the actions by which its ingress marks its packets."""
     layout, wiring = options.layout, options.wired(plan.topology)
     sessions = BfdSessions(plan) if options.liveness is Liveness.BFD else ()
-    tags = tags_of(options.tagging, layout, dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels), sessions)
+    tags = tags_of(options, plan.topology, paths_of([plan]), sessions)
     first = {layout.control, layout.classes[0].normal}
     entries = {switch: IndexedTables.of(each).entry_of for switch, each in tables.items()}
     capacity = {link.ends[::-1]: link.capacity for link in plan.topology.links}  # the way back of one-way links

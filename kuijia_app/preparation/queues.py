@@ -23,10 +23,11 @@ network device.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import Queue, QueueLayout
+from kuijia_app.tables.rules import ETH_TYPE_VLAN
 from kuijia_base.errors import UnsoundError, quoted
 
 QOS_TYPE = "linux-htb"
@@ -164,7 +165,7 @@ def htb_commands(
     return [command.split() for command in commands]
 
 
-_LABEL_PRIORITY, _IP_PRIORITY, _REST_PRIORITY = 1, 2, 9
+_LABEL_PRIORITY, _IP_PRIORITY, _VLAN_PRIORITY, _SERVICE_VLAN_PRIORITY, _REST_PRIORITY = 1, 2, 3, 4, 9
 """Order in which filters are tried; each needs a number of its own for its protocol."""
 
 
@@ -177,6 +178,8 @@ def tag_filter_commands(interface: str, layout: QueueLayout, tagging: Tagging) -
     matches = [(_traffic_class_match(queue), queue) for queue in layout.queues]
     if tagging is Tagging.DSCP_ECN:
         matches += [(_ecn_match(queue), queue) for queue in layout.queues]
+    if tagging is Tagging.VLAN:
+        matches += [(match, queue) for queue in layout.queues for match in _priority_matches(queue)]
     return [
         f"filter add dev {interface} parent 1: {match} flowid {leaf_class(queue)}".split() for match, queue in matches
     ]
@@ -185,6 +188,19 @@ def tag_filter_commands(interface: str, layout: QueueLayout, tagging: Tagging) -
 def _traffic_class_match(queue: Queue) -> str:
     # First word of the label stack entry (RFC 3032): label 20 bits, traffic class 3, bottom of stack 1, TTL 8.
     return f"protocol mpls_uc prio {_LABEL_PRIORITY} u32 match u32 {queue.traffic_class << 9:#x} 0xe00 at 0"
+
+
+def _priority_matches(queue: Queue) -> Iterator[str]:
+    """Yield matches for the priority of the outermost VLAN tag: of a packet without other tags, or with one of a host.
+
+    Linux counts from the end of the last tag, since version 6.0. A tag is two bytes, the first three bits of which are
+    the priority, and the EtherType of what follows (IEEE 802.1Q, 9.6).
+    """
+    priority = queue.traffic_class << 29
+    yield f"protocol 802.1Q prio {_VLAN_PRIORITY} u32 match u32 {priority:#x} 0xe0000000 at -4"
+    of_tagged = f"match u32 {priority | ETH_TYPE_VLAN:#x} 0xe000ffff at -8"
+    yield f"protocol 802.1ad prio {_SERVICE_VLAN_PRIORITY} u32 {of_tagged}"
+    yield f"protocol 802.1ad prio {_SERVICE_VLAN_PRIORITY + 1} u32 match u32 {priority:#x} 0xe0000000 at -4"
 
 
 def _ecn_match(queue: Queue) -> str:

@@ -3,25 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from kuijia_app.tables.field_counts import MATCH_FIELDS
 from kuijia_app.tables.ofctl_text import match_text
 from kuijia_app.tables.rules import (
+    ANY_VLAN,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    NO_VLAN,
     Action,
     Group,
     GroupType,
     Match,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
     SwitchTables,
     ToGroup,
 )
 
-_BITS = {"ip_dscp": 6, "ip_ecn": 2, "mpls_label": 20, "mpls_tc": 3}
-_ETH_TYPES = {name: ETH_TYPE_MPLS if name.startswith("mpls") else ETH_TYPE_IPV4 for name in MATCH_FIELDS[1:]}
+_BITS = {"ip_dscp": 6, "ip_ecn": 2, "mpls_label": 20, "mpls_tc": 3, "vlan_vid": 12, "vlan_pcp": 3}
+_OF_PAYLOAD = tuple(name for name in MATCH_FIELDS[1:] if not name.startswith("vlan"))
+_ETH_TYPES = {name: ETH_TYPE_MPLS if name.startswith("mpls") else ETH_TYPE_IPV4 for name in _OF_PAYLOAD}
 """EtherType that a match on the field requires (OpenFlow 1.3.5, 7.2.3.8)."""
 
 
@@ -60,7 +65,10 @@ def _match_problems(match: Match) -> Iterator[str]:
     for name, eth_type in _ETH_TYPES.items():
         if getattr(match, name) is not None and match.eth_type != eth_type:
             yield f"{name} without EtherType {eth_type:#06x}"
-    yield from _too_large({name: getattr(match, name) for name in _BITS})
+    if match.vlan_pcp is not None and not match.vlan_vid:
+        yield "vlan_pcp without a VLAN id"
+    own = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match
+    yield from _too_large({name: getattr(own, name) for name in _BITS})
 
 
 def _action_problems(action: Action, present: set[int]) -> Iterator[str]:
@@ -70,6 +78,10 @@ def _action_problems(action: Action, present: set[int]) -> Iterator[str]:
                 yield f"group {group_id} does not exist yet"
         case PushLabel(label, traffic_class):
             yield from _too_large({"mpls_label": label, "mpls_tc": traffic_class})
+        case PushVlan(vid, pcp):
+            yield from _too_large({"vlan_vid": vid, "vlan_pcp": pcp})
+            if vid == NO_VLAN:
+                yield f"pushes VLAN id {vid}"
         case SetDscp(dscp):
             yield from _too_large({"ip_dscp": dscp})
         case SetEcn(ecn):

@@ -8,11 +8,13 @@ from ipaddress import IPv4Address
 from itertools import product
 
 from kuijia_app.proof.header_values import prefix_bounds, with_another
-from kuijia_app.proof.model.packet import Label, Packet
+from kuijia_app.proof.model.packet import Label, Packet, VlanTag
 from kuijia_app.proof.model.switch import ModelSwitch
 from kuijia_app.tables.rules import (
+    ANY_VLAN,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    NO_VLAN,
     Bucket,
     FlowEntry,
     Group,
@@ -25,7 +27,16 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-_BITS = {"in_port": 16, "eth_type": 16, "mpls_label": 20, "mpls_tc": 3, "ip_dscp": 6, "ip_ecn": 2}
+_BITS = {
+    "in_port": 16,
+    "eth_type": 16,
+    "mpls_label": 20,
+    "mpls_tc": 3,
+    "ip_dscp": 6,
+    "ip_ecn": 2,
+    "vlan_vid": 12,
+    "vlan_pcp": 3,
+}
 _SOURCE = IPv4Address(0)
 
 Sent = tuple[tuple[int, Packet], ...]
@@ -73,8 +84,9 @@ def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
 
     For every port, these are all combinations of the values that entries match in packets of that port and, per field,
     one value that none matches; for addresses, one of each range between the ends of the prefixes. EtherTypes are IPv4,
-    with and without a label, those that entries match and one more. Under a label only those fields count that entries
-    for labelled packets match, unless labels are pushed or popped between tables: then all do.
+    with and without a label, those that entries match and one more; with and without a VLAN tag, if entries match it.
+    Under a label only those fields count that entries for labelled packets match, unless labels are pushed or popped
+    between tables: then all do.
     """
     everything = [entry.match for entry in entries]
     relabelled = any(
@@ -95,8 +107,16 @@ def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
         prefixes = (match.ipv4_dst for match in met if match.ipv4_dst is not None)
         addresses = [IPv4Address(start) for start in sorted({0} | prefix_bounds(prefixes))]
         payload = ETH_TYPE_IPV4 if labels[0] else eth_type
-        for address, code_point, bits, stack in product(addresses, code_points, ecn, labels):
-            yield Packet(in_port, _SOURCE, address, code_point, bits, stack, eth_type=payload)
+        for address, code_point, bits, stack, vlans in product(addresses, code_points, ecn, labels, _vlans(met)):
+            yield Packet(in_port, _SOURCE, address, code_point, bits, stack, eth_type=payload, vlans=vlans)
+
+
+def _vlans(matches: Sequence[Match]) -> list[tuple[VlanTag, ...]]:
+    """Return the tags that entries distinguish; none at all if no entry looks at them."""
+    if all(match.vlan_vid is None for match in matches):
+        return [()]
+    tags = product(set(_values(matches, "vlan_vid")) - {NO_VLAN, ANY_VLAN}, _values(matches, "vlan_pcp"))
+    return [(), *((VlanTag(*tag),) for tag in tags)]
 
 
 def _values(matches: Sequence[Match], name: str) -> list[int]:

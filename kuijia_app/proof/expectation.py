@@ -224,7 +224,7 @@ def _paths(pair: PairPlan) -> tuple[Path, ...]:
 
 
 def _treatment(options: PipelineOptions, queue: Queue) -> Treatment:
-    return Treatment(queue.queue_id, None if options.tagging is Tagging.MPLS else _delivered(options.layout, queue))
+    return Treatment(queue.queue_id, _delivered(options.layout, queue) if options.tagging is Tagging.DSCP_ECN else None)
 
 
 def _delivered(layout: QueueLayout, queue: Queue) -> int:

@@ -11,6 +11,7 @@ from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.proof.model.network import End, Hop, ModelNetwork, Walk
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import EntryStep, GroupStep, Step
+from kuijia_app.proof.walk_text import tag_texts
 from kuijia_app.tables.ofctl_text import actions_text, instructions_text, match_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL
@@ -226,13 +227,14 @@ def _packet_json(packet: Packet) -> dict[str, Any]:
         "dscp": packet.dscp,
         "ecn": packet.ecn,
         "labels": [{"label": label.label, "tc": label.traffic_class} for label in packet.labels],
+        "vlans": [{"vid": tag.vid, "pcp": tag.pcp} for tag in packet.vlans],
         "queue": packet.queue,
     }
 
 
 def _header(packet: Packet) -> str:
-    labels = "".join(f"label {label.label} tc {label.traffic_class}, " for label in packet.labels)
-    return f"{labels}{packet.source} to {packet.destination}, dscp {packet.dscp}, ecn {packet.ecn}"
+    tags = "".join(f"{each}, " for each in tag_texts(packet))
+    return f"{tags}{packet.source} to {packet.destination}, dscp {packet.dscp}, ecn {packet.ecn}"
 
 
 def _from(hop: Hop, network: ModelNetwork) -> str:

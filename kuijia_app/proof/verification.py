@@ -25,7 +25,7 @@ from kuijia_app.proof.header_values import values_told_apart, with_another
 from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
-from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, way_text
+from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, tag_texts, way_text
 from kuijia_app.tables.identifiers import DROP_GROUP
 from kuijia_app.tables.neighbours import with_known_hosts
 from kuijia_app.tables.options import Form, PipelineOptions
@@ -182,8 +182,8 @@ class Verifier:
                 problem: str | None = None
                 if not arrives(walk, far, session):
                     last = walk.hops[-1]
-                    label = f" with label {last.sent.labels[0].label}" if last.sent and last.sent.labels else ""
-                    problem = f"{last.forwarding.problem or walk.end.value}{label} at {place(last)}"
+                    tags = "".join(f" with {each}" for each in tag_texts(last.sent)) if last.sent else ""
+                    problem = f"{last.forwarding.problem or walk.end.value}{tags} at {place(last)}"
                 elif walk.nodes not in {session.nodes, session.nodes[::-1]} or set(walk.queues) != {self._control}:
                     problem = f"went {way_text(walk)}, expected queue {self._control} all along the path"
                 if problem is not None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kuijia_app.proof.expectation import ExpectedTraffic, Path, Treatment
 from kuijia_app.proof.model.network import End, Hop, Walk
-from kuijia_app.proof.walk_text import place, way_text
+from kuijia_app.proof.walk_text import place, tag_texts, way_text
 from te_solver.failures import Failure
 
 
@@ -104,8 +104,8 @@ def _faults_of_delivery(last: Hop, traffic: ExpectedTraffic, tos: tuple[int, int
     assert sent is not None, "a packet that left was sent"
     if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
         yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {place(last)}"
-    if sent.labels:
-        yield "header", f"delivered with label {sent.labels[0].label} at {place(last)}"
+    for tag in tag_texts(sent):
+        yield "header", f"delivered with {tag} at {place(last)}"
     if (sent.dscp, sent.ecn) != tos:
         dscp, ecn = tos
         problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"

@@ -19,9 +19,15 @@ def place(hop: Hop) -> str:
     return f"{hop.switch} ({tables}; {header_text(hop.packet)})"
 
 
+def tag_texts(packet: Packet) -> list[str]:
+    """Return the VLAN tags and labels of a packet, outermost first."""
+    vlans = [f"vlan {tag.vid} pcp {tag.pcp}" for tag in packet.vlans]
+    return vlans + [f"label {label.label} tc {label.traffic_class}" for label in packet.labels]
+
+
 def header_text(packet: Packet) -> str:
-    labels = "".join(f", label {label.label} tc {label.traffic_class}" for label in packet.labels)
-    return f"in port {packet.in_port}{labels}, dscp {packet.dscp}, ecn {packet.ecn}"
+    tags = "".join(f", {each}" for each in tag_texts(packet))
+    return f"in port {packet.in_port}{tags}, dscp {packet.dscp}, ecn {packet.ecn}"
 
 
 def sent_text(sent: Sent) -> str:

@@ -17,15 +17,19 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from typing import Any
 
 from kuijia_app.tables.field_counts import MATCH_FIELDS, match_fields
 from kuijia_app.tables.rules import (
     ACTION_SET_ORDER,
+    ANY_VLAN,
     Action,
     FlowEntry,
     Match,
     Output,
     PopLabel,
+    PopVlan,
+    PushVlan,
     SetDscp,
     SetEcn,
     SetQueue,
@@ -34,8 +38,11 @@ from kuijia_app.tables.rules import (
 MAX_TABLES = 254
 """Open vSwitch has 255 tables and reserves the last one."""
 
-_MAY_WAIT = frozenset({PopLabel, SetDscp, SetEcn, SetQueue, Output})
+_MAY_WAIT = frozenset({PopLabel, PopVlan, PushVlan, SetDscp, SetEcn, SetQueue, Output})
 """Actions that may wait in the action set."""
+
+_REQUIRED: dict[str, dict[str, Any]] = {"vlan_pcp": {"vlan_vid": ANY_VLAN}}
+"""Fields without which no match on a field is allowed, apart from the EtherType (OpenFlow 1.3.5, 7.2.3.8)."""
 
 
 def decompose(
@@ -198,7 +205,8 @@ def _common(rows: list[_Row]) -> tuple[Action, ...]:
 
 
 def _only(match: Match, name: str) -> Match:
-    return Match(eth_type=match.eth_type if name != "in_port" else None, **{name: getattr(match, name)})
+    eth_type = match.eth_type if name != "in_port" else None
+    return Match(eth_type=eth_type, **{**_REQUIRED.get(name, {}), name: getattr(match, name)})
 
 
 def _order(row: _Row) -> str:

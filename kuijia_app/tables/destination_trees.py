@@ -16,7 +16,7 @@ from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import Bucket, FlowEntry, Output, SetQueue
-from kuijia_app.tables.tagging import Tags, tags_of
+from kuijia_app.tables.tagging import Tags, paths_of, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
 from te_solver.path_search import NOWHERE, search
@@ -124,11 +124,10 @@ class DefaultEntries:
     def of_plans(cls, plans: Iterable[Plan], options: PipelineOptions, wiring: Wiring) -> DefaultEntries:
         """Return those with the tags that tunnels and sessions of these plans leave."""
         known = tuple(plans)
-        path_ids = dict.fromkeys(tunnel.path_id for plan in known for tunnel in plan.tunnels)
         uses_bfd = options.liveness is Liveness.BFD
         sessions = {each.label: each for plan in known for each in (BfdSessions(plan) if uses_bfd else ())}
         numbers = map(wiring.number, wiring.topology.nodes)
-        return cls(wiring, options, tags_of(options.tagging, options.layout, path_ids, sessions.values(), numbers))
+        return cls(wiring, options, tags_of(options, wiring.topology, paths_of(known), sessions.values(), numbers))
 
     def along(self, path: Path, queues: Iterable[Queue]) -> Iterator[tuple[str, FlowEntry]]:
         """Yield the entries of a path in these queues, each with the switch it belongs to, from the second one on."""

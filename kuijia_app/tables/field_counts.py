@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kuijia_app.tables.rules import FlowEntry, Match
+from kuijia_app.tables.rules import ANY_VLAN, FlowEntry, Match
 
 BITS_PER_FIELD = 32
 
-MATCH_FIELDS = ("in_port", "ipv4_dst", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc")
-"""Fields that count: the paper omits the EtherType, which OpenFlow requires beside the others (1.3.5, 7.2.3.8)."""
+MATCH_FIELDS = ("in_port", "ipv4_dst", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "vlan_vid", "vlan_pcp")
+"""Fields that count: the paper omits the EtherType, which OpenFlow requires with the others (1.3.5, 7.2.3.8)."""
 
 
 def match_fields(match: Match) -> frozenset[str]:
-    """Return the names of the fields of a match, without the EtherType."""
-    return frozenset(name for name in MATCH_FIELDS if getattr(match, name) is not None)
+    """Return the names of the fields of a match, without those that others only require."""
+    names = (name for name in MATCH_FIELDS if getattr(match, name) is not None)
+    return frozenset(names) - ({"vlan_vid"} if match.vlan_vid == ANY_VLAN else set())
 
 
 def entry_fields(entry: FlowEntry, *, goto_counts: bool = True) -> int:

@@ -85,9 +85,9 @@ class Ingress:
     def _served(self, direction: Direction) -> TrafficClass:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
 
-    @staticmethod
-    def _match(prefix: IPv4Network, port: int, code_point: int | None = None) -> Match:
-        return Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, ip_dscp=code_point)
+    def _match(self, prefix: IPv4Network, port: int, code_point: int | None = None) -> Match:
+        vlan = self.tags.arriving
+        return Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, ip_dscp=code_point, vlan_vid=vlan)
 
     def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)

@@ -19,7 +19,7 @@ HOST_MTU = 1500
 """Bytes of the largest IP packet of a host on Ethernet (RFC 894)."""
 
 LABEL_BYTES = 4
-"""Bytes of a label stack entry (RFC 3032, section 2.1)."""
+"""Bytes of a label stack entry (RFC 3032, section 2.1), and of a VLAN tag (IEEE 802.1Q, 9.3)."""
 
 FAIL_MODE = "secure"
 """Without a controller, a switch keeps its tables and does not forward like a learning switch."""
@@ -120,7 +120,7 @@ def session_ports(needs: SwitchNeeds) -> tuple[int, ...]:
 
 def label_bytes(tagging: Tagging, *, labelled_hosts: bool = False) -> int:
     """Return the bytes that packets of hosts gain on links; tags in the IP header add none."""
-    own = LABEL_BYTES if tagging is Tagging.MPLS else 0
+    own = 0 if tagging is Tagging.DSCP_ECN else LABEL_BYTES
     return own + (LABEL_BYTES if labelled_hosts else 0)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kuijia_app.tables import rules
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
     ETH_TYPE_ARP,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
     IN_PORT,
+    VLAN_PRESENT,
     Action,
     Bucket,
     FlowEntry,
@@ -19,7 +21,9 @@ from kuijia_app.tables.rules import (
     Match,
     Output,
     PopLabel,
+    PopVlan,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
     SetEthernet,
@@ -72,8 +76,21 @@ def match_text(match: Match) -> str:
         ("mpls_label", match.mpls_label),
         ("mpls_tc", match.mpls_tc),
         ("dl_dst", match.eth_dst),
+        _vlan_text(match.vlan_vid),
+        ("dl_vlan_pcp", match.vlan_pcp),
     )
     return ",".join([*fields, *(f"{name}={value}" for name, value in values if value is not None)])
+
+
+def _vlan_text(vlan_id: int | None) -> tuple[str, str | int | None]:
+    """Return the field of ovs-ofctl and its value."""
+    match vlan_id:
+        case rules.NO_VLAN:
+            return "dl_vlan", "0xffff"
+        case rules.ANY_VLAN:
+            return "vlan_vid", f"{VLAN_PRESENT:#06x}/{VLAN_PRESENT:#06x}"
+        case _:
+            return "dl_vlan", vlan_id
 
 
 def instructions_text(entry: FlowEntry) -> str:
@@ -118,9 +135,8 @@ def _bucket_text(bucket: Bucket, group_type: GroupType) -> str:
 
 def _action_text(action: Action) -> str:
     match action:
-        case PushLabel(label, traffic_class):
-            fields = f"{_set_field(label, 'mpls_label')},{_set_field(traffic_class, 'mpls_tc')}"
-            return f"push_mpls:{ETH_TYPE_MPLS:#06x},{fields}"
+        case PushLabel() | PushVlan():
+            return _push_text(action)
         case SetDscp() | SetEcn():
             return (
                 _set_field(action.dscp, "ip_dscp") if isinstance(action, SetDscp) else _set_field(action.ecn, "nw_ecn")
@@ -131,14 +147,26 @@ def _action_text(action: Action) -> str:
             return f"set_queue:{queue_id}"
         case ToGroup(group_id):
             return f"group:{group_id}"
-        case PopLabel() | Output() | LowerTtl() | ToController():
+        case PopLabel() | PopVlan() | Output() | LowerTtl() | ToController():
             return _plain_text(action)
 
 
-def _plain_text(action: PopLabel | Output | LowerTtl | ToController) -> str:
+def _push_text(action: PushLabel | PushVlan) -> str:
+    match action:
+        case PushLabel(label, traffic_class):
+            fields = f"{_set_field(label, 'mpls_label')},{_set_field(traffic_class, 'mpls_tc')}"
+            return f"push_mpls:{ETH_TYPE_MPLS:#06x},{fields}"
+        case PushVlan(vid, pcp, eth_type):
+            fields = f"{_set_field(VLAN_PRESENT | vid, 'vlan_vid')},{_set_field(pcp, 'vlan_pcp')}"
+            return f"push_vlan:{eth_type:#06x},{fields}"
+
+
+def _plain_text(action: PopLabel | PopVlan | Output | LowerTtl | ToController) -> str:
     match action:
         case PopLabel():
             return f"pop_mpls:{ETH_TYPE_IPV4:#06x}"
+        case PopVlan():
+            return "pop_vlan"
         case Output(port):
             return "in_port" if port == IN_PORT else f"output:{port}"
         case LowerTtl():

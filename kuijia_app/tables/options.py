@@ -23,10 +23,11 @@ _Member = TypeVar("_Member", bound=Enum)
 
 
 class Tagging(Enum):
-    """Place of a packet's tunnel and queue tags: an MPLS label, or the TOS byte of its IPv4 header."""
+    """Place of a packet's tunnel and queue tags: an MPLS label, the TOS byte of its IPv4 header, or a VLAN tag."""
 
     MPLS = "mpls"
     DSCP_ECN = "dscp-ecn"
+    VLAN = "vlan"
 
 
 class Form(Enum):

@@ -87,7 +87,8 @@ class OtherEntries:
             to_group = (ToGroup(self._group_id(direction)),)
             ends = product(self.wiring.host_ports(direction.ingress), self.wiring.prefixes(direction.egress))
             for host_port, prefix in ends:
-                match = Match(in_port=host_port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
+                vlan = self.tags.arriving
+                match = Match(in_port=host_port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, vlan_vid=vlan)
                 yield direction.ingress, FlowEntry(identifiers.OTHER_PRIORITY, match, to_group)
             queues = (served_as(self.options.layout).victim,)
             along.update(dict.fromkeys(tunnels.of_tunnel(route.path_id, route.nodes, queues)))

@@ -15,10 +15,12 @@ from kuijia_app.tables.other_traffic import OtherEntries
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.routes import Direction, classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
-from kuijia_app.tables.tagging import Tags, last_path_id, tags_of
+from kuijia_app.tables.tagging import Tags, last_path_id, paths_of, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
+from kuijia_app.tables.vlan_tags import MOST_DESTINATIONS
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
+from te_solver.topology import Topology
 
 __all__ = ["Form", "Liveness", "PipelineOptions", "Tagging", "build_tables", "liveness_group"]
 
@@ -41,7 +43,7 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
     all_directions = directions(plan)
     wiring.require_hosts(end for direction in all_directions for end in direction.ends)
     _require_classes(plan, options.layout)
-    _require_tags_for_others(options)
+    _require_tags_for_others(options, plan.topology)
     for direction in all_directions:
         _require_numbers_fit(direction, last_path_id(options.liveness))
     sessions = None
@@ -81,8 +83,7 @@ def ingresses_of(plan: Plan, options: PipelineOptions) -> dict[tuple[str, str], 
 
 
 def _tags(plan: Plan, options: PipelineOptions, sessions: BfdSessions | None) -> Tags:
-    path_ids = dict.fromkeys(tunnel.path_id for tunnel in plan.tunnels)
-    return tags_of(options.tagging, options.layout, path_ids, sessions or ())
+    return tags_of(options, plan.topology, paths_of([plan]), sessions or ())
 
 
 def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
@@ -122,8 +123,13 @@ def _require_classes(plan: Plan, layout: QueueLayout) -> None:
             raise UnsoundError(("pairs", position, "priority"), f"priority {pair.priority}", expected)
 
 
-def _require_tags_for_others(options: PipelineOptions) -> None:
-    if options.other_traffic is OtherTraffic.FORWARD and options.tagging is Tagging.DSCP_ECN:
+def _require_tags_for_others(options: PipelineOptions, topology: Topology) -> None:
+    if options.other_traffic is not OtherTraffic.FORWARD:
+        return
+    if options.tagging is Tagging.VLAN and len(topology.nodes) > MOST_DESTINATIONS:
+        problem = f"other-traffic {OtherTraffic.FORWARD.value} to {len(topology.nodes)} switches"
+        raise UnsoundError((), problem, f"at most {MOST_DESTINATIONS} with tagging {Tagging.VLAN.value}")
+    if options.tagging is Tagging.DSCP_ECN:
         expected = f"other-traffic {OtherTraffic.DROP.value}, or tagging {Tagging.MPLS.value}, which has tags for it"
         raise UnsoundError(
             (), f"other-traffic {OtherTraffic.FORWARD.value} with tagging {Tagging.DSCP_ECN.value}", expected

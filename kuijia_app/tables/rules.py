@@ -9,6 +9,18 @@ from ipaddress import IPv4Network
 ETH_TYPE_IPV4 = 0x0800
 ETH_TYPE_ARP = 0x0806
 ETH_TYPE_MPLS = 0x8847
+ETH_TYPE_VLAN = 0x8100
+ETH_TYPE_SERVICE_VLAN = 0x88A8
+"""Of a tag around customers' own tags (IEEE 802.1ad)."""
+
+NO_VLAN = 0
+"""VLAN id in a match for packets without a tag; no tag of ours has it (OpenFlow 1.3.5, 7.2.3.7)."""
+
+VLAN_PRESENT = 0x1000
+"""Bit of OpenFlow's field for the VLAN id that is set if there is a tag (7.2.3.7)."""
+
+ANY_VLAN = VLAN_PRESENT
+"""VLAN id in a match for packets with any tag, which a match on the priority requires (7.2.3.8)."""
 
 IN_PORT = 0xFFFF_FFF8
 """Reserved port: the one by which the packet came (OpenFlow 1.3.5, 4.5)."""
@@ -26,6 +38,8 @@ class Match:
     mpls_label: int | None = None
     mpls_tc: int | None = None
     eth_dst: str | None = None
+    vlan_vid: int | None = None
+    vlan_pcp: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +53,20 @@ class PushLabel:
 @dataclass(frozen=True, slots=True)
 class PopLabel:
     """Pop the MPLS header; an IPv4 packet is under it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PushVlan:
+    """Push a VLAN tag with an id and a priority (IEEE 802.1Q); `eth_type` is the tag's own."""
+
+    vid: int
+    pcp: int
+    eth_type: int = ETH_TYPE_VLAN
+
+
+@dataclass(frozen=True, slots=True)
+class PopVlan:
+    """Pop the outermost VLAN tag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +122,10 @@ class ToController:
     """Send the whole packet to the controller."""
 
 
-Action = PushLabel | PopLabel | SetDscp | SetEcn | SetQueue | Output | ToGroup | SetEthernet | LowerTtl | ToController
+TagAction = PushLabel | PopLabel | PushVlan | PopVlan
+Action = TagAction | SetDscp | SetEcn | SetQueue | Output | ToGroup | SetEthernet | LowerTtl | ToController
 
-ACTION_SET_ORDER = (PopLabel, PushLabel, SetDscp, SetEcn, SetQueue, ToGroup, Output)
+ACTION_SET_ORDER = (PopVlan, PopLabel, PushLabel, PushVlan, SetDscp, SetEcn, SetQueue, ToGroup, Output)
 """Execution order of an action set (OpenFlow 1.3.5, 5.10); buckets are action sets too (5.6)."""
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.identifiers import LAST_BFD_TUNNEL, default_path_id
-from kuijia_app.tables.options import Liveness, Tagging
+from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
 from kuijia_app.tables.rules import (
     ETH_TYPE_IPV4,
@@ -19,8 +19,10 @@ from kuijia_app.tables.rules import (
     SetDscp,
     SetEcn,
 )
+from kuijia_app.tables.vlan_tags import VlanTags
 from kuijia_base.errors import UnsoundError, quoted
-from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID
+from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
+from te_solver.topology import Topology
 
 _FIRST_DSCP_TAG, LAST_DSCP_TAG = 1, 63
 """Six-bit code points of tunnels; 0 is left to packets of no tunnel."""
@@ -31,6 +33,9 @@ class Tags(Protocol):
 
     queue_field: str
     """Match field that contains the queue."""
+
+    arriving: int | None
+    """VLAN id that a match for packets of hosts needs, so that it takes none of ours; None if it needs none."""
 
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         """Return the actions of an ingress before it sends a packet into a tunnel."""
@@ -49,6 +54,7 @@ class MplsTags:
     """An MPLS label with a traffic class (RFC 3032, RFC 5462); the packet under it stays as it is."""
 
     queue_field = "mpls_tc"
+    arriving: int | None = None
 
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         return (PushLabel(label, queue.traffic_class),)
@@ -73,6 +79,7 @@ class DscpEcnTags:
     """
 
     queue_field = "ip_ecn"
+    arriving: int | None = None
 
     def __init__(
         self,
@@ -117,18 +124,36 @@ class DscpEcnTags:
 
 
 def tags_of(
-    tagging: Tagging,
-    layout: QueueLayout,
-    path_ids: Iterable[int],
+    options: PipelineOptions,
+    topology: Topology,
+    paths: Mapping[int, tuple[str, ...]],
     sessions: Iterable[BfdSession] = (),
     egresses: Iterable[int] = (),
 ) -> Tags:
     """Return the tags of tunnels, BFD sessions, and default paths to egresses by number, as far as tags suffice.
 
+    Args:
+        options: tagging and layout decide.
+        topology: the network.
+        paths: the switches of each tunnel, by path id.
+        sessions: BFD sessions.
+        egresses: numbers of the egresses.
+
     Raises:
         UnsoundError: there are too few tags for tunnels and sessions.
     """
-    return MplsTags() if tagging is Tagging.MPLS else DscpEcnTags(layout, path_ids, sessions, egresses)
+    match options.tagging:
+        case Tagging.MPLS:
+            return MplsTags()
+        case Tagging.DSCP_ECN:
+            return DscpEcnTags(options.layout, paths, sessions, egresses)
+        case Tagging.VLAN:
+            return VlanTags(paths, sessions, egresses, len(topology.nodes))
+
+
+def paths_of(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
+    """Return the switches of each tunnel of some plans, by path id."""
+    return {tunnel.path_id: tunnel.nodes for plan in plans for tunnel in plan.tunnels}
 
 
 def tunnel_of(mark: Iterable[Action]) -> int | None:

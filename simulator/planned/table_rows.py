@@ -10,18 +10,27 @@ from numpy.typing import NDArray
 
 from kuijia_app.tables.rules import (
     ACTION_SET_ORDER,
+    ANY_VLAN,
+    ETH_TYPE_MPLS,
     Action,
     Bucket,
     FlowEntry,
     Group,
     GroupType,
     Match,
+    PopLabel,
+    PopVlan,
     PushLabel,
+    PushVlan,
     SwitchTables,
 )
 from simulator.packet import _core
 
-_KINDS = {kind: number for number, kind in enumerate(ACTION_SET_ORDER)}
+_SAME_KIND: dict[type[Action], type[Action]] = {PopVlan: PopLabel, PushVlan: PushLabel}
+"""VLAN tags are labels to the core: no table has both, and a tag's id and priority mean the same."""
+
+_CORE_ORDER: list[type[Action]] = [kind for kind in ACTION_SET_ORDER if kind not in _SAME_KIND]
+_KINDS: dict[type[Action], int] = {kind: _CORE_ORDER.index(_SAME_KIND.get(kind, kind)) for kind in ACTION_SET_ORDER}
 """The core's number of each kind of action: their order in action sets."""
 
 _ENTRY_COLUMNS = (
@@ -71,10 +80,14 @@ def _entry(entry: FlowEntry) -> tuple[int, ...]:
 def _match(match: Match) -> tuple[int, ...]:
     network = match.ipv4_dst
     destination = (0, 0) if network is None else (int(network.network_address), int(network.netmask))
-    others = (match.ip_dscp, match.ip_ecn, match.mpls_label, match.mpls_tc)
-    given = (match.in_port, match.eth_type, network, *others)
+    label, traffic_class, eth_type = match.mpls_label, match.mpls_tc, match.eth_type
+    if match.vlan_vid:
+        label = None if match.vlan_vid == ANY_VLAN else match.vlan_vid
+        traffic_class, eth_type = match.vlan_pcp, ETH_TYPE_MPLS
+    others = (match.ip_dscp, match.ip_ecn, label, traffic_class)
+    given = (match.in_port, eth_type, network, *others)
     matched = sum(1 << bit for bit, value in enumerate(given) if value is not None)
-    return (matched, match.in_port or 0, match.eth_type or 0, *destination, *(value or 0 for value in others))
+    return (matched, match.in_port or 0, eth_type or 0, *destination, *(value or 0 for value in others))
 
 
 def _group(group: Group) -> tuple[int, ...]:
@@ -87,6 +100,9 @@ def _bucket(bucket: Bucket) -> tuple[int, ...]:
 
 
 def _action(action: Action) -> tuple[int, int]:
-    values = [getattr(action, each.name) for each in fields(action)]
-    value = packed_label(*values) if isinstance(action, PushLabel) else sum(values)
+    match action:
+        case PushLabel(label, traffic_class) | PushVlan(label, traffic_class):
+            value = packed_label(label, traffic_class)
+        case _:
+            value = sum(getattr(action, each.name) for each in fields(action))
     return _KINDS[type(action)], value

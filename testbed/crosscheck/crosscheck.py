@@ -15,7 +15,7 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 from kuijia_app.proof.model.network import Hop, ModelNetwork
-from kuijia_app.proof.model.packet import Label, Packet
+from kuijia_app.proof.model.packet import Label, Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import GroupStep
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.ofctl_text import group_text
@@ -48,7 +48,7 @@ class SeenHop:
         groups: the groups used and the position of the bucket each chose; None: none was alive.
         out_port: None: it was dropped, and the rest does not count.
         queue: of the output port.
-        labels: of the packet as it left.
+        tags: VLAN tags and labels of the packet as it left.
         tos: DSCP and ECN bits as it left, unless a label hides them.
     """
 
@@ -56,13 +56,13 @@ class SeenHop:
     groups: tuple[tuple[int, int | None], ...]
     out_port: int | None
     queue: int | None
-    labels: tuple[Label, ...]
+    tags: tuple[VlanTag | Label, ...]
     tos: tuple[int, int]
 
     def __str__(self) -> str:
         groups = " ".join(f"{group_id}[{'-' if position is None else position}]" for group_id, position in self.groups)
-        labels = " ".join(f"{label.label}/{label.traffic_class}" for label in self.labels)
-        sent = f"port {self.out_port}, queue {self.queue}, labels ({labels}), dscp {self.tos[0]}, ecn {self.tos[1]}"
+        tags = " ".join(map(str, self.tags))
+        sent = f"port {self.out_port}, queue {self.queue}, tags ({tags}), dscp {self.tos[0]}, ecn {self.tos[1]}"
         return f"{self.switch}: groups ({groups}), {'dropped' if self.out_port is None else sent}"
 
 
@@ -198,7 +198,7 @@ class RealNetwork:
             traced = parse_trace(self._control.command("ofproto/trace", self._bridges.bridge(switch), flow, "--names"))
             out_port = None if traced.interface is None else self._port_of[traced.interface]
             packet = _after(packet, traced)
-            way.append(SeenHop(switch, traced.groups, out_port, traced.queue, packet.labels, (packet.dscp, packet.ecn)))
+            way.append(SeenHop(switch, traced.groups, out_port, traced.queue, _tags(packet), (packet.dscp, packet.ecn)))
             if out_port is None or (switch, out_port) in self._down:
                 break
             neighbour = self._wiring.neighbour_at(switch, out_port)
@@ -237,9 +237,9 @@ class RealNetwork:
             return end, self._model.session_packet(session), 1
         if random.random() < _STRAY_SHARE:
             stray = random_stray(self._case, random)
-            labels = () if stray.label is None else (Label(*stray.label),)
             anywhere = random.choice(list(self._destinations.values()))
-            return stray.switch, Packet(stray.in_port, anywhere, anywhere, stray.dscp, stray.ecn, labels), 1
+            packet = Packet(stray.in_port, anywhere, anywhere, stray.dscp, stray.ecn)
+            return stray.switch, with_tag(packet, stray.tag), 1
         drawn = random_packet(self._case, self._destinations, random)
         source: IPv4Address = self._destinations[drawn.source]
         in_port = self._wiring.host_port(drawn.source)
@@ -259,8 +259,13 @@ def _session_ports(sessions: tuple[BfdSession, ...]) -> dict[str, list[int]]:
     return ports
 
 
+def _tags(packet: Packet) -> tuple[VlanTag | Label, ...]:
+    return (*packet.vlans, *packet.labels)
+
+
 def _headers(packet: Packet) -> Headers:
     labels = tuple((label.label, label.traffic_class) for label in packet.labels)
+    labels += tuple((tag.vid, tag.pcp) for tag in packet.vlans)  # the packet model's labels; never both
     return Headers(int(packet.destination), packet.dscp, packet.ecn, labels)
 
 
@@ -269,6 +274,7 @@ def _flow_text(packet: Packet, dp_hash: int) -> str:
     fields = [f"in_port={packet.in_port}"]
     if dp_hash:
         fields.append(f"dp_hash={dp_hash:#x}")
+    fields += [f"dl_vlan={tag.vid},dl_vlan_pcp={tag.pcp}" for tag in packet.vlans]
     if packet.labels:
         top = packet.labels[0]
         fields += ["mpls", f"mpls_label={top.label}", f"mpls_tc={top.traffic_class}", "mpls_bos=1", "mpls_ttl=64"]
@@ -282,8 +288,9 @@ def _after(packet: Packet, traced: TracedPacket) -> Packet:
     labels = packet.labels[1:] if traced.popped else packet.labels
     if traced.pushed is not None:
         labels = (Label(*traced.pushed), *labels)
+    vlans = (*traced.vlans_pushed, *packet.vlans[traced.vlans_popped :])
     tos = packet.dscp << 2 | packet.ecn if traced.tos is None else traced.tos
-    return replace(packet, labels=labels, dscp=tos >> 2, ecn=tos & 3)
+    return replace(packet, labels=labels, vlans=vlans, dscp=tos >> 2, ecn=tos & 3)
 
 
 def _seen(hop: Hop) -> SeenHop:
@@ -291,4 +298,4 @@ def _seen(hop: Hop) -> SeenHop:
     groups = tuple((step.group.group_id, step.position) for step in hop.forwarding.steps if isinstance(step, GroupStep))
     sent = hop.sent or hop.packet
     queue = None if hop.sent is None else hop.sent.queue
-    return SeenHop(hop.switch, groups, hop.out_port, queue, sent.labels, (sent.dscp, sent.ecn))
+    return SeenHop(hop.switch, groups, hop.out_port, queue, _tags(sent), (sent.dscp, sent.ecn))

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from kuijia_app.proof.model.packet import VlanTag
+from kuijia_app.tables.rules import ETH_TYPE_VLAN
 from testbed.machine.errors import TestbedError
 
 _GROUP = re.compile(r"\s*group:(\d+)")
@@ -14,6 +16,7 @@ _NO_BUCKET = re.compile(r"\s*-> no live bucket")
 _QUEUE = re.compile(r"\s*set_queue:(\d+)")
 _ACTIONS = re.compile(r"Datapath actions: (.*)")
 _PUSH = re.compile(r"push_mpls\(label=(\d+),tc=(\d+),.*\)")
+_PUSH_VLAN = re.compile(r"push_vlan\((?:tpid=(0x[0-9a-f]+),)?vid=(\d+),pcp=(\d+)\)")
 _TOS = re.compile(r"set\(ipv4\(.*?tos=(0x[0-9a-f]+|\d+).*\)\)")
 _PRIORITY = re.compile(r"set\(skb_priority\((0x[0-9a-f]+|\d+)\)\)")
 
@@ -28,6 +31,8 @@ class TracedPacket:
         queue: of the last `set_queue` before the output.
         pushed: label and traffic class that were pushed.
         popped: True if a label was popped.
+        vlans_popped: number of VLAN tags that were popped, before any was pushed.
+        vlans_pushed: VLAN tags that were pushed and not popped again, the outermost first.
         tos: new TOS byte of the IPv4 header, None: unchanged.
     """
 
@@ -37,6 +42,8 @@ class TracedPacket:
     pushed: tuple[int, int] | None
     popped: bool
     tos: int | None
+    vlans_popped: int = 0
+    vlans_pushed: tuple[VlanTag, ...] = ()
 
 
 def parse_trace(text: str) -> TracedPacket:
@@ -69,6 +76,7 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
     interface: str | None = None
     pushed: tuple[int, int] | None = None
     popped = False
+    vlans = _Vlans()
     tos: int | None = None
     priority = 0
     for action in _split(actions):
@@ -76,6 +84,8 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
             pushed = int(found[1]), int(found[2])
         elif action.startswith("pop_mpls("):
             popped = True
+        elif vlans.takes(action):
+            pass
         elif found := _TOS.fullmatch(action):
             tos = int(found[1], 0)
         elif found := _PRIORITY.fullmatch(action):
@@ -87,7 +97,26 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
     # In the dummy datapath a queue's number is its priority; packets without a queue have priority 0 as well.
     if interface is not None and priority != (queue or 0):
         raise TestbedError(f"set_queue:{queue} came to the datapath as priority {priority}: {actions}")
-    return TracedPacket(groups, interface, queue if interface is not None else None, pushed, popped, tos)
+    sent_in = queue if interface is not None else None
+    return TracedPacket(groups, interface, sent_in, pushed, popped, tos, vlans.popped, tuple(vlans.pushed))
+
+
+class _Vlans:
+    """The VLAN tags of a packet by the datapath's actions so far."""
+
+    def __init__(self) -> None:
+        self.popped = 0
+        self.pushed: list[VlanTag] = []
+
+    def takes(self, action: str) -> bool:
+        """Carry out an action; return False for one that is not about tags."""
+        found = _PUSH_VLAN.fullmatch(action)
+        if found:
+            self.pushed.insert(0, VlanTag(int(found[2]), int(found[3]), int(found[1] or hex(ETH_TYPE_VLAN), 0)))
+        elif action == "pop_vlan":
+            self.popped += not self.pushed
+            del self.pushed[:1]
+        return bool(found) or action == "pop_vlan"
 
 
 def _split(actions: str) -> Iterator[str]:

@@ -7,11 +7,13 @@ from ipaddress import IPv4Address
 from random import Random
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
+from kuijia_app.proof.model.packet import Label, VlanTag
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.tables.slots import SLOT_COUNTS
+from kuijia_app.tables.vlan_tags import LAST_VLAN_ID
 from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.failures import Failure
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
@@ -38,7 +40,7 @@ def random_plan(random: Random) -> RandomPlan:
     import networkx as nx  # noqa: PLC0415  # slow to import
 
     options = _options(random)
-    if options.tagging is Tagging.MPLS:
+    if options.tagging is not Tagging.DSCP_ECN:
         options = replace(options, other_traffic=random.choice(list(OtherTraffic)))
     size = random.randint(*_NODES)
     graph: nx.Graph[int] = nx.gnp_random_graph(size, random.uniform(0.2, 0.9), seed=random.randrange(2**32))
@@ -108,25 +110,29 @@ def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random
 
 @dataclass(frozen=True, slots=True)
 class StrayPacket:
-    """A packet arriving at any port, with or without a tunnel there: `label` and its traffic class, or none."""
+    """A packet arriving at any port, with or without a tunnel there."""
 
     switch: str
     in_port: int
-    label: tuple[int, int] | None
+    tag: Label | VlanTag | None
     dscp: int
     ecn: int
 
 
 def random_stray(case: RandomPlan, random: Random) -> StrayPacket:
     """Return a packet with tags of tunnels, BFD sessions and others, from a neighbour or the host."""
-    plan, mpls = case.plan, case.options.tagging is Tagging.MPLS
+    plan = case.plan
     sessions = BfdSessions(plan) if case.options.liveness is Liveness.BFD else ()
     labels = [tunnel.path_id for tunnel in plan.tunnels] + [session.label for session in sessions] + [LAST_PATH_ID]
     switch = random.choice([node for tunnel in plan.tunnels for node in tunnel.nodes])
     in_port = random.choice(case.options.wired(plan.topology).ports(switch))
-    tags = (random.choice(labels), random.randrange(_TRAFFIC_CLASSES)) if mpls and random.random() < 0.9 else None
+    tag: Label | VlanTag | None = None
+    if case.options.tagging is not Tagging.DSCP_ECN and random.random() < 0.9:
+        label, traffic_class = random.choice(labels), random.randrange(_TRAFFIC_CLASSES)
+        is_label = case.options.tagging is Tagging.MPLS
+        tag = Label(label, traffic_class) if is_label else VlanTag(label % LAST_VLAN_ID + 1, traffic_class)
     dscp = random.choice([random.randrange(12), DSCP_NETWORK_CONTROL, random.randrange(CODE_POINTS)])
-    return StrayPacket(switch, in_port, tags, dscp, random.randrange(ECN_CODES))
+    return StrayPacket(switch, in_port, tag, dscp, random.randrange(ECN_CODES))
 
 
 def random_layout(random: Random) -> QueueLayout:
@@ -153,11 +159,12 @@ def random_layout(random: Random) -> QueueLayout:
 
 def _options(random: Random) -> PipelineOptions:
     layout = random.choice([*LAYOUTS.values(), random_layout(random)])
+    taggings = [each for each in Tagging if each is not Tagging.DSCP_ECN or _has_ecn(layout)]
     return PipelineOptions(
         random.choice(switch_schemes()),
         random.choice(SLOT_COUNTS),
         layout,
-        random.choice(list(Tagging)) if _has_ecn(layout) else Tagging.MPLS,
+        random.choice(taggings),
         random.choice(list(Form)),
         random.choice(list(Liveness)),
     )

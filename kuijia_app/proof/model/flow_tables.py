@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.tables.rules import ETH_TYPE_MPLS, FlowEntry, Match
+from kuijia_app.tables.rules import ANY_VLAN, ETH_TYPE_MPLS, NO_VLAN, FlowEntry, Match
 
 Key = tuple[Hashable, ...]
 
@@ -63,7 +63,8 @@ class FlowTables:
 
 def _shape(entry: FlowEntry) -> _Shape:
     match = entry.match
-    fields = tuple(name for name in _READERS if getattr(match, name) is not None)
+    wanted = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match
+    fields = tuple(name for name in _READERS if getattr(wanted, name) is not None)
     mask = 0 if match.ipv4_dst is None else int(match.ipv4_dst.netmask)
     return _Shape(entry.priority, fields, mask)
 
@@ -80,7 +81,7 @@ def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
     """
     values: list[Hashable] = []
     for name in shape.fields:
-        if name in _MPLS_FIELDS and not packet.labels:
+        if (name in _MPLS_FIELDS and not packet.labels) or (name == "vlan_pcp" and not packet.vlans):
             return None
         values.append(_READERS[name](packet, shape.destination_mask))
     return tuple(values)
@@ -94,5 +95,7 @@ _READERS: dict[str, Callable[[Packet, int], Hashable]] = {
     "ip_ecn": lambda packet, _: packet.ecn,
     "mpls_label": lambda packet, _: packet.labels[0].label,
     "mpls_tc": lambda packet, _: packet.labels[0].traffic_class,
+    "vlan_vid": lambda packet, _: packet.vlans[0].vid if packet.vlans else NO_VLAN,
+    "vlan_pcp": lambda packet, _: packet.vlans[0].pcp,
 }
 """Fields of `Match`, and functions that read those of a packet."""

@@ -312,6 +312,6 @@ class ModelNetwork:
 
 
 def arrives(walk: Walk, far: str, session: BfdSession) -> bool:
-    """Return True if a session's packet reaches the session at this end, without any label."""
+    """Return True if a session's packet reaches the session at this end, without any tag."""
     last = walk.hops[-1].sent
-    return walk.delivered_to == (far, session.inner_port) and last is not None and not last.labels
+    return walk.delivered_to == (far, session.inner_port) and last is not None and not (last.labels or last.vlans)

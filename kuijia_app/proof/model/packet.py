@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address
 
-from kuijia_app.tables.rules import ETH_TYPE_IPV4
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_VLAN
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,8 +18,17 @@ class Label:
 
 
 @dataclass(frozen=True, slots=True)
+class VlanTag:
+    """A VLAN tag (IEEE 802.1Q): its id, its priority and its own EtherType."""
+
+    vid: int
+    pcp: int
+    eth_type: int = ETH_TYPE_VLAN
+
+
+@dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet, mostly of IPv4, under any number of MPLS labels.
+    """A packet, mostly of IPv4, under any number of MPLS labels, and VLAN tags around them.
 
     Attributes:
         in_port: port by which it entered the switch.
@@ -30,6 +40,7 @@ class Packet:
         queue: of the port of its next output; None: the port's default. A switch does not see another's choice.
         eth_type: of the packet under the labels; an unlabelled packet has IPv4 fields only if this is IPv4.
         slot: the hash's choice in a SELECT group: bucket position, modulo the number of buckets.
+        vlans: the VLAN tags around all this, outermost first.
     """
 
     in_port: int
@@ -41,8 +52,20 @@ class Packet:
     queue: int | None = None
     slot: int = 0
     eth_type: int = ETH_TYPE_IPV4
+    vlans: tuple[VlanTag, ...] = ()
 
     @property
-    def header(self) -> tuple[IPv4Address, IPv4Address, int, int, tuple[Label, ...]]:
+    def header(self) -> tuple[Hashable, ...]:
         """All header values that travel over a link."""
-        return self.source, self.destination, self.dscp, self.ecn, self.labels
+        return self.source, self.destination, self.dscp, self.ecn, self.labels, self.vlans
+
+
+def with_tag(packet: Packet, tag: VlanTag | Label | None) -> Packet:
+    """Return the packet with one more tag or label around it."""
+    match tag:
+        case VlanTag():
+            return replace(packet, vlans=(tag, *packet.vlans))
+        case Label():
+            return replace(packet, labels=(tag, *packet.labels))
+        case None:
+            return packet

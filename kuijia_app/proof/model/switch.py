@@ -11,7 +11,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from kuijia_app.proof.model.flow_tables import FlowTables
-from kuijia_app.proof.model.packet import Label, Packet
+from kuijia_app.proof.model.packet import Label, Packet, VlanTag
 from kuijia_app.tables.rules import (
     ACTION_SET_ORDER,
     Action,
@@ -21,7 +21,9 @@ from kuijia_app.tables.rules import (
     GroupType,
     Output,
     PopLabel,
+    PopVlan,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
     SetQueue,
@@ -235,12 +237,28 @@ def _in_order(actions: Iterable[Action]) -> list[Action]:
     return [by_kind[kind] for kind in ACTION_SET_ORDER if kind in by_kind]
 
 
-def _changed(packet: Packet, action: Action) -> Packet:
+def _vlans_after(vlans: tuple[VlanTag, ...], action: PushVlan | PopVlan) -> tuple[VlanTag, ...]:
+    match action:
+        case PushVlan(vid, pcp, eth_type):
+            return (VlanTag(vid, pcp, eth_type), *vlans)
+        case PopVlan():
+            return vlans[1:]
+
+
+def _labels_after(labels: tuple[Label, ...], action: PushLabel | PopLabel) -> tuple[Label, ...]:
     match action:
         case PushLabel(label, traffic_class):
-            return replace(packet, labels=(Label(label, traffic_class), *packet.labels))
+            return (Label(label, traffic_class), *labels)
         case PopLabel():
-            return replace(packet, labels=packet.labels[1:])
+            return labels[1:]
+
+
+def _changed(packet: Packet, action: Action) -> Packet:
+    match action:
+        case PushVlan() | PopVlan():
+            return replace(packet, vlans=_vlans_after(packet.vlans, action))
+        case PushLabel() | PopLabel():
+            return replace(packet, labels=_labels_after(packet.labels, action))
         case SetDscp(dscp):
             # The IPv4 header is out of reach under labels.
             return packet if packet.labels else replace(packet, dscp=dscp)
@@ -248,5 +266,4 @@ def _changed(packet: Packet, action: Action) -> Packet:
             return packet if packet.labels else replace(packet, ecn=ecn)
         case SetQueue(queue_id):
             return replace(packet, queue=queue_id)
-        case _:
-            return packet
+    return packet

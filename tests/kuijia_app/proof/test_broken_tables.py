@@ -104,7 +104,7 @@ def test_a_session_that_arrives_under_its_label_is_found() -> None:
         entries(tables, switch, unpopped)
     told = [violation.problem for violation in verify(plan, tables, BFD).violations if violation.rule == "session"]
     label = BfdSessions(plan).over(("s1", "s2", "s4")).label
-    assert any(f"left with label {label} at s4" in problem for problem in told)
+    assert any(f"left with label {label} tc 6 at s4" in problem for problem in told)
 
 
 def test_a_decomposed_table_that_does_something_else_with_any_packet_is_found() -> None:

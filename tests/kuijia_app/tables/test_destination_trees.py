@@ -17,7 +17,7 @@ from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import FlowEntry, Match, Output, SetQueue, SwitchTables
-from kuijia_app.tables.tagging import DscpEcnTags, MplsTags, last_path_id, tags_of
+from kuijia_app.tables.tagging import DscpEcnTags, MplsTags, last_path_id, paths_of, tags_of
 from kuijia_app.tables.wiring import MAX_SITES
 from te_solver.plan import PlanOptions
 from te_solver.topology import Link, Topology
@@ -107,7 +107,7 @@ def test_packets_on_a_default_path_are_delivered_in_the_queue_they_are_tagged_fo
     options = PipelineOptions(tagging=tagging)
     wiring = options.wired(RING)
     numbers = [wiring.number(node) for node in RING.nodes]
-    tags = tags_of(tagging, options.layout, [tunnel.path_id for tunnel in plan.tunnels], (), numbers)
+    tags = tags_of(options, RING, paths_of([plan]), (), numbers)
     default = DefaultEntries(wiring, options, tags)
     tree = DestinationTrees(RING).towards("c")
     tables = build_tables(plan, options)

@@ -12,7 +12,7 @@ from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry, Match, Output, SetDscp, SetEcn, SetQueue
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, SetDscp, SetEcn, SetQueue
 from kuijia_app.tables.tagging import tags_of
 from kuijia_base.errors import UnsoundError
 from te_solver.plan import PairPlan, Plan, Tunnel
@@ -35,6 +35,11 @@ def many_tunnels(count: int) -> Plan:
         PairPlan(*edge, 1.0, 1.0, (Tunnel(16 + number, edge, 1.0, 1.0),)) for number, edge in enumerate(edges)
     )
     return Plan(topology, pairs, "any", 1.0, "none", 0.0)
+
+
+def delivered_by(layout: QueueLayout) -> dict[Queue, tuple[Action, ...]]:
+    tags = tags_of(dataclasses.replace(DSCP_ECN, layout=layout), motivation_plan().topology, {16: ("s1", "s4")})
+    return {queue: tags.unmark(queue) for queue in layout.queues}
 
 
 def test_path_ids_become_code_points_and_queues_ecn_bits() -> None:
@@ -70,11 +75,11 @@ def test_a_queue_that_classes_share_gives_back_the_mark_of_the_most_important() 
     control, high, low, victims = (Queue(number, f"queue {number}", number, number) for number in range(4))
     classes = (TrafficClass(0, (46,), high, victims), TrafficClass(1, (10,), low, victims))
     layout = QueueLayout("shared", (control, high, low, victims), control, classes)
-    delivered = {queue: tags_of(Tagging.DSCP_ECN, layout, [16]).unmark(queue) for queue in layout.queues}
+    delivered = delivered_by(layout)
     code_points = {control: 48, high: 46, low: 10, victims: 46}
     assert delivered == {queue: (SetDscp(code_point), SetEcn(0)) for queue, code_point in code_points.items()}
     idle = QueueLayout("idle", (control, low, victims, high), control, (TrafficClass(0, (), low, victims),))
-    assert tags_of(Tagging.DSCP_ECN, idle, [16]).unmark(high) == (SetDscp(0), SetEcn(0))
+    assert delivered_by(idle)[high] == (SetDscp(0), SetEcn(0))
 
 
 def test_a_layout_without_ecn_bits_is_refused() -> None:

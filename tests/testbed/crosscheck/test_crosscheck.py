@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 from kuijia_app.proof.model.network import ModelNetwork
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Label, Packet, VlanTag
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.identifiers import bfd_label
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
@@ -94,20 +94,22 @@ def test_plans_are_drawn_the_same_again_and_can_all_be_built() -> None:
         options = case.options
         kinds.add((options.layout.name, options.tagging, options.form, options.liveness))
     # eight queues have no ECN bits, those of some random layouts do
-    assert len(kinds) == 3 * 2 * 2 * 2 + 2 * 2
+    assert len(kinds) == 3 * 3 * 2 * 2 + 2 * 2 * 2
 
 
 def test_stray_packets_are_of_every_kind() -> None:
     random = Random(4)
-    session_labels = high_code_points = from_hosts = unlabelled = 0
+    session_labels = high_code_points = from_hosts = unlabelled = vlans = 0
     for _ in range(150):
         case = random_plan(random)
         stray = random_stray(case, random)
-        session_labels += stray.label is not None and stray.label[0] >= bfd_label(0) and stray.label[0] != LAST_PATH_ID
+        tag = stray.tag
+        session_labels += isinstance(tag, Label) and tag.label >= bfd_label(0) and tag.label != LAST_PATH_ID
+        vlans += isinstance(tag, VlanTag)
         high_code_points += stray.dscp >= 12
         from_hosts += stray.in_port == len(case.plan.topology.neighbours[stray.switch]) + 1
-        unlabelled += stray.label is None and case.options.tagging is Tagging.MPLS
-    assert min(session_labels, high_code_points, from_hosts, unlabelled) > 5
+        unlabelled += tag is None and case.options.tagging is Tagging.MPLS
+    assert min(session_labels, high_code_points, from_hosts, unlabelled, vlans) > 5
 
 
 def test_tables_of_random_layouts_are_sound() -> None:

@@ -24,6 +24,7 @@ pytestmark = pytest.mark.emulation
 INTERFACE = "port"
 ADDRESSES = bytes.fromhex("02ffffffffff020000000001")
 LABEL, TTL = 16, 64
+VLAN = 4094
 
 
 @pytest.fixture
@@ -38,6 +39,16 @@ def port() -> Iterator[None]:
 def labelled(queue: Queue) -> bytes:
     entry = LABEL << 12 | queue.traffic_class << 9 | 1 << 8 | TTL
     return ADDRESSES + struct.pack("!HI", 0x8847, entry) + bytes(60)
+
+
+def in_vlan(queue: Queue, inside: bytes) -> bytes:
+    tag = struct.pack("!HH", 0x8100, queue.traffic_class << 13 | VLAN)
+    return inside[: len(ADDRESSES)] + tag + inside[len(ADDRESSES) :]
+
+
+def in_service_vlan(queue: Queue, inside: bytes) -> bytes:
+    tag = struct.pack("!HH", 0x88A8, queue.traffic_class << 13 | VLAN)
+    return inside[: len(ADDRESSES)] + tag + inside[len(ADDRESSES) :]
 
 
 def in_ip(code_point: int, ecn: int) -> bytes:
@@ -73,6 +84,18 @@ def test_tagged_ip_packets_wait_in_the_queue_of_their_ecn_bits_whatever_their_co
         frames += [in_ip(code_point, queue.ecn) for code_point in (1, 32, 63)] * number
     expected = {queue.name: 3 * number for number, queue in enumerate(layout.queues, start=1)}
     assert sent_by_queue(layout, Tagging.DSCP_ECN, frames) == expected
+
+
+@pytest.mark.usefixtures("port")
+@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+def test_frames_in_a_vlan_wait_in_the_queue_of_its_priority_whatever_they_hold(layout: QueueLayout) -> None:
+    other = layout.queues[-1]
+    frames = []
+    for number, queue in enumerate(layout.queues, start=1):
+        frames += [in_vlan(queue, in_ip(48, 3)), in_vlan(queue, ADDRESSES + bytes.fromhex("88b5") + bytes(60))] * number
+        frames += [in_service_vlan(queue, in_vlan(other, in_ip(0, 0))), in_service_vlan(queue, in_ip(0, 0))] * number
+    expected = {queue.name: 4 * number for number, queue in enumerate(layout.queues, start=1)}
+    assert sent_by_queue(layout, Tagging.VLAN, frames) == expected
 
 
 @pytest.mark.usefixtures("port")
