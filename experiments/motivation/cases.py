@@ -103,6 +103,7 @@ class MotivationOptions:
     cut: str
     kill_controller: bool
     liveness: str
+    tagging: str
     congestion_control: str
     buffer_packets: int
     link_delay_seconds: float | None

@@ -26,7 +26,7 @@ from experiments.registry import (
     defaults_of,
     experiment,
 )
-from kuijia_app.tables.options import Liveness
+from kuijia_app.tables.options import Liveness, Tagging
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_count, positive_number
 from kuijia_base.output_folder import OutputFolder
@@ -53,6 +53,7 @@ _MODELLED = ("schemes", "cut")
 _UNMODELLED = {
     "kill_controller": "the model has no controller",
     "liveness": "in the model failures are noticed at once",
+    "tagging": "the model has no headers",
     "buffer_packets": "the model has no buffers",
     "link_delay_seconds": "the model has no delays",
     "congestion_control": "the model has one kind of TCP",
@@ -81,6 +82,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         choices=[each.value for each in Liveness],
         default=Liveness.CONTROLLER.value,
         help="party that notices a failure beyond a tunnel's first link (default: %(default)s)",
+    )
+    group.add_argument(
+        "--tagging",
+        choices=[each.value for each in Tagging],
+        default=Tagging.MPLS.value,
+        help="header fields that carry tunnel and queue (default: %(default)s)",
     )
     group.add_argument(
         "--congestion-control",
@@ -137,6 +144,7 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
         cut=args.cut,
         kill_controller=args.kill_controller,
         liveness=args.liveness,
+        tagging=args.tagging,
         congestion_control=args.congestion_control,
         buffer_packets=args.buffer_packets or _BUFFER_PACKETS,
         link_delay_seconds=args.link_delay_seconds,

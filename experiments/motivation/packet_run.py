@@ -53,7 +53,9 @@ def _run(
     began = time.time()
     case = CASES[options.cut]
     plan = motivation_plan(settings.capacity, conditions.link_delay_seconds)
-    tables = pipeline_options(OptionWords(scheme=scheme, slots=settings.slots, liveness=options.liveness))
+    tables = pipeline_options(
+        OptionWords(scheme=scheme, slots=settings.slots, liveness=options.liveness, tagging=options.tagging)
+    )
     phases = Phases(
         options.warmup_seconds,
         options.before_seconds,

@@ -109,6 +109,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         slot_count=settings.slots,
         framework=settings.framework,
         liveness=options.liveness,
+        tagging=options.tagging,
         network=NetworkOptions(buffer_packets=options.buffer_packets),
     )
     with Lab(job.plan, lab_options, show, job.ground) as lab:

@@ -184,7 +184,7 @@ def compile_plan(  # noqa: PLR0913  # options are keywords
         scheme: failure scheme for the traffic of failed tunnels, one that switches can be programmed with.
         slots: hash slots per pair and class: 16, 32, 64, 128 or 256.
         layout: queues of a port and classes of traffic: "plain", "eight", "four" or a YAML file.
-        tagging: header fields that carry tunnel and queue, "mpls" or "dscp-ecn".
+        tagging: header fields that carry tunnel and queue, "mpls", "dscp-ecn" or "vlan".
         pipeline: one flow table, "single", or two that need less memory, "decomposed".
         liveness: detection of failures beyond a tunnel's first link, "controller" or "bfd".
         wiring: file of datapath ids, ports and prefixes of your own switches; by default by the topology.

@@ -635,7 +635,7 @@ class PlanKeeper(PairKeeper):
             text = f"packets to {egress} are lost: no tunnel is alive, and no other links connect it"
             self._findings.found(Finding(key, text, "mend a link"), self._now())
         elif news.state is RestorationState.UNTAGGED:
-            text = f"packets to {egress} are lost: no tunnel is alive, and no code point is left for another path"
+            text = f"packets to {egress} are lost: no tunnel is alive, and no tag is left for another path"
             self._findings.found(Finding(key, text, "mend a link, or use MPLS tags"), self._now())
         else:
             self._findings.gone(key, self._now())

@@ -23,7 +23,7 @@ class LabOptions:
         scheme: "kuijia" or "rescaling".
         slot_count: hash slots per pair.
         layout: the queues of every port, by name or by the absolute path of a YAML file.
-        tagging: where packets carry their tunnel and their queue: "mpls" or "dscp-ecn".
+        tagging: where packets carry their tunnel and their queue: "mpls", "dscp-ecn" or "vlan".
         pipeline: the form of the flow entries: "single" or "decomposed".
         framework: of the controller.
         controllers: number of them; one acts, the others stand by.

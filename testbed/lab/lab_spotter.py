@@ -78,7 +78,7 @@ class Spotter:
         self._acting = _acting(lab.controller)
         self._looks = 0
         self._flows: set[str] = set()
-        self._marked = lab.options.tagging == Tagging.MPLS.value
+        self._marked = lab.options.tagging != Tagging.DSCP_ECN.value
         self._last = self._look()
         self._thread = threading.Thread(target=self._run, name="spotter", daemon=True)
         self._marker = LabWorkers("marks", 1)

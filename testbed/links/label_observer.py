@@ -1,4 +1,4 @@
-"""Captures the labelled packets that leave a switch, and returns the marks of flows."""
+"""Captures the packets with a label or VLAN tag that leave a switch, and returns the marks of flows."""
 
 from __future__ import annotations
 

@@ -313,7 +313,7 @@ BREAKS = [
     (wrong_queue, "queue", "in queue 2 instead of queue 1 at s2"),
     (wrong_victim_queue, "queue", "in queue 1 instead of queue 2 at s3"),
     (no_queue, "queue", "in no queue instead of queue 1 at s2"),
-    (no_pop, "header", "delivered with label 16 at s4"),
+    (no_pop, "header", "delivered with label 16 tc 0 at s4"),
     (sent_twice, "copy", "sent out of ports 2, 3 at s2"),
     (loop, "loop", "loops for ever from s1"),
     (rival, "ambiguous", "2 entries of table 0 match at the same priority at s2"),

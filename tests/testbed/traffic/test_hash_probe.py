@@ -66,6 +66,14 @@ def test_label_class_and_ports_are_read(label: int, traffic_class: int, source: 
     assert parsed == (EgressFlowKey("tcp", "10.0.1.1", source, server), IngressMark(label, traffic_class))
 
 
+@given(vid=st.integers(1, 4094), priority=st.integers(0, 7), source=PORTS, server=PORTS)
+def test_vlan_id_priority_and_ports_are_read(vid: int, priority: int, source: int, server: int) -> None:
+    labelled = frame(ports=(source, server))
+    tagged = labelled[:12] + struct.pack("!HHH", 0x8100, priority << 13 | vid, 0x0800) + labelled[18:]
+    assert parse_labelled_frame(tagged) == (FlowKey("tcp", "10.0.1.1", source, server), Mark(vid, priority))
+    assert parse_labelled_frame(tagged[:16] + b"\x08\x06" + tagged[18:]) is None
+
+
 def test_udp_and_ip_options_are_understood() -> None:
     parsed = parse_labelled_frame(frame(protocol=socket.IPPROTO_UDP, options=b"\1" * 8))
     assert parsed == (EgressFlowKey("udp", "10.0.1.1", 20001, 5201), IngressMark(16, 0))
