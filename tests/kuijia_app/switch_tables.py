@@ -7,8 +7,12 @@ from ipaddress import IPv4Network
 from hypothesis import strategies as st
 
 from kuijia_app.tables.rules import (
+    ANY_VLAN,
     ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    ETH_TYPE_SERVICE_VLAN,
+    ETH_TYPE_VLAN,
+    NO_VLAN,
     Action,
     Bucket,
     FlowEntry,
@@ -17,7 +21,9 @@ from kuijia_app.tables.rules import (
     Match,
     Output,
     PopLabel,
+    PopVlan,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
     SetQueue,
@@ -30,6 +36,10 @@ PORTS = st.integers(1, 4)
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(PushLabel, st.integers(16, 19), st.integers(0, 7)),
     st.just(PopLabel()),
+    st.builds(
+        PushVlan, st.integers(1, 4094), st.integers(0, 7), st.sampled_from([ETH_TYPE_VLAN, ETH_TYPE_SERVICE_VLAN])
+    ),
+    st.just(PopVlan()),
     st.builds(SetDscp, st.integers(0, 63)),
     st.builds(SetEcn, st.integers(0, 3)),
     st.builds(SetQueue, st.integers(0, 2)),
@@ -51,6 +61,13 @@ MATCHES = st.one_of(
         ipv4_dst=st.sampled_from([None, IPv4Network("10.0.1.0/24"), IPv4Network("10.0.2.1/32")]),
         ip_dscp=st.none() | st.integers(0, 1),
         ip_ecn=st.none() | st.integers(0, 1),
+        vlan_vid=st.sampled_from([None, NO_VLAN]),
+    ),
+    st.builds(
+        Match,
+        in_port=PORTS,
+        vlan_vid=st.sampled_from([1, 16, 4094, ANY_VLAN]),
+        vlan_pcp=st.none() | st.integers(0, 1),
     ),
 )
 

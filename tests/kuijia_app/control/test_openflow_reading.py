@@ -74,9 +74,9 @@ def test_entries_and_groups_come_back_as_they_were_sent(package: str, sent: Swit
 def test_what_no_rule_of_ours_has_is_told_by_its_key_alone(package: str) -> None:
     datapath = library(package)
     parser, ofproto = datapath.ofproto_parser, datapath.ofproto
-    odd_match = parser.OFPMatch(vlan_vid=0x1005)
+    odd_match = parser.OFPMatch(vlan_vid=(0x1005, 0x100F))
     key, entry = read_flow(ofproto, SimpleNamespace(table_id=0, priority=7, match=odd_match, instructions=[]))
-    assert (key.match, entry) == ((("vlan_vid", 0x1005),), None)
+    assert (key.match, entry) == ((("vlan_vid", (0x1005, 0x100F)),), None)
     odd_action = parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, [parser.OFPActionDecNwTtl()])
     plain = parser.OFPMatch(in_port=1)
     key, entry = read_flow(ofproto, SimpleNamespace(table_id=0, priority=7, match=plain, instructions=[odd_action]))
