@@ -70,7 +70,10 @@ def test_label_class_and_ports_are_read(label: int, traffic_class: int, source: 
 def test_vlan_id_priority_and_ports_are_read(vid: int, priority: int, source: int, server: int) -> None:
     labelled = frame(ports=(source, server))
     tagged = labelled[:12] + struct.pack("!HHH", 0x8100, priority << 13 | vid, 0x0800) + labelled[18:]
-    assert parse_labelled_frame(tagged) == (FlowKey("tcp", "10.0.1.1", source, server), Mark(vid, priority))
+    assert parse_labelled_frame(tagged) == (
+        EgressFlowKey("tcp", "10.0.1.1", source, server),
+        IngressMark(vid, priority),
+    )
     assert parse_labelled_frame(tagged[:16] + b"\x08\x06" + tagged[18:]) is None
 
 
