@@ -56,7 +56,7 @@ class FakeConnection:
 def fleet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fleet:
     path = tmp_path / "inventory.yaml"
     path.write_text(INVENTORY)
-    monkeypatch.setattr(fleet_module, "Connection", FakeConnection)
+    monkeypatch.setattr(fleet_module, "SshConnection", FakeConnection)
     monkeypatch.setattr(FakeConnection, "done", [])
     return Fleet(read_inventory(path))
 
