@@ -23,6 +23,10 @@ MARKED = [
 ]
 
 
+_ROW_OF_README = re.compile(r"\| \[(\w+)\]\([^)]*\) \| (\d+) \| (\d+) \| (\d+) \|")
+_ROW_OF_RESULTS = re.compile(r"\| (\w+) \| (\d+) \| \d+ \| (\d+) \| (\d+) \|")
+
+
 def words_of(page: str) -> str:
     return " ".join((ROOT / page).read_text(encoding="utf-8").split())
 
@@ -41,11 +45,19 @@ def test_a_sentence_has_the_numbers_of_its_results(quote: dict[str, Any]) -> Non
 
 def test_all_numbers_in_the_results_of_the_readme_are_looked_up_or_known_not_to_be_results() -> None:
     section = words_of("README.md").partition("## Results ")[2].partition(" ## ")[0]
-    left = re.sub(r"\(docs/[^)]*\)", "", section)
+    left = re.sub(r"\(docs/[^)]*\)", "", _ROW_OF_README.sub("", section))
     for quote in QUOTES["sentences"]:
         left = left.replace(sentence_of(quote, RESULTS), "")
     known = [number for numbers in QUOTES["known"].values() for number in numbers]
     assert sorted(re.findall(r"\d*\.?\d+", left)) == sorted(known)
+
+
+def test_the_readme_counts_verdicts_as_the_page_of_results_does() -> None:
+    of_results = {
+        paper: (reproduced, differs, not_shown)
+        for paper, not_shown, differs, reproduced in _ROW_OF_RESULTS.findall(words_of("docs/results/README.md"))
+    }
+    assert {paper: tuple(counts) for paper, *counts in _ROW_OF_README.findall(words_of("README.md"))} == of_results
 
 
 def test_a_number_that_is_not_in_the_result_is_found() -> None:
