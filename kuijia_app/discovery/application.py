@@ -43,7 +43,7 @@ TICK = 0.25
 PROBE_INTERVAL = 0.5
 """Seconds between two probes out of the same port: one is lost if the far end is not ready yet."""
 
-PROBING = 0.05
+PROBING = 0.1
 """Seconds of a tick that go into probes; in a large network the others follow in the next ones."""
 
 _NAMED_OTHERS = 16
