@@ -1,8 +1,10 @@
-"""Keeps groups off tunnels that are known to be dead or lossy, as an ingress with BFD does not know it by itself; pure.
+"""Keeps groups off tunnels that are known to be dead or lossy, beyond what an ingress does by itself; pure.
 
 An ingress falls back on the last resort of a pair while all its sessions are down, perhaps by an alarm alone:
 a switch that stands still for a moment loses all its sessions. By ports alone it cannot tell which tunnel is broken
 further on. The controller can, from the ports of other switches, and it knows this long before such an alarm.
+
+A scheme that renormalises has a dead tunnel's slots removed, too (Zhang et al., Kuijia, section 4.1).
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from te_solver.plan import Plan
 
 
 class LastResorts:
-    """The last-resort groups that differ from those of the plans: live tunnels come before dead ones."""
+    """The groups that differ from those of the plans: last resorts, where live tunnels come first, and slots."""
 
     def __init__(self, options: PipelineOptions) -> None:
         self._options = options
@@ -55,7 +57,7 @@ class LastResorts:
         self._told.pop(switch, None)
 
     def update(self, switch: str, dead: Collection[Tunnel], wanted: Mapping[int, Group]) -> dict[int, Group | None]:
-        """Return the last-resort groups of an ingress that change, with None for those of its tables again.
+        """Return the groups of an ingress that change, with None for those of its tables again.
 
         Args:
             switch: the ingress.
@@ -73,7 +75,10 @@ class LastResorts:
         for ingress in self._ingresses.get(switch, ()) if path_ids else ():
             if path_ids.isdisjoint(ingress.path_ids):
                 continue
-            for own, group in zip(ingress.last_resorts(), ingress.last_resorts(path_ids), strict=True):
+            pairs = list(zip(ingress.last_resorts(), ingress.last_resorts(path_ids), strict=True))
+            if self._options.scheme.renormalises:
+                pairs += zip(ingress.splits(), ingress.splits(path_ids), strict=True)
+            for own, group in pairs:
                 if group != own and wanted.get(own.group_id) == own:
                     yield own.group_id, group
 

@@ -97,6 +97,7 @@ class PlanKeeper(PairKeeper):
         self._options = options
         uses_bfd = options.liveness is Liveness.BFD
         self._tells_ingresses = not uses_bfd
+        self._changes_groups = uses_bfd or options.scheme.renormalises
         self._rollout = Rollout(first, drain, BFD_SETTLE if uses_bfd else 0.0)
         for switch in first.plan.topology.nodes:
             self._rollout.left(switch)
@@ -406,6 +407,7 @@ class PlanKeeper(PairKeeper):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
         if not self._tells_ingresses:
             self._take_detour(switch)
+        if self._changes_groups:
             self._last_resorts.forget(switch)
             self._order_last_resorts(switch)
         is_refused = self._is_refused(switch)
@@ -581,7 +583,7 @@ class PlanKeeper(PairKeeper):
             self._situation_at, failed = tracker.revision, tracker.failed_edges
             stranded = tracker.stranded() | restoration.others_stranded(failed)
             self._situation = Situation(stranded, failed, tracker.doubted_edges, is_complete=tracker.knows_all)
-            if self._acts and not (self._tells_ingresses or self._are_last_resorts_due):
+            if self._acts and self._changes_groups and not self._are_last_resorts_due:
                 self._are_last_resorts_due = True
                 self._sliced_work.add(self._ordering_last_resorts())
         situation, wanted = self._situation, self._rollout.wanted
@@ -614,7 +616,8 @@ class PlanKeeper(PairKeeper):
         ingresses = {ingress for ingress, _ in self._tracker.broken} | self._last_resorts.switches | detoured
         for ingress in sorted(ingresses & self._connections.keys()):
             if self._acts and ingress in self._connections:  # still
-                self._take_detour(ingress)
+                if not self._tells_ingresses:
+                    self._take_detour(ingress)
                 self._order_last_resorts(ingress)
                 self._connections[ingress].proceed()
             yield

@@ -40,7 +40,16 @@ class Ingress:
         yield from self.last_resorts()
         for direction in self.classes:
             yield from self._class_groups(direction, failover)
+            yield self._split(direction, ())
         yield from self._control_groups(failover)
+
+    def splits(self, dead: Collection[int] = ()) -> Iterator[Group]:
+        """Yield the SELECT group of each class, whose slots are those of tunnels without path ids in `dead`.
+
+        If these have no weight, or there are none, the slots are those of all tunnels.
+        """
+        for direction in self.classes:
+            yield self._split(direction, dead)
 
     def last_resorts(self, dead: Collection[int] = ()) -> Iterator[Group]:
         """Yield the last-resort group of each class, then that of control traffic.
@@ -94,8 +103,7 @@ class Ingress:
         moved = served.victim if self.options.scheme.demotes(VICTIM) else served.normal
         index = self._class_index(direction)
         weights = [route.weight for route in routes]
-        table = cut_slots(weights, self.options.slot_count)
-        owners = sorted({(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots})
+        owners = sorted(set(self._owners(direction)))
         last_resort = identifiers.last_resort_group(self._egress_id, index)
         for primary, backup in owners:
             others = self.options.scheme.failover(primary, backup, weights)
@@ -105,12 +113,24 @@ class Ingress:
             )
             group_id = _slot_group_ids(routes[primary].path_id, backup, index)
             yield from failover.groups(choices, group_id, last_resort)
-        buckets: dict[tuple[int, int], Bucket] = {}
-        for primary, backup in owners:
-            head = identifiers.failover_group(routes[primary].path_id, backup, index)
-            buckets[primary, backup] = Bucket((ToGroup(head),))
-        slots = tuple(buckets[slot.primary, _position(slot.backup, slot.primary)] for slot in table.slots)
-        yield Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
+
+    def _owners(self, direction: Direction) -> list[tuple[int, int]]:
+        """Return for each slot, in hash order, its tunnel and the backup to which it is promised, by position."""
+        table = cut_slots([route.weight for route in direction.routes], self.options.slot_count)
+        return [(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots]
+
+    def _split(self, direction: Direction, dead: Collection[int]) -> Group:
+        """Return the SELECT group of a class; the ranges of its live tunnels grow over all slots (Kuijia, 4.1)."""
+        routes, index, owners = direction.routes, self._class_index(direction), self._owners(direction)
+        own = {primary: (primary, backup) for primary, backup in reversed(owners)}
+        alive = {at: routes[at].weight for at in own if routes[at].path_id not in dead}
+        total = sum(alive.values())
+        if len(alive) < len(own) and total > 0:
+            shares = [alive.get(at, 0.0) / total for at in range(len(routes))]
+            owners = [own[slot.primary] for slot in cut_slots(shares, self.options.slot_count).slots]
+        heads = (identifiers.failover_group(routes[primary].path_id, backup, index) for primary, backup in owners)
+        slots = tuple(Bucket((ToGroup(head),)) for head in heads)
+        return Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
 
     def _last_choices(self) -> Iterator[tuple[int, tuple[TunnelChoice, ...]]]:
         """Yield each last-resort group's id and its tunnels: of a class by weight, all for victims.

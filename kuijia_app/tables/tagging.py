@@ -16,6 +16,7 @@ from kuijia_app.tables.rules import (
     Match,
     PopLabel,
     PushLabel,
+    PushVlan,
     SetDscp,
     SetEcn,
 )
@@ -159,9 +160,11 @@ def paths_of(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:
 def tunnel_of(mark: Iterable[Action]) -> int | None:
     """Return the path id of the tunnel that the first actions of a bucket mark packets for, None if they mark none.
 
-    Path ids alone decide the tags of tunnels, so this needs no plan.
+    Path ids alone decide the tags of tunnels, so this needs no plan; but tunnels that share VLAN ids remain unknown.
     """
     for action in mark:
+        if isinstance(action, PushVlan):
+            return action.vid
         if isinstance(action, PushLabel):
             return action.label
         if isinstance(action, SetDscp):

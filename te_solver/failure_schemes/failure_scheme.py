@@ -22,12 +22,15 @@ class FailureScheme(ABC):
         name: as users write it.
         order: place among all schemes in lists, the lowest first.
         on_switches: True if switches can be programmed with it beforehand.
+        renormalises: True if the controller cuts the hash range of a pair again after a failure, over live tunnels,
+            so that other flows may change tunnel as well.
         demoted: roles of traffic that waits below all other traffic of its class after a failure.
     """
 
     name: ClassVar[str]
     order: ClassVar[int] = 1000
     on_switches: ClassVar[bool] = False
+    renormalises: ClassVar[bool] = False
     demoted: ClassVar[frozenset[str]] = frozenset()
 
     def demotes(self, role: str) -> bool:

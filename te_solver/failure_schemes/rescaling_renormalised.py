@@ -11,10 +11,15 @@ if TYPE_CHECKING:
 
 
 class RenormalisedScheme(FailureScheme):
-    """Rescaling as Kuijia, section 4.1, describes it."""
+    """Rescaling as Kuijia, section 4.1, describes it.
+
+    On switches, groups that were cut beforehand lead past a dead tunnel until the controller removes its slots.
+    """
 
     name = "rescaling-renormalised"
     order = 30
+    on_switches = True
+    renormalises = True
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.

@@ -17,6 +17,7 @@ from kuijia_app.tables.wiring_file import wiring_text
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.rescaling import RESCALING
+from te_solver.failure_schemes.rescaling_renormalised import RENORMALISED
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
@@ -186,6 +187,22 @@ def test_under_rescaling_victims_keep_the_normal_tag(switches: DummySwitches, tm
         assert told(process, "s1", T1, alive=False)
         during = switches.send_from_host("s1", "s4", FLOWS)
     assert {(old, tag) for old, _, tag in moved(before, during)} == {(T1, 0)}
+
+
+def test_under_renormalised_rescaling_the_ranges_of_live_tunnels_grow_and_other_flows_change_tunnel(
+    switches: DummySwitches, tmp_path: Path
+) -> None:
+    with controller(switches, tmp_path, scheme=RENORMALISED):
+        before = switches.send_from_host("s1", "s4", FLOWS)
+        switches.set_port("s2", port(switches, "s2", "s4"), "down")
+
+        def ways() -> set[tuple[int, int, int]]:
+            return set(moved(before, switches.send_from_host("s1", "s4", FLOWS)))
+
+        wait_until(lambda: (T2, T3, 0) in ways(), "flows of a live tunnel change to the other one")
+        assert T1 not in {label for _, label, _ in ways()}
+        switches.set_port("s2", port(switches, "s2", "s4"), "up")
+        wait_until(lambda: not ways(), "all flows are back on their tunnels")
 
 
 def test_control_traffic_takes_the_shortest_tunnel_and_its_own_class(switches: DummySwitches, tmp_path: Path) -> None:

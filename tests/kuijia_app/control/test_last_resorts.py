@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 from kuijia_app.control.last_resorts import LastResorts, detours
 from kuijia_app.control.sliced_work import at_once
-from kuijia_app.tables.identifiers import control_last_resort_group, last_resort_group
+from kuijia_app.tables.identifiers import control_last_resort_group, last_resort_group, split_group
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import Group, GroupType, PushLabel, ToGroup
+from kuijia_app.tables.rules import Group, GroupType, PushLabel, SwitchTables, ToGroup
 from kuijia_app.tables.tagging import tunnel_of
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.rescaling import RESCALING
+from te_solver.failure_schemes.rescaling_renormalised import RENORMALISED
 from te_solver.plan import Plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
@@ -114,3 +120,46 @@ def test_a_last_resort_keeps_all_its_tunnels() -> None:
     groups = build_tables(motivation_plan(), OPTIONS)["s1"].groups
     for group in detours(groups, {16, 17, 18}):
         assert any(isinstance(bucket.actions[-1], ToGroup) for bucket in group.buckets)
+
+
+def slots_by_tunnel(tables: SwitchTables, group: Group) -> Counter[int]:
+    """Return how many slots lead to each tunnel's group first."""
+    first = {
+        each.group_id: tunnel_of(each.buckets[0].actions)
+        for each in tables.groups
+        if each.group_type is GroupType.FAST_FAILOVER
+    }
+    heads = (action.group_id for bucket in group.buckets for action in bucket.actions if isinstance(action, ToGroup))
+    return Counter(path_id for head in heads if (path_id := first[head]) is not None)
+
+
+@pytest.mark.parametrize("tagging", Tagging)
+def test_a_scheme_that_renormalises_takes_the_slots_of_dead_tunnels_for_all_live_ones(tagging: Tagging) -> None:
+    plan = motivation_plan()
+    options = PipelineOptions(RENORMALISED, tagging=tagging)
+    tables = build_tables(plan, options)["s1"]
+    wanted = {group.group_id: group for group in tables.groups}
+    made = LastResorts(options)
+    at_once(made.following((plan,)))
+    split = split_group(4, 0)
+    weights = {tunnel.path_id: tunnel.weight for tunnel in plan.tunnels}
+    for dead in ({16}, {17}, {16, 18}):
+        group = made.update("s1", {("s1", path_id) for path_id in dead}, wanted)[split]
+        assert group is not None
+        assert len(group.buckets) == options.slot_count
+        total = sum(weight for path_id, weight in weights.items() if path_id not in dead)
+        found = slots_by_tunnel(tables, group)
+        assert found.keys() == weights.keys() - dead
+        assert all(abs(count / 64 - weights[path_id] / total) < 1 / 64 for path_id, count in found.items())
+    assert made.update("s1", {("s1", 16), ("s1", 17), ("s1", 18)}, wanted)[split] is None
+    assert made.update("s1", set(), wanted).get(split) is None
+    assert made.told("s1") == {}
+
+
+@pytest.mark.parametrize("scheme", [KUIJIA, RESCALING])
+def test_other_schemes_leave_slots_alone(scheme: FailureScheme) -> None:
+    plan, options = motivation_plan(), PipelineOptions(scheme)
+    wanted = {group.group_id: group for group in build_tables(plan, options)["s1"].groups}
+    made = LastResorts(options)
+    at_once(made.following((plan,)))
+    assert split_group(4, 0) not in made.update("s1", {("s1", 16)}, wanted)

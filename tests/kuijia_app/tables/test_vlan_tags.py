@@ -16,7 +16,7 @@ from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.rules import NO_VLAN, FlowEntry, Match, Output, PopVlan, PushVlan, SetQueue
-from kuijia_app.tables.tagging import paths_of, tags_of
+from kuijia_app.tables.tagging import paths_of, tags_of, tunnel_of
 from kuijia_app.tables.vlan_tags import LAST_VLAN_ID, VlanTags
 from kuijia_base.errors import UnsoundError
 from te_solver.failures import Failure, single_links
@@ -82,6 +82,14 @@ def test_tables_keep_all_promises_after_every_failure_of_a_link(form: Form, live
     found = Verifier(plan, build_tables(plan, options), options).run(single_links(plan.topology))
     assert [str(each) for each in found.violations] == []
     assert found.walks > 0
+
+
+@pytest.mark.parametrize("tagging", Tagging)
+def test_the_tunnel_of_a_mark_is_found_without_a_plan(tagging: Tagging) -> None:
+    plan = motivation_plan()
+    tags = tags_of(replace(VLAN, tagging=tagging), plan.topology, paths_of([plan]))
+    for tunnel in plan.tunnels:
+        assert tunnel_of(tags.mark(tunnel.path_id, NORMAL)) == tunnel.path_id
 
 
 def test_default_paths_and_traffic_of_no_pair_have_ids_of_their_own_whatever_the_plan() -> None:

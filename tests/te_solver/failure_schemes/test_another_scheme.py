@@ -54,7 +54,7 @@ def another() -> Iterator[FailureScheme]:
 
 
 def test_the_shipped_schemes_say_whom_they_demote() -> None:
-    assert [scheme.name for scheme in switch_schemes()] == ["kuijia", "rescaling"]
+    assert [scheme.name for scheme in switch_schemes()] == ["kuijia", "rescaling", "rescaling-renormalised"]
     roles = (VICTIM, "direct", "indirect", "aboriginal")
     assert [KUIJIA.demotes(role) for role in roles] == [True, False, False, False]
     assert not any(RESCALING.demotes(role) for role in roles)
