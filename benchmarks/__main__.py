@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 
 from benchmarks.registry import Comparison, Setting, benchmarks
 from kuijia_base.errors import KuijiaError
+from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
 
 EXIT_BAD_INPUT = 2
@@ -40,12 +41,25 @@ def main() -> int:
         default=os.environ.get("HTSIM") or None,
         help="folder with the source of csg-htsim (default: $HTSIM), a peer of the packet model",
     )
+    parser.add_argument(
+        "--reference",
+        type=Path,
+        metavar="DIR",
+        help="te-truth: folder with clones of projects that publish optima: pop-ncflow-lptop, ncflow, figret, teavar",
+    )
+    parser.add_argument(
+        "--rows", type=whole_number(1), metavar="N", help="te-truth: most rows of each network (default: all)"
+    )
+    parser.add_argument(
+        "--nodes", type=whole_number(2), metavar="N", help="te-truth: most nodes of POP's networks (default: any)"
+    )
     args = parser.parse_args()
     progress = Progress(sys.stderr)
+    setting = Setting(args.networks, progress, args.htsim, args.reference, args.rows, args.nodes)
     try:
         for name, benchmark in benchmarks(args.names).items():
             progress.say(f"{name}:")
-            for comparison in benchmark(Setting(args.networks, progress, args.htsim)):
+            for comparison in benchmark(setting):
                 progress.close()
                 print(json.dumps(as_json(name, comparison)) if args.json else "\n".join(as_text(name, comparison)))
                 sys.stdout.flush()

@@ -14,6 +14,7 @@ _FILES = (
     "te_resolve",
     "te_large",
     "te_paths",
+    "te_truth",
     "install",
     "table_polls",
     "verify",
@@ -42,11 +43,17 @@ class Setting:
         networks: a folder with the files of named networks, such as `Kdl.graphml`; None for generated ones instead.
         progress: shows the progress to users.
         htsim: a folder with the source of csg-htsim; None to leave this peer out.
+        reference: a folder with clones of projects that publish optima; None to leave these out.
+        rows: most rows to compute of each published network; None for all.
+        nodes: most nodes of the published networks; None for all.
     """
 
     networks: Path | None
     progress: Progress
     htsim: Path | None = None
+    reference: Path | None = None
+    rows: int | None = None
+    nodes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from te_solver.demand_generators import (
 )
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
+from te_solver.ncflow_demands import NcflowModel, parsed_model
 from te_solver.topology import Topology
 
 MODELS = ("gravity", "uniform", "bimodal", "pairs")
@@ -49,6 +50,8 @@ class DemandModel:
     total: float | None = None
     max_utilisation: float = DEFAULT_UTILISATION
     seed: int = 1
+    ncflow: NcflowModel | None = None
+    factor: float = 1.0
 
 
 def share_of(text: str) -> float:
@@ -64,12 +67,21 @@ def pairs_of(text: str) -> int:
     return whole_number(1, 10**9, expected="a whole number, one or more")(text)
 
 
+def ncflow_model_of(text: str) -> NcflowModel:
+    """Return a model of NCFlow with its parameters; raises ArgumentTypeError."""
+    try:
+        return parsed_model(text)
+    except UnsoundError as error:
+        raise argparse.ArgumentTypeError(f"{error.problem}, expected {error.expected}") from error
+
+
 def require_scale(how: DemandModel) -> None:
     """Raise OptionError for a scale that the model does not have."""
-    if how.rate is not None and how.model != "pairs":
-        raise bad_option(
-            "rate", f"given for the model {how.model}", Setting("total"), " or ", Setting("max_utilisation")
-        )
+    if how.rate is not None and (how.model != "pairs" or how.ncflow is not None):
+        name = how.model if how.ncflow is None else "of NCFlow"
+        raise bad_option("rate", f"given for the model {name}", Setting("total"), " or ", Setting("max_utilisation"))
+    if how.ncflow is None and how.factor != 1:
+        raise bad_option("factor", "given without a model of NCFlow", Setting("ncflow"))
 
 
 def drawn(topology: Topology, how: DemandModel, source: str, show: Progress) -> Drawn:
@@ -93,6 +105,8 @@ def make_demands(  # noqa: PLR0913  # options are keywords
     total: float | str | None = None,
     max_utilisation: float | None = None,
     seed: int = 1,
+    ncflow: str | None = None,
+    factor: float = 1.0,
 ) -> Demands:
     """Return demands for a network, made by a model.
 
@@ -107,6 +121,9 @@ def make_demands(  # noqa: PLR0913  # options are keywords
         total: rate of all demands together.
         max_utilisation: utilisation of the busiest link when all demands take their shortest path; 1 by default.
         seed: seed of every random choice.
+        ncflow: a model of NCFlow instead of `model`, such as "uniform,most=0.46": the numbers that NCFlow and POP draw
+            from the same seed. They are not scaled unless `total` is given.
+        factor: ncflow: multiplies all rates.
 
     Raises:
         InputError: an option has no such value, or the network cannot have such demands.
@@ -125,6 +142,8 @@ def make_demands(  # noqa: PLR0913  # options are keywords
         parsed_or_none("total", total, positive_rate),
         parsed_or_none("max_utilisation", max_utilisation, positive_number) or DEFAULT_UTILISATION,
         parsed("seed", seed, whole_number(0)),
+        parsed_or_none("ncflow", ncflow, ncflow_model_of),
+        parsed("factor", factor, positive_number),
     )
     require_scale(how)
     network = load_topology(topology)
@@ -133,6 +152,10 @@ def make_demands(  # noqa: PLR0913  # options are keywords
 
 
 def _drawn(topology: Topology, how: DemandModel) -> Drawn:
+    if how.ncflow is not None:
+        values = ", ".join(f"{field.name} {getattr(how.ncflow, field.name):g}" for field in fields(how.ncflow))
+        words = f"NCFlow's {how.ncflow.name} model with {values}, seed {how.seed}, times {how.factor:g}"
+        return how.ncflow.demands(topology, how.seed, how.factor), words
     random = np.random.default_rng(how.seed)
     if how.model == "gravity" and how.masses == "capacity":
         return gravity(topology), "gravity with the capacity of a node's links as its mass"
@@ -153,5 +176,7 @@ def _scaled(topology: Topology, how: DemandModel, demands: tuple[Demand, ...], w
         return demands, f"{words}, {in_words(how.rate)} each"
     if how.total is not None:
         return scaled_to_total(demands, how.total), f"{words}, scaled to {in_words(how.total)} in all"
+    if how.ncflow is not None:
+        return demands, words
     scaled = scaled_to_utilisation(topology, demands, how.max_utilisation, show)
     return scaled, f"{words}, scaled to a busiest link at {how.max_utilisation * 100:.6g}% on shortest paths"

@@ -13,6 +13,7 @@ from kuijia.api.demand_models import (
     MODELS,
     DemandModel,
     drawn,
+    ncflow_model_of,
     pairs_of,
     require_scale,
     share_of,
@@ -29,6 +30,7 @@ from te_solver.demands import Demand
 from te_solver.demands_file import save_demands
 from te_solver.formats.demands_csv import demands_csv
 from te_solver.formats.notes import counted
+from te_solver.ncflow_demands import MODELS as NCFLOW_MODELS
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -62,6 +64,20 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=5,
         metavar="N",
         help="pairs: number of pairs (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--ncflow",
+        type=ncflow_model_of,
+        metavar="MODEL,...",
+        help=f"a model of NCFlow ({', '.join(NCFLOW_MODELS)}) with its parameters instead of --model, such as "
+        "uniform,most=0.46: the numbers that NCFlow and POP draw from the same seed, not scaled",
+    )
+    parser.add_argument(
+        "--factor",
+        type=positive_number,
+        default=1.0,
+        metavar="F",
+        help="ncflow: multiplies all rates (default: %(default)g)",
     )
     scale = parser.add_mutually_exclusive_group()
     scale.add_argument("--rate", type=positive_rate, metavar="RATE", help="pairs: demand of each, Mbit/s or as in 10G")

@@ -136,3 +136,10 @@ def test_demands_that_take_long_show_how_far_they_are(
     monkeypatch.setattr("kuijia_base.progress.PATIENCE_SECONDS", 0.0)
     assert run(f"gscale -o {tmp_path}/demands.csv") == 0
     assert "of 12 nodes have their demands on shortest paths" in capsys.readouterr().err
+
+
+def test_a_model_of_ncflow_is_not_scaled(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("gscale --ncflow uniform,most=2 --seed 7 --factor 4 --json") == 0
+    made = json.loads(capsys.readouterr().out)
+    assert made["made_by"] == "NCFlow's uniform model with most 2, seed 7, times 4"
+    assert 0 < max(demand["rate"] for demand in made["demands"]) <= 8

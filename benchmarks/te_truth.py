@@ -1,0 +1,320 @@
+"""Published optima of other projects, computed again from a user's clones of them: how many agree, and how well."""
+
+from __future__ import annotations
+
+import ast
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from benchmarks.measure import timed
+from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.te_truth_programs import least_utilisation, least_utilisation_of_any_paths, most_total_flow
+from kuijia_base.errors import InputError
+from te_solver.connectivity import largest_part
+from te_solver.demands import Demand
+from te_solver.demands_file import load_demands
+from te_solver.formats.notes import unheard
+from te_solver.ncflow_demands import NcflowModel, parsed_model
+from te_solver.path_choice import PathFinder, PathQuestion, Routes
+from te_solver.path_choices.edge_disjoint_flow import CHOICE
+from te_solver.path_choices.file import load_paths
+from te_solver.programs.incidence import Incidence, Vector
+from te_solver.topology import Topology
+from te_solver.topology_file import load_topology
+
+Item = TypeVar("Item")
+
+_NCFLOW, _POP, _FIGRET, _TEAVAR, _REPETITA = "ncflow", "pop-ncflow-lptop", "figret", "teavar", "Repetita"
+"""Names of the clones in the folder of references."""
+
+_ZOO_CAPACITY = 1000.0
+_PATHS = 4
+_REPETITA_UTILISATION, _REPETITA_NODES = 0.9, 100
+_SAME_TOTAL = 1e-6
+"""Relative difference of the sums of demands, which are published in single precision."""
+
+_KEPT_FOR_LATER = frozenset({"ATT", "XNet"})
+_OPTIMAL = "smore", "semimcf"
+"""Beginnings of the names of files with weights that are optimal for the first matrix."""
+
+_UNKNOWN = 1.0
+"""Difference of a row whose demands are not those of any model."""
+
+
+@dataclass(frozen=True)
+class _Row:
+    """A published optimum.
+
+    Attributes:
+        of: its network, or the file of a network.
+        name: what tells it from others of the network.
+        published: the published value.
+        compute: computes it again; None if that is not possible.
+    """
+
+    of: str
+    name: str
+    published: float
+    compute: Callable[[], float | None]
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A set of published optima.
+
+    Attributes:
+        what: what they are, and where they were published.
+        clone: name of the clone.
+        tolerance: largest relative difference of rows that agree.
+        rows: yields the rows; its arguments are the folder of references and the setting.
+    """
+
+    what: str
+    clone: str
+    tolerance: float
+    rows: Callable[[Path, Setting], Iterator[_Row]]
+
+
+@benchmark("te-truth")
+def te_truth(setting: Setting) -> Iterator[Comparison]:
+    if setting.reference is None:
+        setting.progress.say("left out: no folder with clones of the projects is given (--reference)")
+        return
+    if not setting.reference.is_dir():
+        raise InputError(setting.reference, "", "is no folder", "a folder with clones of the projects")
+    for source in _SOURCES:
+        if not (setting.reference / source.clone).is_dir():
+            setting.progress.say(f"left out: {source.what}: there is no {source.clone} in {setting.reference}")
+            continue
+        yield _compared(source, source.rows(setting.reference, setting), setting)
+
+
+def _compared(source: _Source, rows: Iterable[_Row], setting: Setting) -> Comparison:
+    agreeing, worst, seconds = 0, 0.0, 0.0
+    counts: dict[str, list[int]] = {}
+    others: list[str] = []
+    for number, row in enumerate(rows, start=1):
+        setting.progress.show(f"{source.what}: row {number}, {row.of} {row.name}")
+        found = timed(row.compute)
+        seconds += found.seconds
+        difference = _UNKNOWN if found.value is None else abs(found.value - row.published) / abs(row.published)
+        count = counts.setdefault(row.of, [0, 0])
+        count[1] += 1
+        if difference <= source.tolerance:
+            agreeing += 1
+            count[0] += 1
+            worst = max(worst, difference)
+        else:
+            others.append(f"{row.of} {row.name}: {found.value}, published {row.published}")
+    of = sum(all_of for _, all_of in counts.values())
+    return Comparison(
+        max(worst, np.finfo(float).eps),
+        source.tolerance,
+        f"the tolerance for {source.what}",
+        "largest relative difference of rows that agree",
+        {
+            "rows that agree": f"{agreeing} of {of}",
+            "rows by network": {name: f"{agree} of {all_of}" for name, (agree, all_of) in counts.items()},
+            "other rows": others,
+            "seconds": seconds,
+            "goals": [goal("every row agrees", met=0 < of == agreeing)],
+        },
+    )
+
+
+class _Zoo:
+    """A network of the Topology Zoo as NCFlow and POP read it, with the tunnels of all pairs."""
+
+    def __init__(self, file: Path) -> None:
+        read = load_topology(file, "graphml", note=unheard)
+        self.topology = largest_part(read).with_capacity(_ZOO_CAPACITY)
+        self.capacity = np.array([link.capacity for link in self.topology.links])
+        nodes = self.topology.nodes
+        pairs = [(a, b) for a in nodes for b in nodes if a != b]
+        finder = PathFinder(CHOICE, PathQuestion(self.topology, "inverse-capacity"))
+        self._tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, _PATHS), strict=True))
+
+    def incidence(self, demands: Iterable[Demand]) -> Incidence:
+        """Return the tunnels of the pairs that ask for something."""
+        return Incidence.of(self.topology, [self._tunnels[demand.pair] for demand in demands])
+
+
+def _rows_of_zoo(
+    table: str, solve: Callable[[Incidence, Vector, Vector], float], reference: Path, setting: Setting
+) -> Iterator[_Row]:
+    """Yield the rows of a table of POP's repository whose networks are in NCFlow's."""
+    models = _models_of_zoo(reference / _POP / "lib" / "problems.py")
+    by_network: dict[str, list[dict[str, str]]] = {}
+    with (reference / _POP / "benchmarks" / "csvs" / table).open(encoding="utf-8") as file:
+        for row in csv.DictReader(file):
+            by_network.setdefault(row["problem"], []).append(row)
+    for name, rows in sorted(by_network.items(), key=lambda item: int(item[1][0]["num_nodes"])):
+        graph = reference / _NCFLOW / "topologies" / "topology-zoo" / name
+        if not graph.is_file() or name not in models:
+            setting.progress.say(f"left out: {name}, which is not in {_NCFLOW}")
+            continue
+        if setting.nodes is not None and int(rows[0]["num_nodes"]) > setting.nodes:
+            setting.progress.say(f"left out: {name}, which has {rows[0]['num_nodes']} nodes")
+            continue
+        zoo = _Zoo(graph)
+        for row in _some(rows, setting):
+            words = f"{row['tm_model']} seed {row['traffic_seed']} scale {row['scale_factor']}"
+            yield _Row(name, words, float(row["obj_val"]), partial(_value_of_zoo, zoo, models[name], row, solve))
+
+
+def _value_of_zoo(
+    zoo: _Zoo, models: dict[str, NcflowModel], row: dict[str, str], solve: Callable[[Incidence, Vector, Vector], float]
+) -> float | None:
+    """Return the value of a row; None if no model of its kind has its sum of demands."""
+    for name, model in models.items():
+        if not name.startswith(row["tm_model"]):
+            continue
+        demands = model.demands(zoo.topology, int(row["traffic_seed"]), float(row["scale_factor"]))
+        rates = np.array([demand.rate for demand in demands])
+        if abs(rates.sum() / float(row["total_demand"]) - 1) <= _SAME_TOTAL:
+            return solve(zoo.incidence(demands), zoo.capacity, rates)
+    return None
+
+
+def _models_of_zoo(problems: Path) -> dict[str, dict[str, NcflowModel]]:
+    """Return the models of each network from the table in NCFlow's source, which is a literal."""
+    for statement in ast.parse(problems.read_text(encoding="utf-8")).body:
+        if isinstance(statement, ast.Assign) and ast.unparse(statement.targets[0]) == "PROBLEM_ARGS":
+            table: dict[str, dict[str, Any]] = ast.literal_eval(statement.value)
+            return {
+                each["fname"]: {name: model for name in each if (model := _model(name, each[name])) is not None}
+                for each in table.values()
+                if "fname" in each
+            }
+    raise InputError(problems, "", "there is no PROBLEM_ARGS", "NCFlow's parameters of demands")
+
+
+def _model(name: str, given: object) -> NcflowModel | None:
+    if not isinstance(given, dict) or not given:
+        return None
+    kind = name.partition("-")[0]
+    if kind == "uniform":
+        return parsed_model(f"uniform,most={given['max_demand']}")
+    if kind == "gravity":
+        return parsed_model(f"gravity,total={given['total_demand']}")
+    if kind == "bimodal":
+        (a, b), (c, d) = given["low_range"], given["high_range"]
+        return parsed_model(
+            f"bimodal,large={given['fraction']},small_from={a},small_to={b},large_from={c},large_to={d}"
+        )
+    if kind == "poisson":
+        return parsed_model(f"poisson,mean={given['lam']},decay={given['decay']},unit={given['const_factor']}")
+    return None
+
+
+def _concurrency(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
+    return min(1.0, 1 / least_utilisation(incidence, capacity, demand))
+
+
+def _rows_of_figret(reference: Path, setting: Setting) -> Iterator[_Row]:
+    for folder in sorted((reference / _FIGRET / "Data").iterdir()):
+        graph = folder / f"{folder.name}.json"
+        if not graph.is_file():
+            continue
+        topology = load_topology(graph, "node-link", note=unheard)
+        routes = load_paths(folder / "tunnels.txt", topology, unheard)
+        pairs = [(a, b) for a in topology.nodes for b in topology.nodes]
+        wanted = [number for number, pair in enumerate(pairs) if pair in routes]
+        tunnels = [[nodes for nodes, _ in routes[pairs[number]]] for number in wanted]
+        incidence = Incidence.of(topology, tunnels)
+        capacity = np.array([link.capacity for link in topology.links])
+        for optima in sorted(folder.glob("*/*.opt")):
+            history = optima.with_suffix(".hist")
+            if not history.is_file():
+                setting.progress.say(f"left out: {history}, which is not there")
+                continue
+            lines = zip(history.open(encoding="utf-8"), optima.open(encoding="utf-8"), strict=False)
+            for number, (rates, optimum) in enumerate(_some(lines, setting), start=1):
+                demand = np.array([float(rate) for rate in rates.split()])[wanted]
+                compute = partial(_least_of_asking, incidence, tunnels, topology, capacity, demand)
+                yield _Row(f"{folder.name} {optima.name}", f"matrix {number}", float(optimum), compute)
+
+
+def _least_of_asking(
+    incidence: Incidence, tunnels: list[list[tuple[str, ...]]], topology: Topology, capacity: Vector, demand: Vector
+) -> float:
+    asking = np.flatnonzero(demand > 0)
+    if asking.size < demand.size:
+        incidence = Incidence.of(topology, [tunnels[number] for number in asking.tolist()])
+    return least_utilisation(incidence, capacity, demand[asking], "simplex")
+
+
+def _rows_of_teavar(reference: Path, setting: Setting) -> Iterator[_Row]:
+    """Yield the utilisation of the first matrix under the published weights; it is the least one over these paths."""
+    for folder in sorted((reference / _TEAVAR / "code" / "data").iterdir()):
+        if folder.name in _KEPT_FOR_LATER or not (folder / "paths").is_dir():
+            continue
+        topology = load_topology(folder, note=unheard)
+        try:
+            demands = load_demands(folder, topology, row=1)
+        except InputError as error:  # IBM's matrices have 18 nodes, its topology 17
+            setting.progress.say(f"left out: {error}")
+            continue
+        capacity = np.array([link.capacity for link in topology.links])
+        files = [each for each in sorted((folder / "paths").iterdir()) if each.name.lower().startswith(_OPTIMAL)]
+        for file in _some(files, setting):
+            routes = load_paths(file, topology, unheard)
+            asking = [demand for demand in demands if demand.pair in routes]
+            incidence = Incidence.of(topology, [[nodes for nodes, _ in routes[each.pair]] for each in asking])
+            rates = np.array([demand.rate for demand in asking])
+            published = _utilisation(incidence, capacity, rates, [routes[each.pair] for each in asking])
+            compute = partial(least_utilisation, incidence, capacity, rates, "simplex")
+            yield _Row(folder.name, file.name, published, compute)
+
+
+def _rows_of_repetita(reference: Path, setting: Setting) -> Iterator[_Row]:
+    """Yield the files of demands of networks of up to `_REPETITA_NODES`: all are scaled to the same utilisation."""
+    for folder in sorted((reference / _REPETITA / "data").glob("2016TopologyZooUCL_*")):
+        for graph in sorted(folder.glob("*.graph")):
+            topology = load_topology(graph, note=unheard)
+            if len(topology.nodes) > min(_REPETITA_NODES, setting.nodes or _REPETITA_NODES):
+                continue
+            for file in _some(sorted(folder.glob(f"{graph.stem}.*.demands")), setting):
+                yield _Row(folder.name, file.name, _REPETITA_UTILISATION, partial(_value_of_repetita, topology, file))
+
+
+def _value_of_repetita(topology: Topology, file: Path) -> float:
+    return least_utilisation_of_any_paths(topology, load_demands(file, topology))
+
+
+def _utilisation(incidence: Incidence, capacity: Vector, rates: Vector, routes: list[Routes]) -> float:
+    shares = np.array([share for of_pair in routes for _, share in of_pair])
+    return float((incidence.links @ (shares * rates[incidence.pair_of_tunnel]) / capacity).max())
+
+
+def _some(items: Iterable[Item], setting: Setting) -> Iterable[Item]:
+    """Return the first items, as many as the user wants of each network."""
+    return islice(items, setting.rows)
+
+
+_SOURCES = (
+    _Source("weights in TEAVAR's repository (SMORE)", _TEAVAR, 1e-4, _rows_of_teavar),
+    _Source("least utilisation in FIGRET's repository", _FIGRET, 1e-9, _rows_of_figret),
+    _Source(
+        "demands scaled to a utilisation of 0.9 in REPETITA's repository", _REPETITA, 1e-4 / 0.9, _rows_of_repetita
+    ),
+    _Source(
+        "total flow in POP's repository",
+        _POP,
+        1e-6,
+        partial(_rows_of_zoo, "total-flow/path-form-total_flow-slice_0_1_2_3_4.csv", most_total_flow),
+    ),
+    _Source(
+        "maximum concurrent flow in POP's repository",
+        _POP,
+        1e-6,
+        partial(_rows_of_zoo, "mcf/path-form-mcf-slice_0_1_2_3_4.csv", _concurrency),
+    ),
+)

@@ -1,0 +1,138 @@
+"""Published optima are computed again from a folder of clones; here from one made for the test."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from benchmarks.registry import Setting
+from benchmarks.te_truth import te_truth
+from benchmarks.te_truth_programs import (
+    Method,
+    least_utilisation,
+    least_utilisation_of_any_paths,
+    most_total_flow,
+)
+from kuijia_base.errors import InputError
+from kuijia_base.progress import Progress
+from te_solver.demands import Demand
+from te_solver.ncflow_demands import parsed_model
+from te_solver.programs.incidence import Incidence
+from te_solver.topology import Link, Topology
+
+SQUARE = Topology(
+    "square", tuple("abcd"), tuple(Link(*way, 10.0) for a, b in ("ab", "bd", "ac", "cd") for way in ((a, b), (b, a)))
+)
+TUNNELS: list[list[tuple[str, ...]]] = [[("a", "b", "d"), ("a", "c", "d")], [("b", "d")]]
+
+
+@pytest.mark.parametrize("method", ["simplex", "interior"])
+def test_the_programs_have_the_optima_that_can_be_counted(method: Method) -> None:
+    incidence = Incidence.of(SQUARE, TUNNELS)
+    capacity = np.array([link.capacity for link in SQUARE.links])
+    # b-d is shared: 20 of a-d's 30 and b-d's 8 compete for 20 over the links to d.
+    assert most_total_flow(incidence, capacity, np.array([30.0, 8.0]), method) == pytest.approx(20)
+    assert most_total_flow(incidence, capacity, np.array([5.0, 8.0]), method) == pytest.approx(13)
+    assert least_utilisation(incidence, capacity, np.array([30.0, 8.0]), method) == pytest.approx(1.9)
+    assert least_utilisation(incidence, capacity * 10, np.array([4.0, 8.0]), method) == pytest.approx(0.08)
+
+
+def test_any_paths_are_as_good_as_the_best_of_them() -> None:
+    square = [Demand("a", "d", 30.0), Demand("b", "d", 8.0)]
+    assert least_utilisation_of_any_paths(SQUARE, square) == pytest.approx(1.9)
+    over_all = [Demand("a", "d", 3.0), Demand("a", "b", 15.0)]
+    # 18 leave a by two links.
+    assert least_utilisation_of_any_paths(SQUARE, over_all) == pytest.approx(0.9)
+
+
+def comparisons(folder: Path | None, said: io.StringIO, rows: int | None = None) -> list[dict[str, object]]:
+    setting = Setting(None, Progress(said), reference=folder, rows=rows)
+    return [dict(comparison.detail) for comparison in te_truth(setting)]
+
+
+def written(folder: Path, name: str, text: str) -> None:
+    path = folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def figret(folder: Path, optima: str) -> None:
+    links = [{"source": a, "target": b, "capacity": 10} for a, b in ((0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0))]
+    graph = {"directed": True, "multigraph": False, "graph": {}, "nodes": [{"id": 0}, {"id": 1}, {"id": 2}]}
+    written(folder, "figret/Data/ring/ring.json", json.dumps({**graph, "links": links}))
+    pairs = [(a, b, 3 - a - b) for a in range(3) for b in range(3) if a != b]
+    written(folder, "figret/Data/ring/tunnels.txt", "".join(f"{a} {b}:{a}-{b},{a}-{c}-{b}\n" for a, b, c in pairs))
+    written(folder, "figret/Data/ring/test/1.hist", "0 16 0 0 0 0 0 0 0\n0 4 0 0 0 0 0 0 0\n0 0 0 0 0 0 6 0 0\n")
+    written(folder, "figret/Data/ring/test/1.opt", optima)
+
+
+def test_rows_that_agree_are_counted_and_others_named(tmp_path: Path) -> None:
+    figret(tmp_path, "0.8\n0.2\n0.25\n")
+    said = io.StringIO()
+    [found] = comparisons(tmp_path, said)
+    assert found["rows that agree"] == "2 of 3"
+    assert found["rows by network"] == {"ring 1.opt": "2 of 3"}
+    [other] = found["other rows"]  # type: ignore[misc]
+    assert str(other).startswith("ring 1.opt matrix 3: 0.3")  # type: ignore[has-type]
+    assert "left out: total flow in POP's repository: there is no pop-ncflow-lptop" in said.getvalue()
+    [first] = comparisons(tmp_path, said, rows=1)
+    assert first["rows that agree"] == "1 of 1"
+
+
+def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:
+    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (2, 4)))
+    nodes = "".join(f'<node id="{number}"/>' for number in range(6))  # the last one is alone
+    graph = f'<graph edgedefault="undirected">{nodes}{edges}</graph>'
+    xml = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}</graphml>'
+    written(tmp_path, "ncflow/topologies/topology-zoo/Ring.graphml", xml)
+    table = {"ring": {"uniform": {"max_demand": 10.0}, "gravity": {}, "fname": "Ring.graphml"}}
+    written(tmp_path, "pop-ncflow-lptop/lib/problems.py", f"PROBLEM_ARGS = {table!r}\n")
+    ring = Topology(
+        "r",
+        tuple("01234"),
+        tuple(
+            Link(str(x), str(y), 1000.0)
+            for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (2, 4))
+            for x, y in ((a, b), (b, a))
+        ),
+    )
+    total = sum(demand.rate for demand in parsed_model("uniform,most=10").demands(ring, 4, 2.0))
+    head = "problem,num_nodes,traffic_seed,scale_factor,tm_model,total_demand,obj_val\n"
+    rows = "".join(f"Ring.graphml,5,{seed},2.0,uniform,{total},{total}\n" for seed in (4, 5))
+    rows += "Away.graphml,9,1,1.0,uniform,1,1\n"
+    for name in ("total-flow/path-form-total_flow", "mcf/path-form-mcf"):
+        written(tmp_path, f"pop-ncflow-lptop/benchmarks/csvs/{name}-slice_0_1_2_3_4.csv", head + rows)
+    said = io.StringIO()
+    flow, concurrent = comparisons(tmp_path, said)
+    # All fits: the sum is the total of the seed; that of another seed is not the published one.
+    assert flow["rows by network"] == {"Ring.graphml": "1 of 2"}
+    assert flow["other rows"] == [f"Ring.graphml uniform seed 5 scale 2.0: None, published {total}"]
+    assert concurrent["rows that agree"] == "0 of 2"
+    assert "left out: Away.graphml, which is not in ncflow" in said.getvalue()
+
+
+def test_demands_of_repetita_load_the_busiest_link_to_nine_tenths(tmp_path: Path) -> None:
+    edges = [(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)]
+    lines = [f"edge_{number} {a} {b} 1 1000 5" for number, (a, b) in enumerate(edges)]
+    nodes = ["NODES 3", "label x y", "a 0 0", "b 0 1", "c 1 0", "", "EDGES 6", "label src dest weight bw delay"]
+    folder = "Repetita/data/2016TopologyZooUCL_unary"
+    written(tmp_path, f"{folder}/Ring.graph", "\n".join([*nodes, *lines, ""]))
+    for number, rate in enumerate((1800, 1700)):
+        demands = f"DEMANDS 1\nlabel src dest bw\ndemand_0 0 1 {rate}\n"
+        written(tmp_path, f"{folder}/Ring.000{number}.demands", demands)
+    [found] = comparisons(tmp_path, io.StringIO())
+    assert found["rows that agree"] == "1 of 2"
+    [other] = found["other rows"]  # type: ignore[misc]
+    assert str(other).startswith("2016TopologyZooUCL_unary Ring.0001.demands: 0.8")  # type: ignore[has-type]
+
+
+def test_without_clones_nothing_is_computed(tmp_path: Path) -> None:
+    said = io.StringIO()
+    assert comparisons(None, said) == []
+    assert "left out: no folder with clones of the projects is given (--reference)" in said.getvalue()
+    with pytest.raises(InputError, match="is no folder, expected a folder with clones of the projects"):
+        comparisons(tmp_path / "absent", said)
