@@ -93,6 +93,7 @@ class ControllerMetrics(SwitchMetrics):
         self._followed = rollout, tracker, restoration
 
     def look(self) -> None:
+        super().look()
         if self._followed is None:
             return
         rollout, tracker, restoration = self._followed

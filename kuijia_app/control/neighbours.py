@@ -126,6 +126,7 @@ class _Site:
         self.allowances = {port: Allowance(PORT_RATE, PORT_BURST, now) for port in segment.ports}
         self.from_tunnels = Allowance(PORT_RATE, PORT_BURST, now)
         self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
+        self.ignored = 0
 
     def forget(self, address: IPv4Address) -> None:
         host = self.hosts.pop(address)
@@ -167,6 +168,10 @@ class LearnedHosts:
         """Return the number of hosts known at a switch."""
         return len(self._sites[switch].hosts)
 
+    def ignored(self, switch: str) -> int:
+        """Return the number of frames of a switch that were not looked at, as there were too many."""
+        return self._sites[switch].ignored
+
     def entries(self, switch: str) -> Iterator[FlowEntry]:
         """Yield the entries of all hosts known at a switch."""
         site = self._sites[switch]
@@ -187,6 +192,7 @@ class LearnedHosts:
             return step
         own = site.allowances.get(port)
         if not ((own or site.from_tunnels).take(now) and self._allowance.take(now)):
+            site.ignored += 1
             return step
         found = read_frame(frame)
         if isinstance(found, ArpFrame) and own is not None:

@@ -206,8 +206,9 @@ class SwitchKeeper(ABC):
         """Learn the hosts of sites from now on, and be their gateway."""
         prefixes = [prefix for site in self._wiring.sites for prefix in site.prefixes]
         prefixes += [prefix for segment in segments for prefix in segment.prefixes]
-        neighbours = LearnedHosts(segments, prefixes, self._now())
-        self._gateway = Gateway(neighbours, self._connections, self._findings, self._now)
+        learned = LearnedHosts(segments, prefixes, self._now())
+        self._metrics.follow_hosts(learned)
+        self._gateway = Gateway(learned, self._connections, self._findings, self._now)
 
     def _packet_arrived(self, switch: str, port: int, frame: bytes, cookie: int) -> None:
         """Take in a frame that a switch has sent to the controller, as one of our entries says."""

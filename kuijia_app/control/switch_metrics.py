@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from kuijia_app.control.findings import FindingKind, Findings
+from kuijia_app.control.neighbours import LearnedHosts
 from kuijia_app.framework import event_log
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_base.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric, Tally
@@ -62,6 +63,15 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
             "Times that tables of a switch, which somebody else had changed, were put right.",
             ("switch",),
         ),
+        Metric(
+            f"{prefix}_hosts_known", "gauge", "Hosts that are known at a site where hosts are learned.", ("switch",)
+        ),
+        Metric(
+            f"{prefix}_host_frames_ignored_total",
+            "counter",
+            "Frames of hosts that came faster than the controller looks at them; more are dropped in the switch.",
+            ("switch",),
+        ),
         Metric(f"{prefix}_events_total", "counter", "Events in the event log, by kind.", ("event",)),
         Metric(
             f"{prefix}_tick_delay_seconds",
@@ -104,6 +114,7 @@ class SwitchMetrics:
         self._ready: set[str] = set()
         self._wanted_since: dict[str, float] = {}
         self._ticked_at: float | None = None
+        self._learned: LearnedHosts | None = None
         self._events = frozenset((*COUNTED_EVENTS, *events))
         self.tally.set(f"{prefix}_acts", 1)
         self.has(Findings())
@@ -112,6 +123,16 @@ class SwitchMetrics:
 
     def look(self) -> None:
         """Set values that are read from the application's state; the server's thread calls this."""
+        if self._learned is None:
+            return
+        for segment in self._learned.segments:
+            switch = segment.switch
+            self.tally.set(f"{self._prefix}_hosts_known", self._learned.known(switch), switch)
+            self.tally.set(f"{self._prefix}_host_frames_ignored_total", self._learned.ignored(switch), switch)
+
+    def follow_hosts(self, learned: LearnedHosts) -> None:
+        """Read which hosts are known from these, from now on."""
+        self._learned = learned
 
     def expect(self, switches: Iterable[str]) -> None:
         """Note which switches the network has."""

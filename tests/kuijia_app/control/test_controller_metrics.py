@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kuijia_app.control import neighbours as learning
 from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.host_frames import BROADCAST, arp_request
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.rollout import Rollout, Version
 from kuijia_app.framework import event_log
 from kuijia_app.framework.event_log import EventLog
+from kuijia_app.tables.neighbours import segments_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_base.metrics.tally import Distribution, Labels
-from tests.kuijia_app.plans import motivation_plan
+from tests.kuijia_app.plans import both_ways, motivation_plan
 
 
 class Rig:
@@ -172,3 +175,20 @@ def test_dropped_packets_of_a_host_are_counted_on_when_its_switch_begins_anew() 
     rig.metrics.dropped("s2", 1)
     assert rig.value("host_packets_dropped_total", "s1") == 15
     assert rig.value("host_packets_dropped_total", "s2") == 1
+
+
+def test_known_hosts_and_frames_that_are_too_many_are_counted_where_hosts_are_learned() -> None:
+    rig = Rig()
+    assert rig.values("hosts_known") == {}
+    (segment,) = segments_of(Wiring(both_ways("one", "a", ""), neighbours=Neighbours.LEARNED))
+    (port,), (gateway,) = segment.ports, segment.gateways
+    learned = learning.LearnedHosts([segment], segment.prefixes, 0.0)
+    rig.metrics.follow_hosts(learned)
+    assert rig.values("hosts_known") == {("a",): 0}
+    for number in range(1, 4):
+        question = arp_request(bytes((2, 0, 0, 0, 0, number)), segment.prefixes[0][number], gateway)
+        learned.arrived("a", port, question.frame(BROADCAST), 0.0)
+    assert rig.value("hosts_known", "a") == 3
+    for _ in range(int(learning.PORT_BURST)):
+        learned.arrived("a", port, b"", 0.0)
+    assert rig.value("host_frames_ignored_total", "a") == 3
