@@ -71,6 +71,15 @@ class Exposure:
         return failures
 
 
+def unions(*losses: Iterable[Mask]) -> tuple[Mask, ...]:
+    """Return the unions of one set of tunnels of each kind of loss, without subsets of others."""
+    found: tuple[Mask, ...] = (0,)
+    for of_kind in losses:
+        kept = tuple(of_kind)
+        found = _maximal(one | other for one in found for other in kept)
+    return found
+
+
 def _maximal(masks: Iterable[Mask]) -> tuple[Mask, ...]:
     """Return the masks that are not a subset of another, in ascending order."""
     kept: list[Mask] = []

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from math import comb
+from pathlib import Path
+from typing import ClassVar
 
 import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from te_solver.exposure import Exposure, Mask
+from kuijia_base.errors import UnsoundError
+from te_solver.exposure import Exposure, Mask, unions
+from te_solver.failures import Failure
+from te_solver.failures_file import load_failures
+from te_solver.plan_file import load_plan
 from te_solver.programs.incidence import Incidence, Vector, scaled, within_capacity
 from te_solver.programs.program import Allocation, Formulation, Objective, Options, Program, total
 from te_solver.programs.scale import Scale
+from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 from te_solver.programs.spread import most_even
 from te_solver.programs.tunnel_rates import TunnelRates
 
@@ -40,24 +47,63 @@ class ForwardFaultCorrection(Program):
     `Options.formulation` selects it: `smaller` takes the one with fewer rows, pair by pair; with `compact`, pairs whose
     groups overlap are still enumerated, since the k largest rates would not bound the effect of k failures.
 
+    Settings add other faults (sections 4.2 and 4.3), each together with the failed edges:
+
+    - `switches`: transit nodes that fail; what starts or ends at a failed one is not counted as lost.
+    - `risks`: a file of what fails together (CSV), and `shared`: how many of these failures happen at a time.
+    - `control`: ingresses that are not reached by the update from the plan in the file `before`. They send b_f in its
+      weights w: max(a_t, w_t b_f) at most on tunnel t. Links have room for any such ingresses, before any failure. The
+      sum of the largest excesses of a link is written like the compact form above.
+
     Of the solutions with the greatest sum the one that reserves the fewest hops is taken; `Options.spread` then divides
     the reservation of each pair evenly over its tunnels.
     """
 
+    settings: ClassVar[Settings] = {
+        "switches": NumberSetting(0, 0, 15, whole=True),
+        "risks": WordSetting(""),
+        "shared": NumberSetting(1, 1, 15, whole=True),
+        "control": NumberSetting(0, 0, 1000, whole=True),
+        "before": WordSetting(""),
+    }
+
     def __init__(self, incidence: Incidence, options: Options | None = None) -> None:
         super().__init__(incidence, options)
-        by_pair = sp.csr_array(incidence.pairs)
-        self._columns = [columns.tolist() for columns in np.split(by_pair.indices, by_pair.indptr[1:-1])]
+        self._columns = [columns.tolist() for columns in incidence.tunnels_of_pair]
         self._exposures = [
             Exposure.of([incidence.edges_of_tunnel(column) for column in columns]) for columns in self._columns
         ]
+        self._others = self._other_losses()
+        self._weight_before = _weights_before(self)
+
+    def _other_losses(self) -> list[tuple[tuple[Mask, ...], ...]]:
+        """Return for each pair what failures of switches and of shared risks can take down; nothing without both."""
+        incidence, switches, file = self.incidence, int(self.number("switches")), self.word("risks")
+        found: list[tuple[tuple[Mask, ...], ...]] = [() for _ in self._columns]
+        if switches:
+            of_pair = [
+                Exposure.of([_transit(incidence, column) for column in columns]).losses(switches)
+                for columns in self._columns
+            ]
+            found = [(*others, lost) for others, lost in zip(found, of_pair, strict=True)]
+        if file:
+            risks = load_failures(Path(file), incidence.topology)
+            crossed = [_risks(incidence, risks, tunnel) for tunnel in range(incidence.hops.size)]
+            shared = int(self.number("shared"))
+            of_pair = [Exposure.of([crossed[column] for column in columns]).losses(shared) for columns in self._columns]
+            found = [(*others, lost) for others, lost in zip(found, of_pair, strict=True)]
+        return found
+
+    def _losses(self, pair: int) -> tuple[Mask, ...]:
+        """Return the sets of a pair's tunnels that failures can take down, without subsets of others."""
+        return unions(self._exposures[pair].losses(self.options.protect), *self._others[pair])
 
     def _compile(self, scale: Scale) -> None:
         self._tunnels = tunnels = TunnelRates(self.incidence, scale)
         self._share = cp.Variable(scale.most.size, nonneg=True)
         self._sum = cp.Parameter(nonneg=True)
         self._granted = cp.Parameter(scale.most.size, nonneg=True)
-        safe = [*tunnels.bounds, self._share <= tunnels.demand, *self._protection(scale)]
+        safe = [*tunnels.bounds, self._share <= tunnels.demand, *self._protection(scale), *self._unreached(scale)]
         total = (scale.most / scale.unit) @ self._share
         self._most = cp.Problem(cp.Maximize(total), safe)
         self._shortest = cp.Problem(cp.Minimize(tunnels.hops), [*safe, total >= self._sum])
@@ -69,12 +115,12 @@ class ForwardFaultCorrection(Program):
         compact = [
             pair
             for pair, exposure in enumerate(self._exposures)
-            if _takes_compact(exposure, failures, self.options.formulation)
+            if not self._others[pair] and _takes_compact(exposure, failures, self.options.formulation)
         ]
         rows = [
             (pair, self._columns_of(pair, ~lost))
             for pair in sorted(set(range(len(self._exposures))) - set(compact))
-            for lost in self._exposures[pair].losses(failures)
+            for lost in self._losses(pair)
         ]
         constraints = []
         if rows:
@@ -95,6 +141,37 @@ class ForwardFaultCorrection(Program):
                 >= _picked(compact, scale.most.size) @ self._share,
             ]
         return constraints
+
+    def _unreached(self, scale: Scale) -> list[cp.Constraint]:
+        """Return the constraints that links have room for ingresses that an update does not reach."""
+        faults, before = int(self.number("control")), self._weight_before
+        if not faults or not before.any():
+            return []
+        incidence, tunnels = self.incidence, self._tunnels
+        of_tunnel = incidence.pair_of_tunnel
+        excess = cp.Variable(before.size, nonneg=True)
+        sent = sp.csr_array(
+            (before * scale.most[of_tunnel] / scale.alone, (np.arange(before.size), of_tunnel)),
+            shape=(before.size, scale.most.size),
+        )
+        places: dict[tuple[str, int], int] = {}
+        entries = [
+            (places.setdefault((incidence.pair_ends(tunnel)[0], link), len(places)), tunnel, link)
+            for tunnel in np.flatnonzero(before).tolist()
+            for link in incidence.links_of_tunnel(tunnel).tolist()
+        ]
+        rows, columns, links = np.array(entries, dtype=np.int64).T
+        of_ingress = sp.csr_array(
+            (scale.alone[columns] / scale.capacity[links], (rows, columns)), shape=(len(places), before.size)
+        )
+        on_link = _picked([link for _, link in places], scale.capacity.size)
+        threshold = cp.Variable(scale.capacity.size, nonneg=True)
+        above = cp.Variable(len(places), nonneg=True)
+        return [
+            excess + tunnels.share >= sent @ self._share,
+            above + on_link @ threshold >= of_ingress @ excess,
+            tunnels.load + faults * threshold + on_link.T @ above <= tunnels.capacity,
+        ]
 
     def _columns_of(self, pair: int, mask: Mask) -> list[int]:
         return [column for position, column in enumerate(self._columns[pair]) if mask >> position & 1]
@@ -129,10 +206,56 @@ class ForwardFaultCorrection(Program):
     def _surviving(self, rates: Vector) -> Vector:
         """Return the Mbit/s of each pair's rates that survive the worst failure."""
         left = [
-            exposure.surviving(rates[columns].tolist(), self.options.protect)
-            for columns, exposure in zip(self._columns, self._exposures, strict=True)
+            min(rates[self._columns_of(pair, ~lost)].sum() for lost in self._losses(pair))
+            if self._others[pair]
+            else exposure.surviving(rates[columns].tolist(), self.options.protect)
+            for pair, (columns, exposure) in enumerate(zip(self._columns, self._exposures, strict=True))
         ]
         return np.array(left)
+
+
+def _transit(incidence: Incidence, tunnel: int) -> frozenset[str]:
+    """Return the nodes of a tunnel between its ends."""
+    return frozenset(node for hop in incidence.hops_of_tunnel(tunnel) for node in hop) - {*incidence.pair_ends(tunnel)}
+
+
+def _risks(incidence: Incidence, risks: Sequence[Failure], tunnel: int) -> tuple[int, ...]:
+    """Return the failures, by their numbers, that take a tunnel down."""
+    edges = {frozenset(hop) for hop in incidence.hops_of_tunnel(tunnel)}
+    transit = _transit(incidence, tunnel)
+    return tuple(
+        number
+        for number, risk in enumerate(risks)
+        if not edges.isdisjoint(map(frozenset, risk.edges)) or not transit.isdisjoint(risk.nodes)
+    )
+
+
+def _weights_before(program: ForwardFaultCorrection) -> Vector:
+    """Return the weight of each tunnel in the plan before, zero without one; of several classes the first counts.
+
+    Raises:
+        InputError: the plan cannot be read.
+        UnsoundError: control faults without a plan before, or one with other tunnels; its `where` is `objective`.
+    """
+    incidence, file = program.incidence, program.word("before")
+    weights = np.zeros(incidence.hops.size)
+    if not program.number("control"):
+        return weights
+    if not file:
+        raise UnsoundError(("objective",), "control faults leave weights of a plan that is not named", "before=PLAN")
+    known: dict[tuple[str, str], dict[frozenset[tuple[str, str]], float]] = {}
+    for pair in load_plan(Path(file)).pairs:
+        own = {frozenset(tunnel.hops): tunnel.weight for tunnel in pair.tunnels}
+        known.setdefault((pair.source, pair.target), own)
+    for columns in incidence.tunnels_of_pair:
+        ends = incidence.pair_ends(int(columns[0]))
+        left = dict(known.get(ends, {}))
+        for column in columns.tolist():
+            weights[column] = left.pop(incidence.hops_of_tunnel(column), 0.0)
+        if any(left.values()):
+            problem = f"the plan before uses other tunnels from {ends[0]} to {ends[1]}"
+            raise UnsoundError(("objective",), problem, "the same tunnels in both plans")
+    return weights
 
 
 def _takes_compact(exposure: Exposure, failures: int, formulation: Formulation) -> bool:
@@ -147,4 +270,4 @@ def _picked(columns: Sequence[int], count: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(columns)), (np.arange(len(columns)), columns)), shape=(len(columns), count))
 
 
-OBJECTIVE = Objective("ffc", ForwardFaultCorrection, total, protects=True)
+OBJECTIVE = Objective("ffc", ForwardFaultCorrection, total, protects=True, settings=ForwardFaultCorrection.settings)

@@ -73,9 +73,16 @@ class Incidence:
         """Return the links of a tunnel, as rows in ascending order."""
         return np.asarray(self.links.indices[self.links.indptr[tunnel] : self.links.indptr[tunnel + 1]])
 
-    def nodes_of_tunnel(self, tunnel: int) -> frozenset[str]:
-        """Return the nodes of a tunnel, both ends included."""
-        return frozenset(node for link in self.links_of_tunnel(tunnel).tolist() for node in self.ends[link])
+    def hops_of_tunnel(self, tunnel: int) -> frozenset[tuple[str, str]]:
+        """Return the nodes of each link of a tunnel, as (source, target)."""
+        return frozenset(self.ends[link] for link in self.links_of_tunnel(tunnel).tolist())
+
+    def pair_ends(self, tunnel: int) -> tuple[str, str]:
+        """Return the first and the last node of a tunnel."""
+        hops = self.hops_of_tunnel(tunnel)
+        tails, heads = {tail for tail, _ in hops}, {head for _, head in hops}
+        (source,), (target,) = tails - heads, heads - tails
+        return source, target
 
     @property
     def tunnels_of_pair(self) -> list[NDArray[np.int64]]:

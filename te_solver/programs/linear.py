@@ -99,6 +99,11 @@ class Linear:
         self._height += height
         return block
 
+    @property
+    def height(self) -> int:
+        """Number of rows."""
+        return self._height
+
     def costs(self) -> Vector:
         """Return the cost of each variable."""
         return np.concatenate(self._cost)

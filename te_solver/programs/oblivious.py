@@ -88,7 +88,8 @@ class _RatioProgram:
         loaded = live[(sp.csr_array(incidence.links)[live] @ np.where(self._alive, 1.0, 0.0)) > 0]
         pairs = np.flatnonzero(self._reached)
         first = np.array([own[0] for own in incidence.tunnels_of_pair], dtype=np.int64)
-        pair_ends = [self._ends_of(int(first[pair]), nodes) for pair in pairs.tolist()]
+        named = [incidence.pair_ends(int(first[pair])) for pair in pairs.tolist()]
+        pair_ends = [(nodes[source], nodes[target]) for source, target in named]
         sources = sorted({source for source, _ in pair_ends})
         place = {source: number for number, source in enumerate(sources)}
         size = loaded.size * (live.size + len(sources) * len(nodes))
@@ -118,13 +119,6 @@ class _RatioProgram:
             crossing = by_link[[link]].multiply(1.0)
             on_pair = sp.csr_array(incidence.pairs)[pairs] @ sp.diags_array(crossing.toarray().reshape(-1))
             program.rows((self._tunnels, on_pair * (unit / capacity[link])), (far, -reach), at_most=0.0)
-
-    def _ends_of(self, tunnel: int, nodes: dict[str, int]) -> tuple[int, int]:
-        """Return the first and the last node of a tunnel."""
-        hops = [self._incidence.ends[link] for link in self._incidence.links_of_tunnel(tunnel).tolist()]
-        tails, heads = {tail for tail, _ in hops}, {head for _, head in hops}
-        (source,), (target,) = tails - heads, heads - tails
-        return nodes[source], nodes[target]
 
     @staticmethod
     def _steps(ends: Vector, nodes: int, sources: int) -> tuple[sp.csr_array, sp.csr_array]:

@@ -6,17 +6,30 @@ from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
-from te_solver.highs import TITLE
+from te_solver.highs import TITLE, Indices
 from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, scenarios_of
-from te_solver.programs.incidence import Vector, within_capacity
-from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, TunnelShares, column, row
+from te_solver.programs.incidence import Incidence, Vector, within_capacity
+from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, Term, TunnelShares, column, row
 from te_solver.programs.program import Allocation, Objective, Program, total
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 
 _TOLERANCE = 1e-7
 """Loss by which a scenario may exceed what the program allows for it."""
+
+_MANY_ROWS = 3_000
+"""Rows from which on the interior point method is used."""
+
+_MOST_ROWS = 400_000
+"""Rows for pairs in scenarios from which on they are taken in only where they are violated."""
+
+_ROWS_AT_ONCE = 20_000
+"""Most rows that are taken in after one solution."""
+
+_DUST = 1e-9
+"""A rate below this share of what its tunnel could carry alone is the solver's rounding."""
 
 _HOPS_MATTER = 1e-4
 """Share of its rate that the longest tunnel costs in the second program: shorter tunnels win ties."""
@@ -36,8 +49,9 @@ class Teavar(Program):
     from above, and exceeds it by their probability / (1 - beta) at most. Rates are set aside as by FFC: a pair's
     tunnels may hold more than its demand, which survives in those that are left.
 
-    Rows of scenarios are added where a solution violates them, the worst pair of each scenario at a time. Of the best
-    rates, those that grant the most without failures are taken, on the shortest tunnels.
+    A pair loses the same in all scenarios that take down the same tunnels of it, so this loss is one variable. A
+    program with very many rows begins without those of pairs in scenarios, and takes in those that a solution violates.
+    Of the best rates, those that grant the most without failures are taken, on the shortest tunnels.
     """
 
     settings: ClassVar[Settings] = {
@@ -69,29 +83,46 @@ class Teavar(Program):
 
 
 class _Risk:
-    """The program of the value at risk, to which rows are added as solutions violate them."""
+    """The program of the value at risk. A pair's loss is a variable for each set of its tunnels that fails together."""
 
     def __init__(self, program: Program, shares: TunnelShares, demand: Vector, scenarios: Scenarios) -> None:
-        self._shares, self._scenarios, self._demand = shares, scenarios, demand
-        self._mean = program.word("loss") == "mean"
-        self._incidence = program.incidence
-        tail = 1 - program.number("beta")
-        self._asking = np.flatnonzero(demand > 0)
-        # Share of its pair's demand that each tunnel's variable stands for.
-        pair = self._incidence.pair_of_tunnel
-        per_demand = np.divide(1.0, demand, out=np.zeros(demand.size), where=demand > 0)
-        self._part = shares.scale.alone * per_demand[pair]
-        self._of_pair = sp.csr_array(self._incidence.pairs)
+        self._shares, self._demand, self._incidence = shares, demand, program.incidence
         self._weight = demand / demand.sum()
-        self._program = Linear(program.options.solver)
-        tunnels = self._incidence.hops.size
-        self._tunnels = self._program.variables(tunnels, caps=shares.caps)
-        self._threshold = self._program.variables(1, cost=1.0 - scenarios.left_out / tail, caps=1.0)
+        tail = 1 - program.number("beta")
         self._fixed = scenarios.left_out / tail
-        self._excess = self._program.variables(scenarios.probability.size, cost=scenarios.probability / tail)
-        self._program.rows((self._tunnels, shares.load), at_most=shares.capacity)
-        self._rows: set[tuple[int, int]] = set()
-        self._losses: dict[tuple[int, bytes], ProgramBlock] = {}
+        # Share of its pair's demand that each tunnel's variable stands for.
+        of_tunnel = self._incidence.pair_of_tunnel
+        asked = demand[of_tunnel]
+        self._part = np.divide(shares.scale.alone, asked, out=np.zeros(asked.size), where=asked > 0)
+        self._scenario, pair, lost = _losses(self._incidence, scenarios, demand > 0)
+        kinds, kind = np.unique(np.stack([pair.astype(np.uint64), lost]), axis=1, return_inverse=True)
+        self._kind = np.asarray(kind).reshape(-1)
+        self._pair_of_kind = kinds[0].astype(np.int64)
+        self._program = linear = Linear(program.options.solver)
+        self._tunnels = linear.variables(self._incidence.hops.size, caps=shares.caps)
+        self._threshold = linear.variables(1, cost=1.0 - self._fixed, caps=1.0)
+        self._excess = linear.variables(scenarios.probability.size, cost=scenarios.probability / tail)
+        self._usual = linear.variables(demand.size)
+        self._loss = linear.variables(self._pair_of_kind.size)
+        linear.rows((self._tunnels, shares.load), at_most=shares.capacity)
+        sent = sp.csr_array(self._incidence.pairs) @ sp.diags_array(self._part)
+        linear.rows(
+            (self._usual, _identity(demand.size)), (self._tunnels, sent), at_least=np.where(demand > 0, 1.0, 0.0)
+        )
+        alive = _alive(self._incidence, self._pair_of_kind, kinds[1], self._part)
+        linear.rows((self._loss, _identity(self._pair_of_kind.size)), (self._tunnels, alive), at_least=1.0)
+        if program.word("loss") == "mean":
+            self._waiting = np.zeros(0, dtype=np.int64)
+            self._add_means()
+        else:
+            worst = linear.variables(1)
+            linear.rows((worst, column(np.ones(demand.size))), (self._usual, -_identity(demand.size)), at_least=0.0)
+            self._allow((worst, column(-np.ones(self._excess.size))), scenarios=np.arange(self._excess.size))
+            self._waiting = np.arange(self._kind.size)
+            if self._waiting.size <= _MOST_ROWS:
+                self._add_losses(self._waiting)
+        if linear.height > _MANY_ROWS:
+            linear.method = "interior"
 
     def least(self) -> tuple[LinearOptimum, float]:
         """Return the optimum, whose objective counts what is left out, and the seconds."""
@@ -104,91 +135,96 @@ class _Risk:
         cost = program.costs()
         program.rows((ProgramBlock(0, cost.size), row(cost)), at_most=value - self._fixed + _TOLERANCE)
         granted = program.variables(count, caps=self._demand / shares.scale.most)
-        program.rows((granted, sp.identity(count, format="csc")), (self._tunnels, -shares.sent), at_most=0.0)
+        program.rows((granted, _identity(count)), (self._tunnels, -shares.sent), at_most=0.0)
         hops = self._incidence.hops
         program.price(granted, -shares.scale.most / shares.scale.unit)
         program.price(self._tunnels, shares.worth * _HOPS_MATTER * hops / hops.max(), alone=False)
         return self._settled()
 
     def rates(self, found: LinearOptimum) -> Vector:
+        """Return the Mbit/s of each tunnel, up to the solver's tolerance within capacities."""
         shares = self._tunnels.of(found.values)
-        return np.asarray(self._shares.scale.alone * np.where(shares < 1e-9, 0.0, shares))
+        return np.asarray(self._shares.scale.alone * np.where(shares < _DUST, 0.0, shares))
 
     def _settled(self) -> tuple[LinearOptimum, float]:
-        """Return a solution that violates no row, of those that were not in the program either."""
+        """Return a solution that violates no row, of those that wait outside the program either."""
         seconds = 0.0
         while True:
             found = self._program.solve()
             seconds += found.seconds
-            if not self._add_violated(found):
+            allowed = float(self._threshold.of(found.values)[0]) + self._excess.of(found.values)
+            waiting = self._waiting
+            beyond = self._loss.of(found.values)[self._kind[waiting]] - allowed[self._scenario[waiting]]
+            worst = np.argsort(-beyond, kind="stable")[:_ROWS_AT_ONCE]
+            violated = waiting[worst[beyond[worst] > _TOLERANCE]]
+            if not violated.size:
                 return found, seconds
+            self._add_losses(violated)
 
-    def _add_violated(self, found: LinearOptimum) -> bool:
-        """Add rows for scenarios whose loss exceeds what they are allowed; return whether there are any."""
-        shares = self._tunnels.of(found.values)
-        part = self._part * shares
-        allowed = float(self._threshold.of(found.values)[0]) + self._excess.of(found.values)
-        lost = sp.csr_array(self._scenarios.down @ sp.diags_array(part) @ self._incidence.pairs.T)
-        whole = self._of_pair @ part
-        added = False
-        for scenario in range(allowed.size):
-            own = slice(lost.indptr[scenario], lost.indptr[scenario + 1])
-            kept = whole.copy()
-            kept[lost.indices[own]] -= lost.data[own]
-            loss = np.where(self._demand > 0, np.maximum(1 - kept, 0.0), 0.0)
-            if self._mean:
-                if float(self._weight @ loss) > allowed[scenario] + _TOLERANCE:
-                    added |= self._add_mean(scenario)
-            elif loss.max() > allowed[scenario] + _TOLERANCE:
-                added |= self._add_worst(scenario, int(np.argmax(loss)))
-        return added
-
-    def _add_worst(self, scenario: int, pair: int) -> bool:
-        """Add the row of a scenario and the pair that loses most in it; return whether it is new."""
-        if (scenario, pair) in self._rows:
-            return False
-        self._rows.add((scenario, pair))
-        self._program.rows(
-            (self._tunnels, self._alive(scenario, pair)),
-            (self._threshold, column(np.ones(1))),
-            (self._excess, _unit(scenario, self._excess.size)),
-            at_least=1.0,
+    def _add_losses(self, entries: Indices) -> None:
+        """Add rows that allow the loss of one pair in one scenario each."""
+        kinds = sp.csr_array(
+            (-np.ones(entries.size), (np.arange(entries.size), self._kind[entries])),
+            shape=(entries.size, self._loss.size),
         )
-        return True
+        self._allow((self._loss, kinds), scenarios=self._scenario[entries])
+        self._waiting = np.setdiff1d(self._waiting, entries)
 
-    def _add_mean(self, scenario: int) -> bool:
-        """Add the row of a scenario's mean loss, and rows of losses that it needs; return whether it is new."""
-        if (scenario, -1) in self._rows:
-            return False
-        self._rows.add((scenario, -1))
-        terms = []
-        for pair in self._asking.tolist():
-            alive = self._alive(scenario, pair)
-            key = (pair, alive.indices.tobytes())
-            if key not in self._losses:
-                self._losses[key] = loss = self._program.variables(1)
-                self._program.rows((self._tunnels, alive), (loss, column(np.ones(1))), at_least=1.0)
-            terms.append((self._losses[key], row(np.array([-self._weight[pair]]))))
-        self._program.rows(
-            (self._threshold, column(np.ones(1))),
-            (self._excess, _unit(scenario, self._excess.size)),
-            *terms,
-            at_least=0.0,
+    def _add_means(self) -> None:
+        """Add the row of each scenario's mean loss: that without failures, and what pairs lose more by these."""
+        count = self._excess.size
+        weight = self._weight[self._pair_of_kind[self._kind]]
+        more = sp.csr_array((-weight, (self._scenario, self._kind)), shape=(count, self._loss.size))
+        pairs = self._pair_of_kind[self._kind]
+        less = sp.csr_array((weight, (self._scenario, pairs)), shape=(count, self._weight.size))
+        usual = self._program.variables(1)
+        self._program.rows((usual, column(np.ones(1))), (self._usual, -row(self._weight)), at_least=0.0, at_most=0.0)
+        lost = (usual, column(-np.ones(count))), (self._usual, less), (self._loss, more)
+        self._allow(*lost, scenarios=np.arange(count))
+
+    def _allow(self, *lost: Term, scenarios: Indices) -> None:
+        """Add a row for each of some scenarios: what is lost, a negative term, is at most what it is allowed."""
+        chosen = sp.csr_array(
+            (np.ones(scenarios.size), (np.arange(scenarios.size), scenarios)),
+            shape=(scenarios.size, self._excess.size),
         )
-        return True
-
-    def _alive(self, scenario: int, pair: int) -> sp.csr_array:
-        """Return the row that sums the shares of a pair's tunnels that are up in a scenario."""
-        down = self._scenarios.down
-        dead = down.indices[down.indptr[scenario] : down.indptr[scenario + 1]]
-        own = self._of_pair.indices[self._of_pair.indptr[pair] : self._of_pair.indptr[pair + 1]]
-        left = np.setdiff1d(own, dead)
-        places = np.zeros(left.size, dtype=np.int64), left
-        return sp.csr_array((self._part[left], places), shape=(1, self._part.size))
+        threshold = self._threshold, column(np.ones(scenarios.size))
+        self._program.rows((self._excess, chosen), threshold, *lost, at_least=0.0)
 
 
-def _unit(place: int, size: int) -> sp.csr_array:
-    return sp.csr_array(([1.0], ([0], [place])), shape=(1, size))
+def _losses(
+    incidence: Incidence, scenarios: Scenarios, asking: NDArray[np.bool_]
+) -> tuple[Indices, Indices, NDArray[np.uint64]]:
+    """Return the scenario and the pair of each loss, and the lost tunnels: bit i for the i-th one of the pair."""
+    down = scenarios.down
+    scenario = np.repeat(np.arange(down.shape[0]), np.diff(down.indptr))
+    tunnel = down.indices.astype(np.int64)
+    pair = incidence.pair_of_tunnel[tunnel]
+    kept = asking[pair]
+    scenario, tunnel, pair = scenario[kept], tunnel[kept], pair[kept]
+    begin = np.flatnonzero((np.diff(scenario, prepend=-1) != 0) | (np.diff(pair, prepend=-1) != 0))
+    lost = np.bitwise_or.reduceat(_bits(incidence)[tunnel], begin) if begin.size else np.zeros(0, dtype=np.uint64)
+    return scenario[begin], pair[begin], lost
+
+
+def _bits(incidence: Incidence) -> NDArray[np.uint64]:
+    pair = incidence.pair_of_tunnel
+    first = np.searchsorted(pair, pair)
+    return np.asarray(np.left_shift(np.uint64(1), (np.arange(pair.size) - first).astype(np.uint64)), dtype=np.uint64)
+
+
+def _alive(incidence: Incidence, pairs: Indices, lost: NDArray[np.uint64], part: Vector) -> sp.csr_array:
+    """Return a row for each pair and some of its tunnels that sums the shares of the others."""
+    of_tunnel = incidence.pair_of_tunnel
+    starts, ends = np.searchsorted(of_tunnel, pairs), np.searchsorted(of_tunnel, pairs, side="right")
+    rows = np.repeat(np.arange(pairs.size), ends - starts)
+    tunnels = np.arange(rows.size) - np.repeat(np.cumsum(ends - starts) - (ends - starts), ends - starts) + starts[rows]
+    up = (lost[rows] & _bits(incidence)[tunnels]) == 0
+    return sp.csr_array((part[tunnels[up]], (rows[up], tunnels[up])), shape=(pairs.size, of_tunnel.size))
+
+
+def _identity(size: int) -> sp.csr_array:
+    return sp.csr_array(sp.identity(size))
 
 
 OBJECTIVE = Objective("teavar", Teavar, total, settings=Teavar.settings, compiled=False)

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
-from itertools import pairwise
+from itertools import combinations, pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import UnsoundError
 from te_solver.demands import Demand
 from te_solver.exposure import Exposure
+from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.plan_file import save_plan
 from te_solver.programs.ffc import ForwardFaultCorrection, _takes_compact
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Formulation, Options
@@ -146,3 +150,96 @@ def test_the_smaller_formulation_is_the_one_with_fewer_rows(groups: int, failure
 def test_tunnels_that_overlap_are_enumerated_whatever_is_asked_for() -> None:
     exposure = Exposure.of([(0, 1), (1, 2), (2, 3)])
     assert not any(_takes_compact(exposure, 2, each) for each in FORMULATIONS)
+
+
+def of_settings(case: Case, **values: float | str) -> Allocation:
+    return ForwardFaultCorrection(case.incidence, Options(settings=values)).solve(case.capacity, case.demand)
+
+
+@settings(max_examples=40)
+@given(cases(max_nodes=6), st.integers(1, 2))
+def test_as_much_survives_failed_links_and_switches_as_rows_for_all_of_them_say(case: Case, switches: int) -> None:
+    paths, pairs = len(case.paths), len(case.demands)
+    rows = Rows(paths + pairs)
+    within_capacities(case, rows)
+    granted = np.eye(pairs)
+    nodes = case.topology.nodes
+    for pair, demand in enumerate(case.demands):
+        rows.at_most([*[0.0] * paths, *granted[pair]], demand.rate)
+        for edges in case.failures(1):
+            for down in combinations(nodes, min(switches, len(nodes))):
+                up = [not set(path[1:-1]) & set(down) for path in case.paths]
+                left = np.array(case.alive(edges)) * up * case.owned(pair)
+                rows.at_least([*left, *-granted[pair]], 0.0)
+    expected = rows.maximum([*[0.0] * paths, *[1.0] * pairs])
+    assert of_settings(case, switches=switches).granted.sum() == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_cables_that_share_a_risk_fail_together(tmp_path: Path) -> None:
+    risks = tmp_path / "risks.csv"
+    risks.write_text("failure,a,b\nduct,s,a\nduct,s,b\n")
+    case = Case.of(LADDER, [Demand("s", "t", 100)], 5)
+    # Of five tunnels of 10, one failed cable and the duct leave two.
+    assert of_settings(case).granted.tolist() == pytest.approx([40])
+    assert of_settings(case, risks=str(risks)).granted.tolist() == pytest.approx([20])
+
+
+@settings(max_examples=30)
+@given(cases(max_nodes=5, max_tunnels=3), st.integers(1, 2), st.data())
+def test_links_have_room_for_any_ingresses_that_an_update_does_not_reach(
+    tmp_path_factory: pytest.TempPathFactory, case: Case, faults: int, data: st.DataObject
+) -> None:
+    weights = []
+    pairs = []
+    for number, (demand, paths) in enumerate(zip(case.demands, case.tunnels, strict=True)):
+        whole = [data.draw(st.integers(0, 3)) for _ in paths]
+        share = [each / (sum(whole) or 1) if sum(whole) else 1 / len(paths) for each in whole]
+        weights += share
+        tunnels = tuple(
+            Tunnel(100 * number + place + 16, path, 0.0, weight)
+            for place, (path, weight) in enumerate(zip(paths, share, strict=True))
+        )
+        pairs.append(PairPlan(*demand.pair, demand.rate, 0.0, tunnels))
+    before = tmp_path_factory.mktemp("before") / "plan.json"
+    save_plan(Plan(case.topology, tuple(pairs), "max-throughput", 0.0, "none", 0.0), before)
+    width, count = len(case.paths), len(case.demands)
+    ingresses = sorted({demand.source for demand in case.demands})
+    rows = Rows(2 * width + count)
+    granted = np.eye(count)
+    for pair, demand in enumerate(case.demands):
+        rows.at_most([*[0.0] * 2 * width, *granted[pair]], demand.rate)
+        for failed in case.failures(1):
+            rows.at_least([*(np.array(case.alive(failed)) * case.owned(pair)), *[0.0] * width, *-granted[pair]], 0.0)
+    for tunnel, weight in enumerate(weights):
+        own = [float(at == tunnel) for at in range(width)]
+        rows.at_least([*[-each for each in own], *own], 0.0)
+        rows.at_least([*[0.0] * width, *own, *(-weight * granted[case.owners[tunnel]])], 0.0)
+    for size in range(min(faults, len(ingresses)) + 1):
+        for unreached in combinations(ingresses, size):
+            old = np.array([case.demands[owner].source in unreached for owner in case.owners])
+            for link in case.topology.links:
+                uses = np.array(case.uses(link))
+                rows.at_most([*(uses * ~old), *(uses * old)], link.capacity)
+    expected = rows.maximum([*[0.0] * 2 * width, *[1.0] * count])
+    allocation = of_settings(case, control=faults, before=str(before))
+    assert allocation.granted.sum() == pytest.approx(expected, rel=1e-5, abs=1e-5)
+
+
+def test_control_faults_need_the_plan_before_and_its_tunnels(tmp_path: Path) -> None:
+    case = Case.of(LADDER, [Demand("s", "t", 100)], 2)
+    with pytest.raises(UnsoundError, match=r"^objective: control faults leave weights .*, expected before=PLAN$"):
+        of_settings(case, control=1)
+    other = PairPlan("s", "t", 1.0, 0.0, (Tunnel(16, ("s", "d", "t"), 0.0, 1.0),))
+    save_plan(Plan(LADDER, (other,), "ffc", 0.0, "none", 0.0), tmp_path / "plan.json")
+    with pytest.raises(UnsoundError, match=r"^objective: the plan before uses other tunnels from s to t, "):
+        of_settings(case, control=1, before=str(tmp_path / "plan.json"))
+
+
+def test_an_ingress_that_is_not_reached_sends_no_more_than_its_old_tunnel_holds(tmp_path: Path) -> None:
+    case = Case.of(LADDER, [Demand("s", "t", 100)], 3)
+    (paths,) = case.tunnels
+    tunnels = tuple(Tunnel(16 + number, path, 0.0, float(number == 0)) for number, path in enumerate(paths))
+    plan = Plan(LADDER, (PairPlan("s", "t", 1.0, 0.0, tunnels),), "ffc", 0.0, "none", 0.0)
+    save_plan(plan, tmp_path / "plan.json")
+    assert of_settings(case).granted.tolist() == pytest.approx([20])
+    assert of_settings(case, control=1, before=str(tmp_path / "plan.json")).granted.tolist() == pytest.approx([10])
