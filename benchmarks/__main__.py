@@ -45,7 +45,7 @@ def main() -> int:
         "--reference",
         type=Path,
         metavar="DIR",
-        help="te-truth: folder with clones of projects that publish optima: pop-ncflow-lptop, ncflow, figret, teavar",
+        help="te-truth: folder with clones of projects that publish optima (docs/benchmarks.md lists them)",
     )
     parser.add_argument(
         "--rows", type=whole_number(1), metavar="N", help="te-truth: most rows of each network (default: all)"

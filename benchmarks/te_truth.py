@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,12 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from benchmarks.te_truth_programs import least_utilisation, least_utilisation_of_any_paths, most_total_flow
+from benchmarks.te_truth_programs import (
+    ShortestPaths,
+    least_utilisation,
+    least_utilisation_of_any_paths,
+    most_total_flow,
+)
 from kuijia_base.errors import InputError
 from te_solver.connectivity import largest_part
 from te_solver.demands import Demand
@@ -32,10 +38,18 @@ from te_solver.topology_file import load_topology
 Item = TypeVar("Item")
 
 _NCFLOW, _POP, _FIGRET, _TEAVAR, _REPETITA = "ncflow", "pop-ncflow-lptop", "figret", "teavar", "Repetita"
+_SR_WAN = "TE_SR_WAN_simulation"
 """Names of the clones in the folder of references."""
 
 _ZOO_CAPACITY = 1000.0
 _PATHS = 4
+_SR_WAN_DEMANDS = {
+    "germany50": "directed-germany50-DFN-*",
+    "geant": "directed-geant-uhlig-*",
+    "abilene": "directed-abilene-zhang-*",
+}
+"""Folders of SNDlib's measured demands."""
+
 _REPETITA_UTILISATION, _REPETITA_NODES = 0.9, 100
 _SAME_TOTAL = 1e-6
 """Relative difference of the sums of demands, which are published in single precision."""
@@ -289,6 +303,34 @@ def _value_of_repetita(topology: Topology, file: Path) -> float:
     return least_utilisation_of_any_paths(topology, load_demands(file, topology))
 
 
+def _rows_of_sr_wan(reference: Path, setting: Setting) -> Iterator[_Row]:
+    """Yield the rows of SNDlib's measured demands over shortest paths by inverse capacity, as multiples of the optimum.
+
+    Which file a row has depends on the order of a folder on the authors' machine: the file with the nearest value is
+    taken.
+    """
+    root = reference / _SR_WAN
+    rows = json.loads((root / "results_paper" / "results_real_demands.json").read_text(encoding="utf-8"))
+    for network, folder in _SR_WAN_DEMANDS.items():
+        topology = load_topology(root / "data" / "topologies" / "sndlib" / f"{network}.xml", note=unheard)
+        files = sorted((root / "data" / "demands" / "sndlib").glob(f"{folder}/*.xml"))
+        of_network = [row for row in rows if (row["topology_name"], row["algorithm"]) == (network, "inverse_capacity")]
+        found: list[float] = []
+        for row in _some(of_network, setting):
+            compute = partial(_nearest_of_files, found, topology, files, row["objective"])
+            yield _Row(network, f"sample {row['sample_idx']}", row["objective"], compute)
+
+
+def _nearest_of_files(found: list[float], topology: Topology, files: list[Path], published: float) -> float:
+    """Return the value nearest to the published one; `found` keeps the values of all files."""
+    if not found:
+        paths = ShortestPaths(topology)
+        for file in files:
+            demands = load_demands(file, topology)
+            found.append(paths.utilisation(demands) / least_utilisation_of_any_paths(topology, demands))
+    return min(found, key=lambda value: abs(value - published))
+
+
 def _utilisation(incidence: Incidence, capacity: Vector, rates: Vector, routes: list[Routes]) -> float:
     shares = np.array([share for of_pair in routes for _, share in of_pair])
     return float((incidence.links @ (shares * rates[incidence.pair_of_tunnel]) / capacity).max())
@@ -305,6 +347,7 @@ _SOURCES = (
     _Source(
         "demands scaled to a utilisation of 0.9 in REPETITA's repository", _REPETITA, 1e-4 / 0.9, _rows_of_repetita
     ),
+    _Source("shortest paths in the repository of Parham et al., CoNEXT 2021", _SR_WAN, 1e-6, _rows_of_sr_wan),
     _Source(
         "total flow in POP's repository",
         _POP,

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Literal
 
 import highspy
+import networkx as nx
 import numpy as np
 import scipy.sparse as sp
 
@@ -72,6 +74,32 @@ def least_utilisation_of_any_paths(topology: Topology, demands: Sequence[Demand]
     upper = np.concatenate([wanted.ravel(), np.zeros(links)])
     cost = np.append(np.zeros(flows.shape[1]), 1.0)
     return float((unit / capacity).max()) * _least(cost, matrix, lower, upper, "interior")
+
+
+class ShortestPaths:
+    """All shortest paths by inverse capacity; traffic is divided equally over those of a pair, not at each hop.
+
+    A link's weight is the whole part of the largest capacity divided by its own.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        largest = max(link.capacity for link in topology.links)
+        self._topology = topology
+        self._graph: nx.DiGraph[str] = nx.DiGraph()
+        self._graph.add_weighted_edges_from((*link.ends, int(largest / link.capacity)) for link in topology.links)
+        self._paths: dict[tuple[str, str], list[list[str]]] = {}
+
+    def utilisation(self, demands: Sequence[Demand]) -> float:
+        """Return the utilisation of the busiest link."""
+        loads = dict.fromkeys((link.ends for link in self._topology.links), 0.0)
+        for demand in demands:
+            if demand.pair not in self._paths:
+                self._paths[demand.pair] = list(nx.all_shortest_paths(self._graph, *demand.pair, weight="weight"))
+            paths = self._paths[demand.pair]
+            for path in paths:
+                for ends in pairwise(path):
+                    loads[ends] += demand.rate / len(paths)
+        return max(load / self._topology.link(*ends).capacity for ends, load in loads.items())
 
 
 def _least(cost: Vector, matrix: sp.csc_array, lower: Vector, upper: Vector, method: Method) -> float:

@@ -12,7 +12,7 @@ from te_solver.formats.rate_units import RateUnit
 from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 _WHAT = "a network in node-link JSON"
-_MOST_BYTES = 16 * 2**20
+_MOST_BYTES = 8 * 2**20
 _MOST_NODES = 100_000
 _EXPECTED = 'an object with the lists "nodes" and "links" (or "edges")'
 

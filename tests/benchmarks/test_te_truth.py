@@ -13,6 +13,7 @@ from benchmarks.registry import Setting
 from benchmarks.te_truth import te_truth
 from benchmarks.te_truth_programs import (
     Method,
+    ShortestPaths,
     least_utilisation,
     least_utilisation_of_any_paths,
     most_total_flow,
@@ -47,6 +48,15 @@ def test_any_paths_are_as_good_as_the_best_of_them() -> None:
     over_all = [Demand("a", "d", 3.0), Demand("a", "b", 15.0)]
     # 18 leave a by two links.
     assert least_utilisation_of_any_paths(SQUARE, over_all) == pytest.approx(0.9)
+
+
+def test_shortest_paths_by_inverse_capacity_share_equally() -> None:
+    # Three paths of weight 2 from a to e; the direct link has a tenth of their capacity.
+    ends = [(x, y) for middle in "bcd" for x, y in (("a", middle), (middle, "e"))]
+    network = Topology("net", tuple("abcde"), (*(Link(*way, 100.0) for way in ends), Link("a", "e", 10.0)))
+    paths = ShortestPaths(network)
+    assert paths.utilisation([Demand("a", "e", 60.0)]) == pytest.approx(0.2)
+    assert paths.utilisation([Demand("a", "e", 60.0), Demand("a", "b", 50.0)]) == pytest.approx(0.7)
 
 
 def comparisons(folder: Path | None, said: io.StringIO, rows: int | None = None) -> list[dict[str, object]]:
