@@ -242,6 +242,41 @@ def test_a_host_that_moves_to_another_port_is_delivered_to_there() -> None:
     assert {entry.match.in_port for _, entry in step.deleted} == {4}, "only what no new entry replaces"
 
 
+def test_a_host_with_a_new_card_is_delivered_to_by_that_and_one_with_the_old_card_changes_nothing() -> None:
+    its = gateway()
+    its.arrived("e", 1, says(A, "10.0.1.1"), 0.0)
+    assert not its.arrived("e", 1, says(A, "10.0.1.1"), 1.0).put
+    assert outputs(its.arrived("e", 1, says(B, "10.0.1.1"), 2.0).put) == {("e", "10.0.1.1/32", B.hex(":"), 1)}
+
+
+def test_a_card_has_so_many_addresses_and_room_for_one_more_when_it_loses_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(learning, "MOST_OF_CARD", 2)
+    its = gateway()
+    for number in (1, 2):
+        assert its.arrived("e", 1, says(A, f"10.0.1.{number}"), 0.0).put
+    assert not its.arrived("e", 1, says(A, "10.0.1.3"), 0.0).put
+    assert its.arrived("e", 1, says(B, "10.0.1.1"), 0.0).put, "another card has it now"
+    assert its.arrived("e", 1, says(A, "10.0.1.3"), 0.0).put
+    assert not its.arrived("e", 1, says(A, "10.0.1.4"), 0.0).put
+
+
+def test_a_port_of_a_site_with_one_port_and_of_no_site_asks_for_nobody_when_it_goes_down() -> None:
+    its = gateway()
+    its.arrived("e", 1, says(A, "10.0.1.1"), 0.0)
+    for switch in ("e", "of no site"):
+        its.port_went_down(switch, 1, 1.0)
+    assert its.look(1.0) == NeighbourStep()
+
+
+def test_a_host_that_is_heard_again_is_asked_later_but_is_asked() -> None:
+    its = gateway()
+    for heard in (0.0, 200.0):
+        its.arrived("e", 1, says(A, "10.0.1.1"), heard)
+    assert its.look(learning.QUIET) == NeighbourStep()
+    assert its.look(learning.QUIET + 199) == NeighbourStep()
+    assert only_arp(its.look(learning.QUIET + 200)).operation is ArpOperation.REQUEST
+
+
 def test_hosts_of_a_port_that_went_down_are_asked_for_at_all_ports() -> None:
     its = gateway()
     its.arrived("w", 4, says(B, "10.0.2.1"), 0.0)
