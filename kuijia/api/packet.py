@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
@@ -20,19 +22,23 @@ from kuijia.api.packet_study import (
     refuse,
     require_network,
     results_of_runs,
+    run_name,
     study_of,
     warn_of_overload,
     without_details,
 )
+from kuijia.api.picture import Picture
 from kuijia.api.progress import progress_line
 from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known, yes_or_no
-from kuijia.api.table import Column, Table, Text, html_page, number, words
+from kuijia.api.table import Column, Table, Text, html_page, number, words, written
 from kuijia.api.table import rate as in_words
 from kuijia.api.topology import FileName, TopologyLike, load_topology
+from kuijia_base.extras import require_installed
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
+from kuijia_base.picture_file import LIBRARY
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from te_solver.formats.notes import counted
 
@@ -55,6 +61,17 @@ _CLASSES = (
     Column("slowdown_p99", number),
     Column("goodput_mean", in_words),
 )
+_FLOW_CELLS: dict[str, Callable[[str], object]] = {
+    "flow": int,
+    "source": str,
+    "target": str,
+    "size": int,
+    **dict.fromkeys(("start", "completion", "ideal", "slowdown"), float),
+    **dict.fromkeys(("received", "sent", "dropped", "marked", "retransmitted", "timeouts"), int),
+}
+"""Columns of the file of flows: bytes of payload, seconds, packets."""
+
+_FLOWS = (*_RUN, *(words(name) if kind is str else Column(name, number) for name, kind in _FLOW_CELLS.items()))
 _TOTALS = ("seconds", "goodput", "sent", "dropped", "marked", "lost", "retransmitted", "timeouts")
 _QUEUES = ("mean", "busiest_mean", "peak")
 _RUNS = (
@@ -97,6 +114,28 @@ class PacketResult:
         """Return a row for each run: packets sent, dropped, marked and lost, and queues."""
         return Table.of(_RUNS, self._run_rows())
 
+    def flows(self) -> Table:
+        """Return a row for each flow of each run: bytes, seconds, Mbit/s, and what happened to its packets.
+
+        Raises:
+            ValueError: the study was made without `details=True`.
+        """
+        rows = list(self._flow_rows())
+        if not rows:
+            raise ValueError("no flow was kept: packet(..., details=True) keeps them")
+        return Table.of(_FLOWS, rows)
+
+    def plot(self) -> Picture:
+        """Draw the mean and the 99th percentile of slowdowns over the load, a line for each queue and transport."""
+        require_installed(LIBRARY, "pictures")
+        from experiments.packet_study.figures import slowdowns  # noqa: PLC0415  # slow to import: matplotlib
+
+        return Picture(slowdowns(self.runs), f"{self.network}, slowdowns")
+
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return a line for each run and class of sizes, as CSV; with a path also write it there."""
+        return written(summary_csv(self.runs), path)
+
     def summary(self) -> Text:
         """Return the tables that `kuijia packet` prints, several seeds averaged."""
         return Text.of(summary_lines(self.runs))
@@ -137,6 +176,13 @@ class PacketResult:
                     figures = (times["mean"], times["p50"], times["p99"], slowdown["mean"], slowdown["p99"])
                     counts = (each["name"], each["flows"], each["finished"])
                     yield *_label(run), *counts, *figures, each["goodput"]["mean"]
+
+    def _flow_rows(self) -> Iterator[tuple[object, ...]]:
+        for run in self.runs:
+            text = self.files.get(f"flows-{run_name(run)}.csv", "")
+            for flow in csv.DictReader(io.StringIO(text)):
+                cells = (None if flow[name] == "" else kind(flow[name]) for name, kind in _FLOW_CELLS.items())
+                yield *_label(run), *cells
 
     def _run_rows(self) -> Iterator[tuple[object, ...]]:
         for run in self.runs:

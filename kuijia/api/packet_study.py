@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -261,7 +261,7 @@ def results_of_runs(
 def without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
     """Return the results without their details, and the details as files of flows and links."""
     files = [
-        (f"{kind}-{_run_name(result)}.csv", result[f"{kind}_csv"])
+        (f"{kind}-{run_name(result)}.csv", result[f"{kind}_csv"])
         for result in results
         for kind in ("flows", "links")
         if f"{kind}_csv" in result
@@ -270,7 +270,8 @@ def without_details(results: Sequence[dict[str, Any]]) -> tuple[list[dict[str, A
     return told, files
 
 
-def _run_name(result: dict[str, Any]) -> str:
+def run_name(result: Mapping[str, Any]) -> str:
+    """Return the part of the name of a run's files that says which run it is."""
     load = "at-once" if result["load"] is None else f"{result['load']}"
     transport = result["transport"].replace("*", "-early")
     return f"{result['queue']}-{transport}-{load}-{result['seed']}"

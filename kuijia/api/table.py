@@ -6,13 +6,17 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import Page, TextTable
 from kuijia.api.frames import frame_of
 from kuijia_base import quantities
+from kuijia_base.csv_text import csv_text
 from kuijia_base.quantities import significant
+from kuijia_base.suggestion import meant
 from kuijia_base.terminal import columns_of, draws
+from kuijia_base.text import write_text
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
@@ -76,11 +80,13 @@ class Table:
         """Return the table with its first rows only."""
         return replace(self, rows=self.rows[:rows])
 
+    def tail(self, rows: int = 5) -> Table:
+        """Return the table with its last rows only."""
+        return replace(self, rows=self.rows[max(len(self.rows) - rows, 0) :])
+
     def sort(self, column: str, *, ascending: bool = False) -> Table:
         """Return the table sorted by a column, the largest first and empty cells last; raises KeyError without it."""
-        if column not in self.heads:
-            raise KeyError(column)
-        place = self.heads.index(column)
+        place = self._place(column)
 
         def order(row: tuple[Any, ...]) -> tuple[bool, Any]:
             return (row[place] is None) == ascending, 0 if row[place] is None else row[place]
@@ -95,9 +101,18 @@ class Table:
         """Return the table as a data frame; raises MissingPackageError without pandas."""
         return frame_of(self.heads, self.rows)
 
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return the table as CSV with plain numbers; with a path also write it there. Raises InputError."""
+        return written(csv_text(self.heads, self.rows), path)
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return a dictionary for each row."""
         return [dict(zip(self.heads, row, strict=True)) for row in self.rows]
+
+    def __getitem__(self, column: str) -> tuple[Any, ...]:
+        """Return the cells of a column; raises KeyError without it."""
+        place = self._place(column)
+        return tuple(row[place] for row in self.rows)
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         return iter(self.rows)
@@ -113,6 +128,11 @@ class Table:
         lines = [f"<tr>{self._html_cells(row)}</tr>" for row in self._shown(SHOWN_ROWS)]
         more = "".join(f"<p>{escape(line)}</p>" for line in self._left_out())
         return f"<table><thead><tr>{heads}</tr></thead><tbody>{''.join(lines)}</tbody></table>{more}"
+
+    def _place(self, column: str) -> int:
+        if column not in self.heads:
+            raise KeyError(f"{column}{meant(column, self.heads)}")
+        return self.heads.index(column)
 
     def _html_cells(self, row: Sequence[str]) -> str:
         return "".join(
@@ -143,6 +163,13 @@ class Text(Page):
 
     def _repr_html_(self) -> str:
         return f"<pre>{escape(str(self))}</pre>"
+
+
+def written(text: str, path: str | Path | None) -> str:
+    """Return a text, once it is also in the file of a path, if there is one; raises InputError."""
+    if path is not None:
+        write_text(Path(path), text)
+    return text
 
 
 def html_page(title: str, facts: Sequence[str], *parts: Table) -> str:

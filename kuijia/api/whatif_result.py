@@ -11,7 +11,7 @@ from experiments.whatif.study import Provenance, Study
 from kuijia.api.picture import Picture
 from kuijia.api.plan import Plan
 from kuijia.api.spelling import require_known
-from kuijia.api.table import Column, Table, Text, html_page, share, words
+from kuijia.api.table import Column, Table, Text, html_page, share, words, written
 from kuijia.api.whatif_report import as_csv, as_json, summary
 from kuijia.api.whatif_study import write_report, write_results
 from kuijia_base.extras import is_installed, require_installed
@@ -110,9 +110,9 @@ class WhatIf:
         """Return all numbers as JSON data, as `kuijia whatif --json` prints them."""
         return as_json(self.study, self.provenance)
 
-    def to_csv(self) -> str:
-        """Return a line for each scheme, failure, class and role, as CSV."""
-        return as_csv(self.study.outcomes)
+    def to_csv(self, path: str | Path | None = None) -> str:
+        """Return a line for each scheme, failure, class and role, as CSV; with a path also write it there."""
+        return written(as_csv(self.study.outcomes), path)
 
     def plot(self, of: Drawing = "loss-distribution") -> Picture:
         """Draw how many failures cost how much, the losses beside the vacant capacity, or all failures by rank."""

@@ -98,3 +98,38 @@ def test_bounds_of_classes_may_be_a_single_size_or_any_iterable() -> None:
     for classes in (5000, "5000", (each for each in (5000,)), np.array([5000])):
         found = kuijia.packet("dumbbell:2", flows=10, classes=classes)  # type: ignore[arg-type]
         assert found.options["classes"] == [5000]
+
+
+def test_flows_of_each_run_are_a_table_if_they_were_kept() -> None:
+    found = kuijia.packet("single-switch:4", load=[0.3, 0.6], details=True, workers=1, **SMALL)
+    flows = found.flows()
+    assert len(flows) == 80
+    assert set(flows["load"]) == {0.3, 0.6}
+    assert set(flows["size"]) == {20_000}
+    slow = [value for load, value in zip(flows["load"], flows["slowdown"], strict=True) if load == 0.6]
+    assert np.mean(slow) == pytest.approx(found.table()["slowdown_mean"][2])
+    with pytest.raises(ValueError, match="keeps them"):
+        kuijia.packet("single-switch:4", **SMALL).flows()
+
+
+def test_slowdowns_are_drawn_over_the_load() -> None:
+    found = kuijia.packet("single-switch:4", load=[0.6, 0.3], seeds=2, transport=["cubic", "dctcp"], **SMALL)
+    mean, _ = found.plot().figure.axes
+    lines = {line.get_label(): line for line in mean.get_lines()}
+    assert set(lines) == {"drop-tail, cubic", "drop-tail, dctcp"}
+    drawn = np.asarray(lines["drop-tail, cubic"].get_xydata())
+    rows = [row for row in found.table().to_dicts() if (row["transport"], row["class"]) == ("cubic", "all")]
+    expected = [np.mean([row["slowdown_mean"] for row in rows if row["load"] == load]) for load in (0.3, 0.6)]
+    assert drawn == pytest.approx(np.array([[0.3, expected[0]], [0.6, expected[1]]]))
+
+
+def test_tables_are_written_as_csv(tmp_path: Path) -> None:
+    found = kuijia.packet("single-switch:4", **SMALL)
+    table = found.table()
+    assert (tmp_path / "table.csv").exists() is False
+    assert table.to_csv(tmp_path / "table.csv") == (tmp_path / "table.csv").read_text()
+    assert table.to_csv().splitlines()[0].split(",") == list(table.heads)
+    assert table.tail(1).rows == table.rows[-1:]
+    assert found.to_csv(tmp_path / "packet.csv") == (tmp_path / "packet.csv").read_text()
+    with pytest.raises(KeyError, match="did you mean slowdown_mean"):
+        table["slowdown_maen"]
