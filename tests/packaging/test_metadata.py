@@ -14,6 +14,7 @@ PACKAGES = ("experiments", "hedera", "kuijia", "kuijia_app", "kuijia_base", "sim
 MODULE_OF = {"cvxpy-base": "cvxpy", "pyyaml": "yaml", "os-ken": "os_ken", "prometheus-client": "prometheus_client"}
 EXTRAS_OF_ALL = {"plot", "networks", "controller", "web", "ryu", "cluster", "notebook", "solvers"}
 LATE = {
+    "experiments/packet_study/figures.py": "matplotlib",
     "experiments/whatif/figures.py": "matplotlib",
     "experiments/whatif/html_report.py": "matplotlib",
     "experiments/whatif_packets/figures.py": "matplotlib",
