@@ -14,11 +14,13 @@ from typing import Any
 
 import pytest
 
+from kuijia.cli.main import main
 from kuijia_app.framework.event_log import SWITCH_READY, UPDATE_DONE, UPDATE_REFUSED
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.plan_file import save_plan
 from testbed.machine.processes import LISTENING
 from testbed.machine.programs import LocalProgram
+from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.preparation.own_switches import OwnSwitches, own_switches, plan
 
@@ -126,6 +128,70 @@ def pings(switches: OwnSwitches, source: str, target: str) -> bool:
     """Return True if the target's host answers one of three pings within a second."""
     words = ["ping", "-c", "3", "-i", "0.2", "-w", "1", "-q", str(switches.hosts[target].address)]
     return switches.hosts[source].start(words, stdout=subprocess.DEVNULL).wait() == 0
+
+
+def database_of(switches: OwnSwitches) -> dict[str, str]:
+    """Return what preparation may change in the database."""
+    found = switches.state()
+    return {table: found[table] for table in ("Bridge", "Port", "Interface", "QoS", "Queue")}
+
+
+def serve_database(switches: OwnSwitches, protocol: str) -> list[str]:
+    """Serve the bridges' database by TCP, or by TLS to clients with a certificate, too; return options for that."""
+    folder, ovs = switches.folder, switches.ovs
+    for name in ("server", "client"):
+        make_certificate(folder, name)
+    address = f"{protocol}:127.0.0.1:{free_port()}"
+    options = ["--wiring", str(switches.wiring_file), "--ovsdb", address]
+    words = [f"--remote=p{ovs.database}", f"--remote=p{protocol}:{address.rpartition(':')[2]}:127.0.0.1"]
+    if protocol == "ssl":
+        words += [f"--private-key={folder / 'server.key'}", f"--certificate={folder / 'server.pem'}"]
+        words += [f"--ca-cert={folder / 'ca.pem'}"]
+        options += [f"--tls-key={folder / 'client.key'}", f"--tls-certificate={folder / 'client.pem'}"]
+        options += [f"--tls-ca={folder / 'ca.pem'}"]
+    ovs.kill_database()
+    ovs._start_daemon("ovsdb-server", str(ovs._database_file), *words)
+    wait_until(lambda: pings(switches, "a", "c"), "the switches have their database again")
+    return options
+
+
+@pytest.mark.parametrize("protocol", ["tcp", "ssl"])
+def test_over_a_remote_database_settings_are_supplied_and_restored_and_the_rest_is_named(
+    switches: OwnSwitches, protocol: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    switches.set_link("a", "b", "down")  # or the bridges, which flood, would form a loop
+    options = serve_database(switches, protocol)
+    before = database_of(switches)
+
+    def done(action: str) -> tuple[int, str]:
+        status = main(["switches", action, str(switches.plan_file), *options])
+        return status, capsys.readouterr().out
+
+    status, found = done("check")
+    assert status == 1
+    assert "queue" in found
+    status, left = done("prepare")
+    assert status == 1  # what the switch's own machine needs
+    assert 0 < left.count("\n") < found.count("\n")
+    assert "linux-htb" in switches.ovs.vsctl("list", "QoS")
+    assert done("check") == (1, left)
+    assert done("restore")[0] == 0
+    assert database_of(switches) == before
+
+
+def test_a_remote_database_that_does_not_trust_us_is_one_line(
+    switches: OwnSwitches, capsys: pytest.CaptureFixture[str]
+) -> None:
+    switches.set_link("a", "b", "down")
+    options = serve_database(switches, "ssl")
+    other = switches.folder / "other"
+    other.mkdir()
+    make_certificate(other, "client")
+    files = [f"--tls-key={other / 'client.key'}", f"--tls-certificate={other / 'client.pem'}"]
+    status = main(["switches", "check", str(switches.plan_file), *options, *files])
+    error = capsys.readouterr().err
+    assert (status, error.count("\n")) == (1, 1)
+    assert error.startswith("error: ssl:127.0.0.1:")
 
 
 def test_a_bridge_in_user_space_forwards_nothing_while_its_database_is_gone(switches: OwnSwitches) -> None:
