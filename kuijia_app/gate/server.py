@@ -105,7 +105,8 @@ def _tls() -> FollowedTls | None:
     files = options.ctl_privkey, options.ctl_cert, options.ca_certs
 
     def make(passphrase: Passphrase | None) -> ssl.SSLContext:
-        return server_context(*files, options.ciphers, passphrase)
+        ciphers = getattr(options, "ciphers", None)  # Ryu 4.34 has no such option, c65ryu and os-ken have
+        return server_context(*files, ciphers, passphrase)
 
     try:
         return FollowedTls([file for file in files if file is not None], make)
