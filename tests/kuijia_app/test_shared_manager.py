@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import urllib.request
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -29,6 +30,10 @@ def answer(rest_port: int, path: str) -> object:
         return json.load(answered)
 
 
+def has_entries(switches: DummySwitches, switch: str, number: int) -> bool:
+    return len(switches.flows(switch)) == number
+
+
 def test_ofctl_rest_and_observe_links_run_beside_it_and_change_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -40,10 +45,8 @@ def test_ofctl_rest_and_observe_links_run_beside_it_and_change_nothing(
         wait_until(lambda: answer(rest_port, "stats/switches") == [1, 2, 3, 4], "ofctl_rest lists all switches")
         ours = build_tables(plan)
         for number, switch in enumerate(plan.topology.nodes, start=1):
-            wait_until(
-                lambda switch=switch: len(switches.flows(switch)) == len(ours[switch].flows) + 1,
-                "the switch has the plan's entries, and the one for LLDP of --observe-links",
-            )
+            wanted = len(ours[switch].flows) + 1  # with the one for LLDP of --observe-links
+            wait_until(partial(has_entries, switches, switch, wanted), f"{switch} has the entries of both")
             described = answer(rest_port, f"stats/groupdesc/{number}")
             assert isinstance(described, dict)
             assert len(described[str(number)]) == len(ours[switch].groups)
