@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
@@ -13,12 +14,14 @@ from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.notes import Note, counted
 from te_solver.formats.numbered_nodes import finder_of_nodes
 from te_solver.formats.rate_units import RateUnit
-from te_solver.topology import POSITIVE_RATE, Topology
+from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 _UNIT = "Mbit/s"
 _CAPACITIES = (("i", "j", "capacity"), ("i", "j", "cap"))
 _DEMANDS = (("s", "t", "h", "tm"),)
 _LARGEST_NODE = 100_000
+_MOST_COLUMNS = 10
+"""Cells of a line that are told apart; one more than a line can have is enough."""
 
 
 def read_flexile_topology(path: Path, default_capacity: float | None, note: Note, unit: str | None) -> Topology:
@@ -29,7 +32,9 @@ def read_flexile_topology(path: Path, default_capacity: float | None, note: Note
     Raises:
         InputError: anything else; its place is the line.
     """
-    rows = list(_rows(path, _CAPACITIES))
+    rows = list(islice(_rows(path, _CAPACITIES), MOST_LINKS + 1))
+    if len(rows) > MOST_LINKS:
+        raise InputError(path, rows[-1][0], "too many links", f"a network of at most {MOST_LINKS} links")
     links = [(_node(path, line, a), _node(path, line, b), rate, line) for line, (a, b, rate) in rows]
     draft = NetworkDraft(path, path.stem.removesuffix("_capa") or path.stem, default_capacity, note)
     for number in range(max((max(a, b) for a, b, *_ in links), default=-1) + 1):
@@ -87,7 +92,7 @@ def _rows(path: Path, headings: tuple[tuple[str, ...], ...]) -> Iterator[tuple[i
     expected = " or ".join(" ".join(each) for each in headings)
     heading: tuple[str, ...] = ()
     for line, text in read_lines(path, f"a file with the columns {expected}"):
-        cells = text.split()
+        cells = text.split(maxsplit=_MOST_COLUMNS)
         if not cells:
             continue
         if not heading:

@@ -14,6 +14,9 @@ from te_solver.formats.notes import Note, counted
 from te_solver.formats.rate_units import RateUnit
 from te_solver.topology import Topology
 
+_OTHER_SIZES, _FEW = 4, 10_000
+"""Of a line with more than so many times the wanted rates, or than a few, it is only said that there are more."""
+
 
 def read_matrix(
     path: Path, topology: Topology, nodes: Sequence[str], row: int | None, note: Note, unit: RateUnit
@@ -27,13 +30,14 @@ def read_matrix(
             place is the line.
     """
     wanted = 1 if row is None else row
+    most = max(_OTHER_SIZES * len(nodes) ** 2, _FEW)
     chosen: tuple[int, list[str]] | None = None
     rows = 0
     for line, text in read_lines(path, "a file of demand matrices"):
         if text.strip():
             rows += 1
             if rows == wanted:
-                chosen = line, text.split()
+                chosen = line, text.split(maxsplit=most)
     if chosen is None:
         raise InputError(path, "", f"{counted(rows, 'matrix', 'matrices')}, no row {wanted}", "a row of the file")
     if row is None and rows > 1:
@@ -59,9 +63,13 @@ def _matrix(
     size = len(nodes)
     if len(cells) != size * size:
         side = math.isqrt(len(cells))
+        more = "more than " if len(cells) > max(_OTHER_SIZES * size * size, _FEW) else ""
         of = f", the matrix of {side} nodes" if side * side == len(cells) else ""
         raise InputError(
-            path, line, f"{counted(len(cells), 'rate')}{of}", f"{size * size}, as {topology.name} has {size} nodes"
+            path,
+            line,
+            f"{more}{counted(len(cells) - bool(more), 'rate')}{of}",
+            f"{size * size}, as {topology.name} has {size} nodes",
         )
     total = DemandSum(path, topology)
     rates = iter(cells)

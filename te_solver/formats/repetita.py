@@ -22,6 +22,9 @@ _COLUMNS = {
     "EDGES": ("label", "src", "dest", "weight", "bw", "delay"),
     "DEMANDS": ("label", "src", "dest", "bw"),
 }
+_MOST_COLUMNS = 10
+"""Cells of a line that are told apart; one more than a line can have is enough."""
+
 _MOST_NODES = 100_000
 _MOST_DEMANDS = 2_000_000
 _HEADING = re.compile(r"([A-Z]+)\s+([0-9]{1,7})$")
@@ -92,7 +95,7 @@ def _rows(path: Path, most: dict[str, int]) -> Iterator[tuple[str, int, list[str
     section, left, needs_columns = "", 0, False
     number = 0
     for number, text in read_lines(path, f"a file with the sections {expected}"):  # used after the loop
-        cells = text.split()
+        cells = text.split(maxsplit=_MOST_COLUMNS)
         if not cells:
             continue
         if needs_columns:

@@ -21,6 +21,7 @@ TOPOLOGY_FILE, DEMANDS_FILE, NODES_FILE = "topology.txt", "demand.txt", "nodes.t
 _HEADER = "to_node from_node capacity prob_failure"
 _LIST = ("to_node", "from_node", "demand")
 _UNIT = "Mbit/s"
+_DEMANDS = "a file of demands"
 _LARGEST_NODE = 100_000
 _OTHER_UNIT = " (TEAVAR's programs divide them by 1,000, as if they were kbit/s)"
 
@@ -85,17 +86,16 @@ def read_teavar_demands(
         InputError: as `read_matrix` raises it, or a line of a list is none; its place is the line.
     """
     rates = RateUnit(unit, _UNIT, _OTHER_UNIT)
-    first = next((text.split() for _, text in read_lines(path, "a file of demands") if text.strip()), [])
+    first = next((text.split(maxsplit=len(_LIST)) for _, text in read_lines(path, _DEMANDS) if text.strip()), [])
     if len(first) != len(_LIST) or parse_number(first[0]) is not None:
         return read_matrix(path, topology, topology.nodes, row, note, rates)
     if row is not None and row > 1:
         raise InputError(path, "", f"a list of demands, no row {row}", "a file of matrices")
     rates.note("demands", note)
-    listed = list(_listed(path))
-    lowest = 0 if any("0" in (source, target) for _, source, target, _ in listed) else 1
+    lowest = 0 if any("0" in (source, target) for _, source, target, _ in _listed(path)) else 1
     node_of = finder_of_nodes(topology, lowest, "", note)
     total = DemandSum(path, topology)
-    for line, source, target, text in listed:
+    for line, source, target, text in _listed(path):
         rate = require_number(text, path, line, "demand", "a rate, zero or more") / rates.per_mbit
         total.add(node_of(path, line, source), node_of(path, line, target), rate, line)
     return total.demands(note)
@@ -103,7 +103,7 @@ def read_teavar_demands(
 
 def _listed(path: Path) -> Iterator[tuple[int, str, str, str]]:
     """Yield line, source, target and rate of each demand in a list, after its headings."""
-    rows = ((line, text.split()) for line, text in read_lines(path, "a list of demands") if text.strip())
+    rows = ((line, text.split(maxsplit=len(_LIST))) for line, text in read_lines(path, _DEMANDS) if text.strip())
     next(rows)
     for line, cells in rows:
         if len(cells) != len(_LIST):

@@ -158,6 +158,7 @@ def test_the_matrix_goes_with_any_topology_of_as_many_nodes(tmp_path: Path) -> N
         ("\n", None, " 0 matrices, no row 1, expected a row of the file"),
         ("0 1 0 0\n", None, "1: 4 rates, the matrix of 2 nodes, expected 9, as {name} has 3 nodes"),
         ("0 1\n", None, "1: 2 rates, expected 9, as {name} has 3 nodes"),
+        ("1 " * 20_000, None, "1: more than 10,000 rates, expected 9, as {name} has 3 nodes"),
         ("\n0 1 0 0 x 0 0 0 0\n", None, "2: rate 'x' is not a number, expected Mbit/s, zero or more"),
         ("0 -1 0 0 0 0 0 0 0\n", None, "1: rate -1, expected a finite number of Mbit/s, zero or more"),
         ("0 inf 0 0 0 0 0 0 0\n", None, "1: rate inf, expected a finite number of Mbit/s, zero or more"),
