@@ -245,6 +245,27 @@ def test_the_shortest_path_gives_way_where_it_would_block_a_second_one() -> None
     assert tunnels_for(trap, "s", "t", 2) == (("s", "a", "d", "f", "t"), ("s", "c", "e", "b", "t"))
 
 
+def by_delay(nodes: str, delays: str) -> TunnelFinder:
+    """Return the finder for cables such as `st3`: of 3 ms between s and t."""
+    ways = [way for (a, b, delay) in delays.split() for way in ((a, b, delay), (b, a, delay))]
+    links = [Link(a, b, 1.0, int(delay) / 1000) for a, b, delay in ways]
+    return TunnelFinder(Topology("delays", tuple(nodes), tuple(links)), "delay")
+
+
+def test_a_third_disjoint_path_turns_two_others_round_where_that_is_cheapest() -> None:
+    # By hand: 1 + 5 + 6 ms. The cheapest second path, over a, leaves a third of 7 ms over b and a.
+    finder = by_delay("stdcab", "st1 sa1 sb1 td1 ta5 dc2 ca1 cb1 ab1")
+    assert set(finder.tunnels("s", "t", 3)) == {("s", "t"), ("s", "b", "c", "d", "t"), ("s", "a", "t")}
+
+
+def test_of_further_tunnels_that_share_as_much_at_the_same_cost_the_first_in_node_order_is_taken() -> None:
+    # By hand: s-a-b-t and s-b-c-t share each of their cables once, and both take 4 ms.
+    finder = by_delay("stabc", "st3 sa1 sb1 tb2 tc1 ab1 bc2")
+    disjoint = {("s", "t"), ("s", "b", "t"), ("s", "a", "b", "c", "t")}
+    assert set(finder.tunnels("s", "t", 3)) == disjoint
+    assert set(finder.tunnels("s", "t", 4)) == disjoint | {("s", "a", "b", "t")}
+
+
 def test_edge_disjoint_tunnels_may_meet_at_a_node_where_node_disjoint_ones_go_around_it() -> None:
     network = cables("sa", "am", "sb", "bm", "mc", "ct", "md", "dt", "ax", "xy", "yz", "zt")
     assert tunnels_for(network, "s", "t", 2) == (("s", "a", "m", "c", "t"), ("s", "b", "m", "d", "t"))

@@ -58,6 +58,11 @@ class TestElasticFlows:
         offered = [4, np.inf, 4]
         assert goodput([10], Flows.of([[0]] * 3, offered, weight=weight)) == [4, 2, 4]
 
+    def test_a_weight_that_was_lost_beside_a_great_one_counts_once_that_flow_is_satisfied(self) -> None:
+        # Beside 1e17 the sum of weights is a multiple of 16. The narrow link leaves 9 to the second flow and the third.
+        flows = Flows.of([[0], [0], [0, 1], [1]], [1, np.inf, np.inf, np.inf], weight=[1e17, 1, 1, 1])
+        assert goodput([10, 20], flows) == [1, 4.5, 4.5, 15.5]
+
 
 class TestInelasticFlows:
     def test_an_overloaded_link_takes_the_same_share_off_all(self) -> None:
@@ -86,6 +91,15 @@ class TestInelasticFlows:
     def test_a_lower_class_loses_alone(self) -> None:
         flows = Flows.of([[0], [0], [0]], [6, 6, 2], level=[0, 1, 1], elastic=False)
         assert goodput([10], flows) == [6, 3, 1]
+
+    def test_losses_settle_along_a_path_of_any_length(self) -> None:
+        # Links are taken in the order of the path: the other way, a loss would get on by one link in each sweep.
+        links = 20_000
+        capacity = np.full(links, 1.5)
+        capacity[0] = 1.0
+        shares = share(capacity, Flows.of([range(links)], 2, elastic=False))
+        assert shares.goodput.tolist() == [1.0]
+        assert shares.dropped[:2].tolist() == [1.0, 0.0]
 
     def test_elastic_flows_of_the_same_class_yield(self) -> None:
         assert goodput([10], Flows.of([[0], [0], [0]], [6, 9, 9], elastic=[False, True, True])) == [6, 2, 2]

@@ -137,6 +137,12 @@ def test_cubic_is_in_the_friendly_region_while_its_curve_is_below_reno(parts: Pa
     assert sizes[-1] > 10
 
 
+def test_cubic_at_its_window_before_the_loss_grows_as_fast_as_reno(parts: Parts) -> None:
+    """By hand: a loss at the smallest window leaves it there, W_est = cwnd_prior = 2, so alpha is 1: 2 + 1 / 2."""
+    steps: list[Step] = [("set", 2.0), ("lost", 2.0), ("grow", 1.0, 0, 0)]
+    assert [size for size, _ in parts.answers("window", steps, congestion=CUBIC)] == [2.0, 2.0, 2.5]
+
+
 @pytest.mark.parametrize("seed", range(8))
 @pytest.mark.parametrize("as_code", [False, True], ids=["printed", "coded"])
 @pytest.mark.parametrize("floor", [False, True], ids=["no floor", "floor"])
@@ -455,6 +461,20 @@ def test_queues_that_share_tokens_are_served_in_their_order(parts: Parts, seed: 
         expected.append((left, -1 if due is None else float(Fraction(due)), reference.dropped))
     answers = parts.answers("strict_priority", steps)
     assert answers == [pytest.approx(answer) for answer in expected]
+
+
+def test_a_queue_behind_one_that_waits_for_its_own_tokens_still_needs_shared_ones(parts: Parts) -> None:
+    """By hand, at a byte in a microsecond: 1,500 bytes leave 500 own and 1,000 shared tokens, and 700 need 200 us."""
+    steps: list[Step] = [("queue", 9_000, 8_000_000, 2_000), ("queue", 9_000, 0, 0), ("bucket", 8_000_000, 2_500, 0, 1)]
+    steps += [("offer", 0, 1, 0, 1_500), ("offer", 0, 2, 0, 700), ("offer", 0, 3, 1, 1_500)]
+    steps += [("choose", 0), ("choose", 0), ("choose", 200 * MICROSECOND), ("choose", 200 * MICROSECOND)]
+    answers = parts.answers("strict_priority", steps)
+    assert [answer[:2] for answer in answers[-4:]] == [
+        [1, -1],
+        [-1, 200 * MICROSECOND],
+        [2, -1],
+        [-1, 1_200 * MICROSECOND],
+    ]
 
 
 @pytest.mark.parametrize("seed", range(4))
