@@ -301,6 +301,30 @@ def test_raises_no_alarm_while_traffic_moves_between_tunnels(seed: int, rate: fl
     assert not net.found
 
 
+@pytest.mark.parametrize("seed", range(2))
+def test_raises_no_alarm_while_traffic_leaves_a_tunnel_whose_counters_begin_again(seed: int) -> None:
+    net = watched(seed)
+    left, taken = (net.stream(tunnel, NORMAL) for tunnel in (THROUGH_S2, DIRECT))
+    net.traffic = {left: steady(500.0), taken: steady(100.0)}
+    net.run(5.0)
+    for _ in range(200):
+        net.network.lead_to(left, taken)
+        net.network.restart_entry(left, 0)
+        net.run(0.1)
+    assert not net.found
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_finds_a_black_hole_of_a_packet_now_and_then_beside_a_busy_tunnel_of_the_same_group(seed: int) -> None:
+    net = watched(seed)
+    sparse = net.stream(THROUGH_S2, VICTIMS)
+    net.traffic = {sparse: steady(0.8), net.stream(DIRECT, VICTIMS): steady(500.0)}
+    net.run(10.0)
+    net.network.vanishes[sparse, 0] = 1.0
+    _, loss = net.first_loss(60.0)
+    assert (loss.tunnel, loss.hop) == (THROUGH_S2, sparse.hops[0])
+
+
 @pytest.mark.parametrize("seed", [3, 6])
 def test_finds_a_black_hole_soon_after_traffic_has_moved_between_tunnels(seed: int) -> None:
     net = watched(seed)
