@@ -30,7 +30,7 @@ _START_SECONDS = 10.0
 """Seconds of a processor that imports and the collection of tests may take."""
 
 _WAITING = 6
-"""Wall time that a run may take, as a multiple of its seconds of a processor: tests wait, and machines are busy."""
+"""Time that a run may take but for that in which it waits for a processor, as a multiple of its seconds of one."""
 
 _KILLED_BY_LIMIT = (-signal.SIGXCPU, -signal.SIGKILL)
 
@@ -144,10 +144,10 @@ def _be_child(copy: Path, environment: Mapping[str, str], work: Callable[[], int
 
 def _wait(child: int, limit: float | None) -> int | None:
     """Return the exit status of a child, None after so many seconds; nothing of its group is left."""
-    deadline = None if limit is None else time.monotonic() + limit
+    begun = time.monotonic()
     status = None
     try:
-        while status is None and (deadline is None or time.monotonic() < deadline):
+        while status is None and (limit is None or time.monotonic() - begun - _starved(child) < limit):
             done, code = os.waitpid(child, os.WNOHANG)
             if done:
                 status = os.waitstatus_to_exitcode(code)
@@ -159,3 +159,11 @@ def _wait(child: int, limit: float | None) -> int | None:
         if status is None:
             os.waitpid(child, 0)
     return status
+
+
+def _starved(process: int) -> float:
+    """Return the seconds in which a process was ready to run but others had the processors; 0 if that is unknown."""
+    try:
+        return int(Path(f"/proc/{process}/schedstat").read_text().split()[1]) / 1e9
+    except OSError:
+        return 0.0

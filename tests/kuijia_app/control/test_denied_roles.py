@@ -73,6 +73,27 @@ def test_a_role_error_of_one_switch_leaves_the_others_to_the_controller(
     assert network.come_again(S2).changes(), "a wiped switch that reconnects is programmed"
 
 
+def kinds_sent(network: Network, number: int, seconds: float) -> set[str]:
+    """Let time pass; return the kinds of messages that a switch is sent meanwhile."""
+    switch = network.switches[number]
+    before = len(switch.sent)
+    network.pass_time(seconds)
+    return {type(message).__name__ for message in switch.sent[before:]}
+
+
+def test_a_switch_that_denies_is_not_even_polled_until_it_is_claimed_again(network: Network) -> None:
+    assert "OFPFlowStatsRequest" in kinds_sent(network, S3, 60.0)
+    network.deny(S3)
+    assert kinds_sent(network, S3, LEASE - 0.2) <= {"OFPRoleRequest"}
+
+
+def test_a_controller_that_stands_down_sends_nothing_to_switches_that_did_not_deny_it(network: Network) -> None:
+    for number in (S1, S2, S3):
+        network.deny(number, STALE)
+    network.pass_time(0.1)
+    assert kinds_sent(network, S4, LEASE - 0.2) <= {"OFPRoleRequest"}
+
+
 def test_a_later_id_of_one_switch_that_comes_again_leaves_the_others_to_the_controller(
     network: Network, tmp_path: Path
 ) -> None:
