@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -132,6 +133,18 @@ def test_changes_are_killed_survive_and_time_out_and_the_copy_is_restored(
     assert verdicts["number = 1"] is Verdict.SURVIVED
     assert trials.verdict(no_change("pkg/counting.py")) is Verdict.SURVIVED
     assert (clone / "pkg" / "counting.py").read_bytes() == COUNTING
+
+
+@pytest.mark.parametrize(("starved", "status"), [(0.0, None), (60.0, 7)])
+def test_a_run_is_not_ended_for_the_time_that_it_waits_for_a_processor(
+    starved: float, status: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sleeping() -> int:
+        time.sleep(0.5)
+        return 7
+
+    monkeypatch.setattr(process, "_starved", lambda _: starved)
+    assert process._wait(process._fork(tmp_path, {}, sleeping), 0.2) == status
 
 
 def test_a_change_that_no_type_allows_is_impossible(tmp_path: Path) -> None:
