@@ -247,8 +247,8 @@ def test_the_shortest_path_gives_way_where_it_would_block_a_second_one() -> None
 
 def by_delay(nodes: str, delays: str) -> TunnelFinder:
     """Return the finder for cables such as `st3`: of 3 ms between s and t."""
-    ways = [way for (a, b, delay) in delays.split() for way in ((a, b, delay), (b, a, delay))]
-    links = [Link(a, b, 1.0, int(delay) / 1000) for a, b, delay in ways]
+    ways = [(way[0], way[1], int(cable[2]) / 1000) for cable in delays.split() for way in (cable, cable[1::-1])]
+    links = [Link(tail, head, 1.0, delay) for tail, head, delay in ways]
     return TunnelFinder(Topology("delays", tuple(nodes), tuple(links)), "delay")
 
 
