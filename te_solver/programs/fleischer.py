@@ -58,7 +58,10 @@ def _approximated(rows: sp.csc_array, bounds: Vector, pair: Indices, epsilon: fl
     rates, best, bound = np.zeros(pair.size), np.zeros(pair.size), np.inf
     threshold = least_length * (1 + step)
     while True:
-        for start, end in zip(starts.tolist(), ends, strict=True):
+        # Lengths only grow: pairs whose shortest tunnel is as long as the threshold stay out of this round.
+        short = np.minimum.reduceat(rows.T @ length, starts) < min(threshold, 1.0)
+        for number in np.flatnonzero(short).tolist():
+            start, end = int(starts[number]), ends[number]
             while True:
                 lengths = [length[rows_of].sum() for rows_of in entries[start:end]]
                 shortest = int(np.argmin(lengths))
