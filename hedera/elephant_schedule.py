@@ -55,7 +55,7 @@ class ElephantSchedule:
         self._forgotten: set[str] = set()
 
     def follow(self, routing: Routing, failed: Collection[Cable]) -> None:
-        """Place flows on the remaining network from the next round on, and put their entries anew.
+        """Place flows on the remaining network from the next round on, and put their entries again.
 
         The groups that entries use change with the routing, and deleting a group deletes its entries.
         """

@@ -63,7 +63,7 @@ class _Switch:
 class Polls:
     """The rates of the flows that edge switches count, from their answers to successive polls.
 
-    A counter that jumps back (the switch has restarted, or has forgotten the flow and learned it anew) never gives a
+    A counter that jumps back (the switch has restarted, or has forgotten the flow and learned it again) never gives a
     negative rate, and one that jumps ahead never gives more than `most_rate`, the Mbit/s of a host's interface. The
     counters of a switch are forgotten when it owes an answer for more than `patience` seconds.
     """

@@ -1,4 +1,4 @@
-"""The Ryu application: ECMP in all switches, and better paths for elephants, chosen anew in each round.
+"""The Ryu application: ECMP in all switches, and better paths for elephants, chosen again in each round.
 
 Runs under `ryu-manager --config-file FILE hedera.scheduler` and under `kuijia scheduler`; its options are in the
 section [hedera] of the configuration file. Pure modules make the decisions: `hedera.tables` (routes around failures),
@@ -275,7 +275,7 @@ class HederaScheduler(PairApplication):
         return is_own_group(group_id)
 
     def _put_tables_right(self, switch: str) -> None:
-        self._settled.discard(switch)  # its counting begins anew, too
+        self._settled.discard(switch)  # its counting begins again, too
         super()._put_tables_right(switch)
 
     def _leave_tables(self, switch: str) -> None:
@@ -492,7 +492,7 @@ class HederaScheduler(PairApplication):
     def _send(self, switch: str, messages: Iterable[Any]) -> None:
         connection = self._connections[switch]
         if connection.is_given_up:
-            return  # it is about to be closed, and begins anew
+            return  # it is about to be closed, and begins again
         for message in messages:
             self._last_own_id += 1
             message.set_xid(self._last_own_id)

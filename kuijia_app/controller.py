@@ -109,7 +109,7 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
     """Time has passed.
 
     Attributes:
-        plan: the plan that was read from the plan file or solved anew meanwhile, if any.
+        plan: the plan that was read from the plan file or solved again meanwhile, if any.
         then: action that had to wait until a plan was written to a file, or for this thread.
     """
 

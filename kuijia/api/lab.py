@@ -209,7 +209,7 @@ class Lab:
             self._acted_at = time.monotonic()
 
     def _await_news(self) -> None:
-        """Wait until the server looks at the lab anew, so that our own last action shows."""
+        """Wait until the server looks at the lab again, so that our own last action shows."""
         time.sleep(max(self._acted_at + _LOOK - time.monotonic(), 0.0))
 
     def _read(self, shape: type[_Shape], data: object) -> _Shape:

@@ -94,7 +94,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="SHARE",
         help=(
             "fill each tunnel by UDP to this share of its rate, up to 0.9, in the place of iperf3, so that queues "
-            "overflow where victims come besides; without --kinds the plan stays the same then (default: 0)"
+            "overflow where victims are added; without --kinds the plan stays the same then (default: 0)"
         ),
     )
     parser.add_argument("--probes-only", action="store_true", help="no flows of iperf3 beside the probes")

@@ -24,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=[],
         type=Path,
         metavar="DIR",
-        help="folder that the command may write to besides its working directory; can be repeated",
+        help="folder that the command may write to in addition to its working directory; can be repeated",
     )
     parser.add_argument(
         "--time-limit",

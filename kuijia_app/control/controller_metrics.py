@@ -1,4 +1,4 @@
-"""Metrics of the controller: tunnels, reactions to failures, plans and their updates, besides those of its switches."""
+"""Metrics of the controller: tunnels, reactions to failures, plans and their updates, and of its switches."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class ControllerMetrics(SwitchMetrics):
         self.tally.set(f"{PREFIX}_plan_in_force_timestamp_seconds", time.time())
 
     def dropped(self, switch: str, packets: int) -> None:
-        """Take in a switch's counter of dropped packets of its host, which starts anew when its tables are lost."""
+        """Take in a switch's counter of dropped packets of its host, which starts again when its tables are lost."""
         before = self._dropped.get(switch, 0)
         self._dropped[switch] = packets
         self.tally.add(

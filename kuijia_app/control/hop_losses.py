@@ -179,9 +179,9 @@ class _Moves:
 
     Attributes:
         counts: for each stream with packets, those at its ingress and at each hop.
-        restarted: streams with a counter that began anew.
+        restarted: streams with a counter that began again.
         arrived: packets of all our entries for one port.
-        unclear: ports with an entry whose counter began anew.
+        unclear: ports with an entry whose counter began again.
         ports: state of each port that was compared with the far end's entries already.
         is_steady: False if some counters are younger than others, as on a machine that is too busy.
     """

@@ -131,7 +131,7 @@ class LinkProbes:
         self._delivers: set[str] = set()
 
     def connected(self, switch: str) -> None:
-        """Take in that a switch has connected, or has been read anew: somebody may have deleted its entries."""
+        """Take in that a switch has connected, or has been read again: somebody may have deleted its entries."""
         if switch in self._caught:
             self._to_catch.add(switch)
             return
@@ -151,7 +151,7 @@ class LinkProbes:
             self._caught[switch] = True
 
     def step(self, now: float, may_probe: Callable[[ProbedLink], bool]) -> ProbeStep:
-        """Return what is to be done now; links that may not be probed now begin anew later."""
+        """Return what is to be done now; links that may not be probed now begin again later."""
         step = ProbeStep(sorted(switch for switch in self._to_catch & self._caught.keys() if self._is_target(switch)))
         self._to_catch.clear()
         for link, state in self._states.items():

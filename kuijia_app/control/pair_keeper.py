@@ -194,7 +194,7 @@ class PairKeeper(SwitchKeeper):
             self._refuse_handover(self._asking.pop(), self._refusal)
 
     def _take_over(self) -> None:
-        """Claim all switches above what they have seen and what peers use, and read them anew."""
+        """Claim all switches above what they have seen and what peers use, and read them again."""
         now = self._now()
         self._refuse_handovers()
         self._roles = RoleVerification()
@@ -226,7 +226,7 @@ class PairKeeper(SwitchKeeper):
         self._roles = RoleVerification()
         self._findings.clear(self._now())
         self._compared.clear()
-        self._has_successor = False  # after the next takeover it is told anew
+        self._has_successor = False  # after the next takeover it is told again
         self._log.write(event_log.ROLE_YIELDED, reason=reason)
         self.logger.warning("this controller stands by from now on: %s", reason)
         for switch, connection in self._connections.items():

@@ -32,7 +32,7 @@ class PeerPlans:
         """Take in a peer's sign of life; without plans, those that it told before still hold."""
         before = self._told.pop(beat.process, None)
         if not beat.is_acting:
-            return  # when it acts again, it tells its plans anew
+            return  # when it acts again, it tells its plans again
         if stages is None and before is not None:
             stages = before.stages
         self._told[beat.process] = _Told(beat, now, stages)

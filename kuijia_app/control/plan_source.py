@@ -126,7 +126,7 @@ class PlanSource:
         self._is_asked = True
 
     def ask_again(self, reading: PlanReading) -> None:
-        """Request that a reading is made anew, as other plans have come into use since.
+        """Request that a reading is made again, as other plans have come into use since.
 
         Its plan is kept for that: the file may have got the one that is in force now.
         """

@@ -173,7 +173,7 @@ def main() -> int:
         sys.stdout.write(json.dumps(plan_to_json(found)))
         sys.stdout.flush()
     except Exception as error:  # noqa: BLE001  # whoever asked reads of it in one line
-        sys.stderr.write(f"error: solving anew: {type(error).__name__} {quoted(str(error))}\n")
+        sys.stderr.write(f"error: solving again: {type(error).__name__} {quoted(str(error))}\n")
         return 1
     return 0
 

@@ -42,7 +42,7 @@ class SecondChances:
         return switch in self._chances and self._chances[switch].is_under_way
 
     def forget(self, switch: str) -> None:
-        """Forget a switch that has its tables, or connects anew."""
+        """Forget a switch that has its tables, or connects again."""
         self._chances.pop(switch, None)
 
     @property

@@ -46,7 +46,7 @@ class Sender:
     """Brings one switch to its wanted tables, which may change at any time.
 
     A change of a later phase is not sent before all earlier ones are acknowledged, and never more than `IN_FLIGHT`
-    batches await an answer, besides as many urgent ones. The changes are recomputed whenever the wanted tables change;
+    batches await an answer, and as many urgent ones. The changes are recomputed whenever the wanted tables change;
     urgent ones wait only for batches in flight that change the same groups or entries.
     """
 
@@ -113,7 +113,7 @@ class Sender:
             self._urgent[group_id] = None
 
     def want_besides(self, entries: Mapping[FlowKey, FlowEntry]) -> None:
-        """Want these entries besides the wanted tables, in the place of those given here before; pass no dict twice.
+        """Want these entries in addition to the wanted tables, in place of those given before; pass no dict twice.
 
         Their changes are sent first. An entry of the wanted tables with the same key goes before one of these.
         """

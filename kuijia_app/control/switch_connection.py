@@ -399,7 +399,7 @@ class SwitchConnection:
                 self._is_read_due = True
 
     def read_again(self) -> None:
-        """Read the tables anew if the switch is ours; `want` is without effect until then."""
+        """Read the tables again if the switch is ours; `want` is without effect until then."""
         if self._sender is not None:
             self._sender = self._next_wanted = None
             self._read()

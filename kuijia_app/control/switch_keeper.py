@@ -68,7 +68,7 @@ class SwitchKeeper(ABC):
     """
 
     _unwatched_cookies: Collection[int] = (NEIGHBOUR_COOKIE,)
-    """Cookies of entries that an application puts on switches besides their tables."""
+    """Cookies of entries that an application puts on switches in addition to their tables."""
 
     logger: logging.Logger
     _wiring: Wiring

@@ -52,7 +52,7 @@ REOPTIMISED: Final = "reoptimised"
 """Name of an update to a plan that the controller has solved; those by plan files have only hexadecimal digits."""
 
 SWITCH_DROPPED: Final = "switch-dropped"
-"""The controller has ended a switch's connection for the given reason; it reads the switch anew when it is back."""
+"""The controller has ended a switch's connection for the given reason; it reads the switch again when it is back."""
 
 FAILURE: Final = "failure"
 """Code of the application raised or hung: the place, the reason, and whether connection or process was given up."""

@@ -235,7 +235,7 @@ def _field_length(frame: Frame, position: int, end: int) -> int:
         raise MalformedError("a match field that goes beyond its match", frame.data[position:])
     if oxm_class == _EXPERIMENTER and length >= 4:
         (experimenter,) = struct.unpack_from("!I", frame.data, position + _OXM.size)
-        # A field of the Open Networking Foundation's extension 256 has its type besides.
+        # A field of the Open Networking Foundation's extension 256 also has its type.
         named = 6 if experimenter == _FOUNDATION and not number >> 1 else 4
     values = (length - named) // 2 if has_mask else length - named
     if values <= 0 or (has_mask and length % 2) or (oxm_class == _EXPERIMENTER and not named):

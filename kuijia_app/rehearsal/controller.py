@@ -158,7 +158,7 @@ class RehearsedController(PlanKeeper):
         return self._tracker.dead_path_ids(ingress)
 
     def on_top(self, switch: str) -> Layer:
-        """Return what a switch is to have besides the tables of plans."""
+        """Return what a switch is to have in addition to the tables of plans."""
         layer = self._restoration.told(switch)
         return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups, **self._detours[switch]})
 

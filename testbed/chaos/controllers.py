@@ -56,7 +56,7 @@ class ControllerBreaker:
         self._clocks = {member: lab.directory / f"clock-{number}" for number, member in enumerate(self._members, 1)}
 
     def take_over(self) -> None:
-        """Start the controllers anew behind the relay and with clocks of their own; return when all is programmed."""
+        """Start the controllers again behind the relay and with clocks of their own; return when all is programmed."""
         lab, relay = self._lab, self._relay
         numbers = range(1, len(self._members) + 1)
         lab.controller.kill()

@@ -51,7 +51,7 @@ def size_of(pid: int) -> ProcessSize | None:
 
 @dataclass
 class SizeWatch:
-    """Samples of processes by name; a process that takes the place of another one, or has other work, begins anew."""
+    """Samples of processes by name; a process that takes the place of another one, or has other work, begins again."""
 
     _samples: dict[tuple[str, int, int], list[ProcessSize]] = field(default_factory=dict)
     _looked_at: float = 0.0

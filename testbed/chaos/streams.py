@@ -24,7 +24,7 @@ _SHARE = 0.1
 """Share of the smallest link for all of them together: probes must find room in every queue, also on a slow link."""
 
 _RUN_SECONDS = 60
-"""Seconds until a flow is begun anew: a program that has lost its connection may wait for long."""
+"""Seconds until a flow is begun again: a program that has lost its connection may wait for long."""
 
 _SAMPLE_SECONDS = 1.0
 _FIRST_SERVER_PORT, _FIRST_SOURCE_PORT = 5400, 42000

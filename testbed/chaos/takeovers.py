@@ -62,7 +62,7 @@ def takeovers(timeline: FaultTimeline, taken: Sequence[float]) -> tuple[Takeover
 
 
 def _had_successor(timeline: FaultTimeline, ended: FaultSpan, limit: float) -> bool:
-    """Return True if the other controller was connected and the switches answered; a handover needs a word besides."""
+    """Return True if the other controller was connected and the switches answered; a handover also needs a word."""
     at = ended.start
     restarted = any(
         span.end <= at < span.end + _CONNECTING or span.start < at < span.end

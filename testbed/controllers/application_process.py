@@ -44,7 +44,7 @@ _LAST_WORDS = 1 << 16
 """Bytes of the log, in which they are looked for."""
 
 ENVIRONMENT = {"EVENTLET_NO_GREENDNS": "yes"}
-"""What an application has in its environment besides ours.
+"""What an application has in its environment in addition to ours.
 
 Under Ryu, leaves out what resolves names: controllers resolve none, and start a fifth of a second sooner.
 """

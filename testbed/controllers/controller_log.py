@@ -68,7 +68,7 @@ class ControllerLog(ABC):
         carried: dict[tuple[str, str], list[str]] = {}
         for event in self.events():
             if event["event"] == event_log.ROLE_TAKEN:
-                carried.clear()  # the one that has taken over says anew which ones it carries
+                carried.clear()  # the one that has taken over says again which ones it carries
             elif event["event"] == event_log.RESTORATION:
                 ends = event["ingress"], event["egress"]
                 carried.pop(ends, None)

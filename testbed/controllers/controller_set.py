@@ -45,7 +45,7 @@ class ControllerSet(ControllerLog):
         self._acting_since: dict[int, float] = {}
         self._acted_last = 0
         self._unread = set(range(len(self.members)))
-        """Places of those whose logs do not exist yet, or are about to begin anew."""
+        """Places of those whose logs do not exist yet, or are about to begin again."""
 
     @property
     def framework(self) -> Framework:

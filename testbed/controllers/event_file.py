@@ -25,7 +25,7 @@ class EventFile:
         self._begun = b""
 
     def clear(self) -> None:
-        """Empty the file, delete those that an earlier writer has renamed, and begin anew."""
+        """Empty the file, delete those that an earlier writer has renamed, and begin again."""
         self._let_go()
         for earlier in self._renamed().values():
             earlier.unlink()

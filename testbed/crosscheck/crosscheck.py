@@ -159,7 +159,7 @@ class RealNetwork:
     def fail(self, failure: Failure, *, alarmed: bool = False) -> None:
         """Set ports down and up, and empty and fill liveness groups, as the model has them after the failure.
 
-        In an alarm every tunnel counts as dead besides.
+        In an alarm every tunnel counts as dead, too.
         """
         self._model = self._alarmed if alarmed else self._calm
         self._model.fail(failure)

@@ -4,7 +4,7 @@ A packet sent by a host of the same kernel carries two things that one from a ne
 
 - A hash of its own. The kernel's datapath uses the hash that a packet carries (`skb_get_hash`). A network card gives
   all packets of a flow the same hash, but a TCP connection that begins on this machine carries a random one, drawn
-  anew after a retransmission timeout (github.com/openvswitch/ovs/pull/377): the same ports would be on another tunnel
+  again after a retransmission timeout (github.com/openvswitch/ovs/pull/377): the same ports would be on another tunnel
   at every attempt, and a flow would change its tunnel when it loses packets.
 - Its socket. As long as the packet is in the kernel, in any queue of the network, it counts as not yet sent (TCP small
   queues; since Linux 4.19 also across network namespaces). A connection would have two or three packets in all queues
