@@ -384,3 +384,18 @@ def test_work_on_a_large_network_is_announced_before_its_tunnels_are_sought(
     monkeypatch.setattr("kuijia.api.solving.finder_by", stop)
     assert main([verb, str(tmp_path / "chain.yaml"), str(tmp_path / "demands.csv")]) == 130
     assert said == ["preparing 10,000 links\n"]
+
+
+@pytest.mark.parametrize(
+    ("objective", "line"),
+    [
+        ("max-concurrent", "share that all demands can have: 125.00%"),
+        ("flexile:beta=0.9", "loss of each pair at the percentile, at most: 0%"),
+        ("smore", "maximum utilisation: 80.00%"),
+    ],
+)
+def test_the_summary_states_the_value_of_an_objective(
+    objective: str, line: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert solve(f"gscale gscale --tunnels 4 --objective {objective}") == 0
+    assert line in capsys.readouterr().out.splitlines()
