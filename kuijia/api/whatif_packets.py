@@ -133,7 +133,7 @@ def on_switches(how: Rerouting, say: Say) -> Rerouting:
     Raises:
         OptionError: another one was asked for.
     """
-    known = [each.name for each in switch_schemes()]
+    known = [each.name for each in switch_schemes() if each.is_precut]
     if how.schemes is None:
         kept = tuple(name for name in DEFAULT_SCHEMES if name in known)
         left = [name for name in DEFAULT_SCHEMES if name not in known]
@@ -141,7 +141,7 @@ def on_switches(how: Rerouting, say: Say) -> Rerouting:
             say(f"{', '.join(left)} left out: switches cannot be programmed with them")
         return replace(how, schemes=kept)
     for each in how.found():
-        if not each.on_switches:
+        if not each.is_precut:
             problem = f"switches cannot be programmed with {each.name}"
             raise bad_option("schemes", problem, f"{' or '.join(sorted(known))}, or ", Setting("backend", FLOW))
     return how

@@ -33,6 +33,11 @@ class FailureScheme(ABC):
     renormalises: ClassVar[bool] = False
     demoted: ClassVar[frozenset[str]] = frozenset()
 
+    @property
+    def is_precut(self) -> bool:
+        """True if tables alone are all of the scheme: no controller changes them after a failure, as in simulations."""
+        return self.on_switches and not self.renormalises
+
     def demotes(self, role: str) -> bool:
         """Return True if traffic of this role waits below other traffic after a failure."""
         return role in self.demoted

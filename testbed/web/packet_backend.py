@@ -86,7 +86,7 @@ class PacketBackend:
 
     def describe(self) -> Description:
         described = self._model.describe()
-        available = tuple(name for name in described.schemes_available if failure_scheme(name).on_switches)
+        available = tuple(name for name in described.schemes_available if failure_scheme(name).is_precut)
         return replace(
             described,
             backend="packet",
@@ -187,5 +187,5 @@ class PacketBackend:
 
 def _require_on_switches(schemes: Sequence[str]) -> None:
     for name in schemes:
-        if not failure_scheme(name).on_switches:
+        if not failure_scheme(name).is_precut:
             raise InputError("request", "schemes", f"found {name}", "one that switches can be programmed with")

@@ -77,7 +77,10 @@ def test_nodes_of_graphs_are_traced_as_the_graph_has_them() -> None:
     ("call", "message"),
     [
         (lambda plan: kuijia.compile(plan, slots=17), "option:slots: '17' is unknown, expected one of 16, 32, 64,"),
-        (lambda plan: kuijia.compile(plan, scheme="ffc"), "scheme: found 'ffc', expected kuijia or rescaling"),
+        (
+            lambda plan: kuijia.compile(plan, scheme="ffc"),
+            "scheme: found 'ffc', expected kuijia or rescaling or rescaling-renormalised",
+        ),
         (
             lambda plan: kuijia.compile(plan).flows("s9"),
             "option:switch: 's9' is unknown, expected one of s1, s2, s3, s4",

@@ -23,7 +23,7 @@ def test_every_word_has_its_meaning() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (OptionWords(scheme="other"), "scheme: found 'other', expected kuijia or rescaling"),
+        (OptionWords(scheme="other"), "scheme: found 'other', expected kuijia or rescaling or rescaling-renormalised"),
         (OptionWords(tagging="other"), "tagging: found 'other', expected mpls or dscp-ecn"),
         (OptionWords(pipeline="other"), "pipeline: found 'other', expected single or decomposed"),
         (OptionWords(liveness="other"), "liveness: found 'other', expected controller or bfd"),
