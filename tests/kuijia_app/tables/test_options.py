@@ -24,7 +24,7 @@ def test_every_word_has_its_meaning() -> None:
     ("words", "expected"),
     [
         (OptionWords(scheme="other"), "scheme: found 'other', expected kuijia or rescaling or rescaling-renormalised"),
-        (OptionWords(tagging="other"), "tagging: found 'other', expected mpls or dscp-ecn"),
+        (OptionWords(tagging="other"), "tagging: found 'other', expected mpls or dscp-ecn or vlan"),
         (OptionWords(pipeline="other"), "pipeline: found 'other', expected single or decomposed"),
         (OptionWords(liveness="other"), "liveness: found 'other', expected controller or bfd"),
     ],
