@@ -47,7 +47,7 @@ class Processes:
 
     def import_libraries(self, tests: Sequence[str]) -> None:
         """Import the libraries of these tests; raise `KuijiaError` if the tests cannot be collected."""
-        notes = self.copy.parent / "libraries"
+        notes = self.copy.parent / "imported"
         child = _fork(self.copy, {}, partial(_collect, self.copy, tests, notes))
         if _wait(child, None) != pytest.ExitCode.OK:
             raise KuijiaError("the tests of the room cannot be collected")

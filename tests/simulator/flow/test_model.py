@@ -62,6 +62,9 @@ class TestElasticFlows:
         # Beside 1e17 the sum of weights is a multiple of 16. The narrow link leaves 9 to the second flow and the third.
         flows = Flows.of([[0], [0], [0, 1], [1]], [1, np.inf, np.inf, np.inf], weight=[1e17, 1, 1, 1])
         assert goodput([10, 20], flows) == [1, 4.5, 4.5, 15.5]
+        # Here 9 + 7 + 7 have become 16: by these, the first link would give more for each weight than the second.
+        flows = Flows.of([[0], [0], [0], [0, 1], [1]], [1, *[np.inf] * 4], weight=[1e17, 9, 7, 7, 1])
+        assert goodput([24, 9.6], flows) == [1, 9, 7, 7, 2.6]
 
 
 class TestInelasticFlows:
