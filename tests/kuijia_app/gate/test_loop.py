@@ -308,10 +308,10 @@ def test_a_loop_that_fails_ends_the_process_with_a_reason() -> None:
     program = """
 import logging, sys, threading
 from kuijia_app.gate.loop import Loop
-from kuijia_app.gate.reception import Reception
+from kuijia_app.gate.reception import HeldConnections
 from kuijia_app.gate.application import Application
 logging.basicConfig()
-loop = Loop([], Reception(Application(lambda _: True, lambda: 0, print), 0.0, 1.0, 10))
+loop = Loop([], HeldConnections(Application(lambda _: True, lambda: 0, print), 0.0, 1.0, 10))
 loop._tick = lambda now: 1 / 0
 threading.Thread(target=loop).start()
 """
