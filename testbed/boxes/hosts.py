@@ -50,7 +50,7 @@ class BoxHost:
 
 
 class BoxProgram:
-    """A program on a box; see `testbed.machine.programs.Program`."""
+    """A program on a box; see `testbed.machine.programs.StartedProgram`."""
 
     def __init__(self, connection: SshConnection, name: str, number: int) -> None:
         self._connection = connection

@@ -90,7 +90,7 @@ def test_every_benchmark_is_registered() -> None:
 
 def test_the_benchmark_of_the_page_opens_the_printed_link() -> None:
     server = pytest.importorskip("testbed.web.server", reason="no starlette or uvicorn")
-    link = server.Link("127.0.0.1", 8400, "secret")
+    link = server.PageLink("127.0.0.1", 8400, "secret")
     said = {"server": link.server, "token": link.token}
     assert live_page.page_of(said) == link.url
     assert live_page.document_of(said) == "http://127.0.0.1:8400/openapi.json"
