@@ -69,6 +69,7 @@ HEDERA = {"hedera-estimate", "hedera-anneal", "hedera-round", "hedera-8192"}
 def test_every_benchmark_is_registered() -> None:
     assert set(benchmarks([])) == {
         "te-resolve",
+        "te-truth",
         "te-large",
         "te-paths",
         "install",
