@@ -6,12 +6,13 @@ import os
 import signal
 import sys
 import threading
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from sys import UnraisableHookArgs
 
-_AGAIN_SECONDS = 0.01
+_LOOK_SECONDS = 0.01
 
 
 def run() -> int:
@@ -32,9 +33,22 @@ def run() -> int:
 def _interrupt_again(dropped: UnraisableHookArgs) -> None:
     """Repeat Ctrl-C that came in a finalizer or callback, whose exceptions Python drops."""
     if dropped.exc_type is KeyboardInterrupt:
-        threading.Timer(_AGAIN_SECONDS, os.kill, (os.getpid(), signal.SIGINT)).start()
+        threading.Thread(target=_interrupt_elsewhere, daemon=True).start()
     else:
         sys.__unraisablehook__(dropped)
+
+
+def _interrupt_elsewhere() -> None:
+    """Interrupt the main thread once it is out of the hook, where the exception would be dropped once more."""
+    main = threading.main_thread().ident or 0
+    frame = sys._current_frames().get(main)  # noqa: SLF001  # the public way to the stack of another thread
+    while frame is not None:
+        if frame.f_code is _interrupt_again.__code__:
+            time.sleep(_LOOK_SECONDS)
+            frame = sys._current_frames().get(main)  # noqa: SLF001
+        else:
+            frame = frame.f_back
+    os.kill(os.getpid(), signal.SIGINT)
 
 
 if __name__ == "__main__":

@@ -75,8 +75,10 @@ def test_ctrl_c_during_an_import_ends_in_one_line(at: str) -> None:
     assert (outcome.returncode, outcome.stderr) == (130, "interrupted\n")
 
 
-def test_ctrl_c_in_a_finalizer_is_not_lost() -> None:
-    outcome = run_with(INTERRUPTED_FINALIZER)
+@pytest.mark.parametrize("seconds_to_start", [0.0, 0.2])
+def test_ctrl_c_in_a_finalizer_is_not_lost(seconds_to_start: float) -> None:
+    """Also where starting the thread that repeats it takes long, in which it would be lost once more."""
+    outcome = run_with(INTERRUPTED_FINALIZER.format(seconds=seconds_to_start))
     assert (outcome.returncode, outcome.stderr) == (130, "interrupted\n")
 
 
@@ -93,8 +95,16 @@ sys.meta_path.insert(0, Interrupting())
 """
 
 INTERRUPTED_FINALIZER = """
-import os, signal, sys, time
+import sys, threading, time
 from kuijia.cli import list
+
+start = threading.Thread.start
+
+def start_slowly(thread):
+    start(thread)
+    time.sleep({seconds})
+
+threading.Thread.start = start_slowly
 
 class Finalized:
     def __del__(self):
