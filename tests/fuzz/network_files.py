@@ -18,7 +18,7 @@ from te_solver.probabilities_file import load_probabilities
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology, save_topology
 from tests.fuzz import bytes_mutations, examples
-from tests.fuzz.file_target import FileTarget, Grammar, LinesGrammar, Notes, XmlGrammar, YamlGrammar
+from tests.fuzz.file_target import FileTarget, Grammar, JsonGrammar, LinesGrammar, Notes, XmlGrammar, YamlGrammar
 from tests.fuzz.targets import BrokenContractError, CaseTarget
 
 _READ_AGAIN = 50_000
@@ -122,6 +122,34 @@ _SNDLIB = LinesGrammar(
 _TEAVAR = LinesGrammar(
     "0", "1", "2", "3", "4", "100000", ".01", "to_node from_node capacity prob_failure", "\n\n", "\t"
 )
+_REPETITA = LinesGrammar(
+    *("NODES", "EDGES", "DEMANDS", "3", "0", "1", "-1", "10000", "label x y", "label src dest weight bw delay"),
+    *("label src dest bw", "edge_0 0 1 10 10000 500", "\n\n", " "),
+)
+_YATES = LinesGrammar(
+    *(
+        "strict",
+        "digraph",
+        "graph",
+        "{",
+        "}",
+        "[",
+        "]",
+        "->",
+        "--",
+        ";",
+        "=",
+        '"',
+        "/*",
+        "*/",
+        "//",
+        "#",
+        "subgraph",
+        ",",
+    ),
+    *('capacity="1Gbps"', "type=host", "type=switch", "s1", "h1", "\\", "1e6", "0", "nan", "\n"),
+)
+_NUMBERS = LinesGrammar("0", "1", "2", "-1", "1e400", "nan", "0.5", "i j cap", "s t h tm", "100001", "\t", "\n", " ")
 _CSV = LinesGrammar(",", '"', '""', "#", "\n", "source,target,rate,priority", "Bonn", "Kiel", "Ulm", ",,", " , ")
 
 
@@ -165,11 +193,19 @@ TARGETS: Sequence[CaseTarget] = (
         _TEAVAR,
         {"topology.txt": "to_node from_node capacity\n1 2 10\n2 1 10\n2 3 5\n"},
     ),
+    _topology("repetita", "case.graph", None, _REPETITA, "net.graph"),
+    _topology("yates", "case.dot", None, _YATES, "net.dot"),
+    _topology("flexile", "case.tab", None, _NUMBERS, "capacities.tab"),
+    _topology("node-link", "case.json", "node-link", JsonGrammar(), "node_link.json"),
     NamedNetworks(),
     FileTarget("demands:csv", "case.csv", _csv_examples, partial(read_demands, None), _CSV),
     _demands("sndlib", "case.xml", None, _XML, "sndlib.xml"),
     _demands("sndlib-native", "case.txt", "sndlib", _SNDLIB, "sndlib.txt"),
     _demands("teavar", "case.txt", "teavar", _TEAVAR, "demand.txt"),
+    _demands("repetita", "case.demands", None, _REPETITA, "net.demands"),
+    _demands("yates", "case.txt", "yates", _YATES, "matrices.txt"),
+    _demands("figret", "case.hist", None, _NUMBERS, "net.hist"),
+    _demands("flexile", "case.tab", None, _NUMBERS, "traffic.tab"),
     FileTarget(
         "failures:csv",
         "case.csv",

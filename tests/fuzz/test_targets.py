@@ -19,6 +19,7 @@ from tests.fuzz.targets import CaseTarget
 
 CASE_TARGETS = {name: target for name, target in all_targets().items() if isinstance(target, CaseTarget)}
 FILE_TARGETS = {name: target for name, target in CASE_TARGETS.items() if isinstance(target, FileTarget)}
+DEMANDS = [name for name in CASE_TARGETS if name.startswith("demands:")]
 
 
 def test_every_format_of_topologies_and_demands_has_a_target() -> None:
@@ -65,7 +66,8 @@ def test_cases_of_a_reader_are_small_and_large() -> None:
 
 def test_targets_are_chosen_by_name_and_by_kind() -> None:
     chosen = [target.name for target in chosen_targets(["demands", "plan:json"])]
-    assert chosen == ["demands:csv", "demands:sndlib", "demands:sndlib-native", "demands:teavar", "plan:json"]
+    assert len(DEMANDS) > 1
+    assert chosen == [*DEMANDS, "plan:json"]
 
 
 def test_an_unknown_target_is_refused() -> None:
