@@ -70,13 +70,17 @@ def add_reading(parser: argparse.ArgumentParser, *, scaled: bool = False) -> Non
         help="capacity of links without one in the file, Mbit/s or with a unit such as 10G "
         f"(default: {rate(DEFAULT_CAPACITY)})",
     )
+    _add_rate_unit(parser)
+    if not scaled:
+        add_alias(parser, "--capacity", "--default-capacity")
+
+
+def _add_rate_unit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rate-unit",
         choices=RATE_UNITS,
         help="unit of rates in files whose format leaves it open (default: what the reader assumes, and notes)",
     )
-    if not scaled:
-        add_alias(parser, "--capacity", "--default-capacity")
 
 
 def add_demands(parser: argparse.ArgumentParser, *, optional: bool = True, of_topology: bool = True) -> None:
@@ -102,6 +106,8 @@ def add_demands(parser: argparse.ArgumentParser, *, optional: bool = True, of_to
     parser.add_argument(
         "--drop-unreachable", action="store_true", help="leave out demands between nodes that are not connected"
     )
+    if not of_topology:  # whose options have it
+        _add_rate_unit(parser)
 
 
 def add_tunnels(parser: argparse.ArgumentParser, most: int = MAX_TUNNELS_PER_PAIR) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from kuijia.cli.inputs import add_demands, add_topology, read_demands, read_topology
 from kuijia.cli.main import main
+from kuijia.cli.parsers import actions_of, all_parsers, whole_parser
 from kuijia_base.errors import InputError
 from te_solver.demands import Demand
 
@@ -203,3 +204,12 @@ def test_verbs_that_change_the_machine_want_demands_typed(
     with pytest.raises(SystemExit):
         main([*command, "fig1"])
     assert capsys.readouterr().err.endswith("the following arguments are required: DEMANDS\n")
+
+
+def test_every_command_that_reads_demands_has_all_options_on_reading_them() -> None:
+    parsers = all_parsers(whole_parser())
+    reading = [parser for parser in parsers if "DEMANDS" in {each.metavar for each in actions_of(parser)}]
+    assert len(reading) > 4
+    for parser in reading:
+        options = {each.dest for each in actions_of(parser)}
+        assert {"demand_format", "row", "drop_unreachable", "rate_unit"} <= options, parser.prog
