@@ -23,6 +23,7 @@ from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
+from kuijia_base.errors import InputError
 from simulator.packet.load_balancing import LoadBalancer
 from simulator.packet.queues import TokenBucket
 from simulator.packet.scenario import Setting
@@ -63,6 +64,7 @@ class PlanRun:
         tables: of the switches instead of those compiled from the plan.
 
     Raises:
+        InputError: the controller would change the scheme's ranges after a failure, which the simulated one does not.
         UnsoundError: a part does not fit the plan; the message says why.
     """
 
@@ -76,6 +78,9 @@ class PlanRun:
     tables: Mapping[str, SwitchTables] | None = None
 
     def __post_init__(self) -> None:
+        scheme = self.options.scheme
+        if not scheme.is_precut:
+            raise InputError("scheme", scheme.name, "is not simulated packet by packet", "another, or another backend")
         topology = self.plan.topology
         self.timing.require_sound(topology)
         self._ports = self._prepare_credits()

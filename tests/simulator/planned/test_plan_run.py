@@ -20,7 +20,7 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import Output
 from kuijia_app.tables.stated_wiring import HostEnd, stated
 from kuijia_app.tables.wiring import Wiring
-from kuijia_base.errors import UnsoundError
+from kuijia_base.errors import InputError, UnsoundError
 from simulator.packet.queues import Fifo
 from simulator.packet.simulation import Simulation
 from simulator.packet.transports import ConstantRate, Packets, Tcp
@@ -30,6 +30,7 @@ from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.failures import Failure
 from testbed.crosscheck.random_cases import random_failure, random_plan
@@ -306,3 +307,9 @@ def test_an_interrupted_run_of_a_plan_gives_no_results_of_a_part_of_its_time() -
     run = PlanRun(diamond(), BOTH, [SiteFlows.of([("a", "d")], Tcp(), tunnel=0)])
     with pytest.raises(KeyboardInterrupt):
         run.run(1000.0, progress=interrupt)
+
+
+def test_a_scheme_whose_ranges_the_controller_changes_is_refused() -> None:
+    options = PipelineOptions(failure_scheme("rescaling-renormalised"))
+    with pytest.raises(InputError, match="is not simulated packet by packet"):
+        PlanRun(diamond(), options, ())
