@@ -61,7 +61,7 @@ def test_the_targets_are_listed() -> None:
         (["nothing"], "error: fuzz:TARGET: 'nothing' is unknown, expected one of topology:yaml"),
         (["--minutes", "0"], "error: fuzz: argument --minutes: "),
         (["--repeat", "missing", "plan:json"], "error: missing: cannot be read (No such file or directory)"),
-        (["--repeat", "missing", "demands"], "error: fuzz:--repeat: 4 targets are given"),
+        (["--repeat", "missing", "demands"], "error: fuzz:--repeat: 8 targets are given"),
     ],
 )
 def test_bad_arguments_are_refused(arguments: list[str], complaint: str) -> None:
