@@ -31,6 +31,9 @@ MOST_LEARNT = 16
 """Plans that are prepared but not followed, at most: a peer may send any number."""
 
 
+_LITTLE = 0.05
+"""Share of lost packets up to which a tunnel of a pair without a better one is used as before."""
+
 _CLEAN = (0.0, 0)
 """Rank of a tunnel that loses nothing, among those by their losses."""
 
@@ -335,7 +338,8 @@ class LivenessTracker:
         self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
-        lossy = self._crossing(self._lossy_edges) | (self._lossy_tunnels.keys() & self._followed_tunnels)
+        lossy = self._crossing(self._lossy_edges)
+        lossy |= self._avoidable(dead | lossy | self._begun_with(self._failed_edges))
         dead |= lossy
         self._distrusted = dead
         dead -= self._last_resorts(dead)
@@ -346,6 +350,19 @@ class LivenessTracker:
         self._dead = dead
         self._broken = dead | self._begun_with(self._failed_edges)
         return (*died, *revived)
+
+    def _avoidable(self, broken: frozenset[Tunnel]) -> frozenset[Tunnel]:
+        """Return the lossy tunnels, without those that lose little and whose pair has no better one.
+
+        Nothing is won by avoiding these: all of the pair's traffic would be victims of each other.
+        """
+        lossy = self._lossy_tunnels.keys() & self._followed_tunnels
+        together = {tunnel: plan.together[tunnel] for plan in self._planned for tunnel in lossy & plan.together.keys()}
+        return frozenset(
+            tunnel
+            for tunnel in lossy
+            if self._lossy_tunnels[tunnel] > _LITTLE or not together[tunnel] - broken <= lossy
+        )
 
     def _last_resorts(self, dead: frozenset[Tunnel]) -> frozenset[Tunnel]:
         """Return the dead tunnels that only doubts and losses break, and whose pair has no other way."""

@@ -297,6 +297,20 @@ def test_a_pair_is_stranded_once_failures_and_doubts_break_all_its_tunnels() -> 
     assert tracker.stranded() == frozenset()
 
 
+def test_tunnels_that_lose_little_are_used_as_before_if_their_pair_has_no_better_one() -> None:
+    tracker = LivenessTracker(motivation_plan())
+    wiring = Wiring(motivation_plan().topology)
+    t2, t3 = ("s1", T1 + 1), ("s1", T1 + 2)
+    tracker.tunnels_lossy({t2: 0.02, t3: 0.02})
+    assert tracker.avoided == {t2, t3}
+    tracker.port_changed("s1", wiring.port("s1", "s2"), live=False)  # the first link of t1
+    assert tracker.avoided == frozenset()
+    tracker.tunnels_lossy({t2: 0.02, t3: 0.5})
+    assert tracker.avoided == {t3}
+    tracker.port_changed("s1", wiring.port("s1", "s2"), live=True)
+    assert tracker.avoided == {t2, t3}
+
+
 def test_a_pair_that_is_carried_otherwise_does_not_keep_a_lossy_tunnel_as_its_last() -> None:
     tracker = LivenessTracker(motivation_plan())
     wiring = Wiring(motivation_plan().topology)
