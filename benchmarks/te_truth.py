@@ -5,33 +5,32 @@ from __future__ import annotations
 import ast
 import csv
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, TypeVar
 
+import networkx as nx
 import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from benchmarks.te_truth_programs import (
-    ShortestPaths,
-    least_utilisation,
-    least_utilisation_of_any_paths,
-    most_total_flow,
-)
 from kuijia_base.errors import InputError
 from te_solver.connectivity import largest_part
 from te_solver.demands import Demand
 from te_solver.demands_file import load_demands
 from te_solver.formats.notes import unheard
 from te_solver.ncflow_demands import NcflowModel, parsed_model
-from te_solver.path_choice import PathFinder, PathQuestion, Routes
+from te_solver.path_choice import PathFinder, PathQuestion
 from te_solver.path_choices.edge_disjoint_flow import CHOICE
 from te_solver.path_choices.file import load_paths
+from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.max_concurrent import least_utilisation
+from te_solver.programs.solver import Solver
+from te_solver.resolve import ThroughputResolver
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
 
@@ -229,8 +228,29 @@ def _model(name: str, given: object) -> NcflowModel | None:
     return None
 
 
+def most_total_flow(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
+    """Return the greatest sum of tunnels' rates within capacities and demands, as `max-throughput` finds it."""
+    return float(ThroughputResolver(incidence, fewest_hops=False).solve(capacity, demand).granted.sum())
+
+
+def least_of_tunnels(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
+    """Return the least utilisation of the busiest link for demands above zero, as `max-concurrent` finds it."""
+    shares, _ = least_utilisation(incidence, capacity, demand, np.ones(incidence.hops.size), Solver())
+    return _busiest(incidence, capacity, demand, shares)
+
+
+def least_of_any_paths(topology: Topology, demands: Sequence[Demand]) -> float:
+    """Return the same if demands may be divided over all paths, as `edge-min-max-utilisation` finds it."""
+    return edge_flow(topology, demands, "utilisation").value
+
+
+def _busiest(incidence: Incidence, capacity: Vector, demand: Vector, shares: Vector) -> float:
+    """Return the utilisation of the busiest link if each tunnel has its share of its pair's demand."""
+    return float((incidence.links @ (shares * demand[incidence.pair_of_tunnel]) / capacity).max())
+
+
 def _concurrency(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
-    return min(1.0, 1 / least_utilisation(incidence, capacity, demand))
+    return min(1.0, 1 / least_of_tunnels(incidence, capacity, demand))
 
 
 def _rows_of_figret(reference: Path, setting: Setting) -> Iterator[_Row]:
@@ -263,7 +283,7 @@ def _least_of_asking(
     asking = np.flatnonzero(demand > 0)
     if asking.size < demand.size:
         incidence = Incidence.of(topology, [tunnels[number] for number in asking.tolist()])
-    return least_utilisation(incidence, capacity, demand[asking], "simplex")
+    return least_of_tunnels(incidence, capacity, demand[asking])
 
 
 def _rows_of_teavar(reference: Path, setting: Setting) -> Iterator[_Row]:
@@ -284,8 +304,9 @@ def _rows_of_teavar(reference: Path, setting: Setting) -> Iterator[_Row]:
             asking = [demand for demand in demands if demand.pair in routes]
             incidence = Incidence.of(topology, [[nodes for nodes, _ in routes[each.pair]] for each in asking])
             rates = np.array([demand.rate for demand in asking])
-            published = _utilisation(incidence, capacity, rates, [routes[each.pair] for each in asking])
-            compute = partial(least_utilisation, incidence, capacity, rates, "simplex")
+            weights = np.array([share for each in asking for _, share in routes[each.pair]])
+            published = _busiest(incidence, capacity, rates, weights)
+            compute = partial(least_of_tunnels, incidence, capacity, rates)
             yield _Row(folder.name, file.name, published, compute)
 
 
@@ -303,11 +324,11 @@ def _rows_of_repetita(reference: Path, setting: Setting) -> Iterator[_Row]:
 def _value_of_repetita(topology: Topology, file: Path) -> float:
     """Return the least utilisation; of those that demands can have before they are cut to whole kbit/s the nearest."""
     demands = load_demands(file, topology)
-    least = least_utilisation_of_any_paths(topology, demands)
+    least = least_of_any_paths(topology, demands)
     if least > _REPETITA_UTILISATION - _REPETITA_TOLERANCE:
         return least
     larger = [replace(demand, rate=demand.rate + _KBIT) for demand in demands]
-    return min(_REPETITA_UTILISATION, least_utilisation_of_any_paths(topology, larger))
+    return min(_REPETITA_UTILISATION, least_of_any_paths(topology, larger))
 
 
 def _rows_of_sr_wan(reference: Path, setting: Setting) -> Iterator[_Row]:
@@ -334,13 +355,34 @@ def _nearest_of_files(found: list[float], topology: Topology, files: list[Path],
         paths = ShortestPaths(topology)
         for file in files:
             demands = load_demands(file, topology)
-            found.append(paths.utilisation(demands) / least_utilisation_of_any_paths(topology, demands))
+            found.append(paths.utilisation(demands) / least_of_any_paths(topology, demands))
     return min(found, key=lambda value: abs(value - published))
 
 
-def _utilisation(incidence: Incidence, capacity: Vector, rates: Vector, routes: list[Routes]) -> float:
-    shares = np.array([share for of_pair in routes for _, share in of_pair])
-    return float((incidence.links @ (shares * rates[incidence.pair_of_tunnel]) / capacity).max())
+class ShortestPaths:
+    """All shortest paths by inverse capacity; traffic is divided equally over those of a pair, not at each hop.
+
+    A link's weight is the whole part of the largest capacity divided by its own.
+    """
+
+    def __init__(self, topology: Topology) -> None:
+        largest = max(link.capacity for link in topology.links)
+        self._topology = topology
+        self._graph: nx.DiGraph[str] = nx.DiGraph()
+        self._graph.add_weighted_edges_from((*link.ends, int(largest / link.capacity)) for link in topology.links)
+        self._paths: dict[tuple[str, str], list[list[str]]] = {}
+
+    def utilisation(self, demands: Sequence[Demand]) -> float:
+        """Return the utilisation of the busiest link."""
+        loads = dict.fromkeys((link.ends for link in self._topology.links), 0.0)
+        for demand in demands:
+            if demand.pair not in self._paths:
+                self._paths[demand.pair] = list(nx.all_shortest_paths(self._graph, *demand.pair, weight="weight"))
+            paths = self._paths[demand.pair]
+            for path in paths:
+                for ends in pairwise(path):
+                    loads[ends] += demand.rate / len(paths)
+        return max(load / self._topology.link(*ends).capacity for ends, load in loads.items())
 
 
 def _some(items: Iterable[Item], setting: Setting) -> Iterable[Item]:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.te_truth_programs import most_total_flow
+from benchmarks.te_truth import most_total_flow
 from te_solver.ncflow_demands import parsed_model
 from te_solver.path_choice import PathFinder, PathQuestion
 from te_solver.path_choices.edge_disjoint_flow import CHOICE
