@@ -40,15 +40,16 @@ def _interrupt_again(dropped: UnraisableHookArgs) -> None:
 
 def _interrupt_elsewhere() -> None:
     """Interrupt the main thread once it is out of the hook, where the exception would be dropped once more."""
-    main = threading.main_thread().ident or 0
-    frame = sys._current_frames().get(main)  # noqa: SLF001  # the public way to the stack of another thread
-    while frame is not None:
-        if frame.f_code is _interrupt_again.__code__:
-            time.sleep(_LOOK_SECONDS)
-            frame = sys._current_frames().get(main)  # noqa: SLF001
-        else:
-            frame = frame.f_back
+    while _is_in_hook(threading.main_thread()):
+        time.sleep(_LOOK_SECONDS)
     os.kill(os.getpid(), signal.SIGINT)
+
+
+def _is_in_hook(thread: threading.Thread) -> bool:
+    frame = sys._current_frames().get(thread.ident or 0)  # noqa: SLF001  # documented, and the only way to its stack
+    while frame is not None and frame.f_code is not _interrupt_again.__code__:
+        frame = frame.f_back
+    return frame is not None
 
 
 if __name__ == "__main__":

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-# Each list is imported when it is asked for: some import NumPy, or the whole simulator.
+from experiments.packet_study.transports import transport_names
+from te_solver.failure_schemes.registry import scheme_names
+from te_solver.formats.topohub_networks import topohub_names
+from te_solver.networks import shipped_names
+from te_solver.path_finders import path_choice_words
+from te_solver.programs.registry import objective_names
 
 
 def networks() -> tuple[str, ...]:
@@ -11,9 +16,6 @@ def networks() -> tuple[str, ...]:
     >>> networks()[:2]
     ('fig1', 'gscale')
     """
-    from te_solver.formats.topohub_networks import topohub_names  # noqa: PLC0415
-    from te_solver.networks import shipped_names  # noqa: PLC0415
-
     return (*shipped_names(), *topohub_names())
 
 
@@ -23,8 +25,6 @@ def path_choices() -> tuple[str, ...]:
     >>> path_choices()[0]
     'disjoint'
     """
-    from te_solver.path_finders import path_choice_words  # noqa: PLC0415
-
     return path_choice_words()
 
 
@@ -34,8 +34,6 @@ def objectives() -> tuple[str, ...]:
     >>> objectives()[0]
     'max-throughput'
     """
-    from te_solver.programs.registry import objective_names  # noqa: PLC0415
-
     return objective_names()
 
 
@@ -45,8 +43,6 @@ def schemes() -> tuple[str, ...]:
     >>> schemes()[0]
     'kuijia'
     """
-    from te_solver.failure_schemes.registry import scheme_names  # noqa: PLC0415
-
     return scheme_names()
 
 
@@ -56,6 +52,4 @@ def transports() -> tuple[str, ...]:
     >>> "dctcp" in transports()
     True
     """
-    from experiments.packet_study.transports import transport_names  # noqa: PLC0415
-
     return transport_names()

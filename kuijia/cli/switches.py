@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.controller import add_bfd_interval, add_host_mtu, add_tls_files, tls_files
-from kuijia.cli.printing import document
+from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.preparation.changes import Change, script_lines
 from kuijia_app.preparation.examination import Lack, Wanted, restoring
@@ -89,15 +88,19 @@ def _restore(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databas
         require_answers(found)
         return 0
     count = restore(needs, databases)
-    said = f"{counted(len(needs), 'switch', 'switches')} restored by {counted(count, 'change')}"
-    print(_document({"changes": count}) if args.json else said if count else "nothing to restore")
+    if args.json:
+        _print({"changes": count})
+    elif count:
+        print(f"{counted(len(needs), 'switch', 'switches')} restored by {counted(count, 'change')}")
+    else:
+        print("nothing to restore")
     return 0
 
 
 def _show(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], lacks: Iterable[Lack]) -> int:
     lacks = list(lacks)
     if args.json:
-        print(_document({"missing": [_as_data(lack) for lack in lacks]}))
+        _print({"missing": [_as_data(lack) for lack in lacks]})
     else:
         for lack in lacks:
             print(lack)
@@ -106,8 +109,8 @@ def _show(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], lacks: Ite
     return 1 if lacks else 0
 
 
-def _document(data: Mapping[str, Any]) -> str:
-    return json.dumps(document("switches", data), indent=2)
+def _print(data: Mapping[str, Any]) -> None:
+    print_json("switches", data, indent=2)
 
 
 def _as_data(lack: Lack) -> dict[str, Any]:
@@ -117,5 +120,7 @@ def _as_data(lack: Lack) -> dict[str, Any]:
 
 def _print_commands(args: argparse.Namespace, changes: Iterable[Change]) -> None:
     lines = [line for change in changes for line in script_lines(change)]
-    for line in [_document({"commands": lines})] if args.json else lines:
-        print(line)
+    if args.json:
+        _print({"commands": lines})
+    else:
+        print("".join(f"{line}\n" for line in lines), end="")

@@ -338,17 +338,18 @@ class LivenessTracker:
         self._unnoticed &= down_beyond
         dead = self._broken_by(self._failed_edges) | self._found_dead | self._beginning_with(self._unnoticed)
         dead |= self._dead & self._beginning_with(down_beyond)  # none is used again for the time until that is noticed
+        begun = self._begun_with(self._failed_edges)
         lossy = self._crossing(self._lossy_edges)
-        lossy |= self._avoidable(dead | lossy | self._begun_with(self._failed_edges))
+        lossy |= self._avoidable(dead | lossy | begun)
         dead |= lossy
         self._distrusted = dead
-        dead -= self._last_resorts(dead)
+        dead -= self._last_resorts(dead, dead | begun)
         self._avoided = lossy & dead
         self.revision += 1
         died = [LivenessChange(ingress, path_id, alive=False) for ingress, path_id in sorted(dead - self._dead)]
         revived = [LivenessChange(ingress, path_id, alive=True) for ingress, path_id in sorted(self._dead - dead)]
         self._dead = dead
-        self._broken = dead | self._begun_with(self._failed_edges)
+        self._broken = dead | begun
         return (*died, *revived)
 
     def _avoidable(self, broken: frozenset[Tunnel]) -> frozenset[Tunnel]:
@@ -364,11 +365,10 @@ class LivenessTracker:
             if self._lossy_tunnels[tunnel] > _LITTLE or not together[tunnel] - broken <= lossy
         )
 
-    def _last_resorts(self, dead: frozenset[Tunnel]) -> frozenset[Tunnel]:
-        """Return the dead tunnels that only doubts and losses break, and whose pair has no other way."""
+    def _last_resorts(self, dead: frozenset[Tunnel], broken: frozenset[Tunnel]) -> frozenset[Tunnel]:
+        """Return the dead tunnels that only doubts and losses break, and whose pair has only broken ones."""
         if not (self._doubted or self._lossy_edges or self._lossy_tunnels):
             return frozenset()
-        broken = dead | self._begun_with(self._failed_edges)
         surely = self._crossing(self._edges(self._down_ports - self._doubted)) | self._found_dead
         return frozenset(
             tunnel

@@ -21,7 +21,7 @@ _CAPACITIES = (("i", "j", "capacity"), ("i", "j", "cap"))
 _DEMANDS = (("s", "t", "h", "tm"),)
 _LARGEST_NODE = 100_000
 _MOST_COLUMNS = 10
-"""Cells of a line that are told apart; one more than a line can have is enough."""
+"""Cuts of a line into cells at most: enough to see that a line has too many."""
 
 
 def read_flexile_topology(path: Path, default_capacity: float | None, note: Note, unit: str | None) -> Topology:

@@ -27,7 +27,7 @@ class RateUnit:
 
     @property
     def per_mbit(self) -> float:
-        """How many units make one Mbit/s."""
+        """Units that make one Mbit/s."""
         return _PER_MBIT[self.stated or self.assumed]
 
     def note(self, what: str, note: Note) -> None:

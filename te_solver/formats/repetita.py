@@ -23,7 +23,7 @@ _COLUMNS = {
     "DEMANDS": ("label", "src", "dest", "bw"),
 }
 _MOST_COLUMNS = 10
-"""Cells of a line that are told apart; one more than a line can have is enough."""
+"""Cuts of a line into cells at most: enough to see that a line has too many."""
 
 _MOST_NODES = 100_000
 _MOST_DEMANDS = 2_000_000

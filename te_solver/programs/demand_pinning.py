@@ -26,11 +26,10 @@ class DemandPinning(Program):
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         incidence = self.incidence
         pinned = demand <= self.number("share") * float((room + carried).mean())
-        tunnels_of_pair = incidence.tunnels_of_pair
+        shortest = incidence.shortest_tunnels
         left, rates = room.copy(), np.zeros(incidence.hops.size)
         for pair in np.flatnonzero(pinned & (demand > 0)).tolist():
-            tunnels = tunnels_of_pair[pair]
-            tunnel = tunnels[np.argmin(incidence.hops[tunnels])]
+            tunnel = shortest[pair]
             links = incidence.links_of_tunnel(tunnel)
             rates[tunnel] = min(demand[pair], left[links].min())
             left[links] -= rates[tunnel]

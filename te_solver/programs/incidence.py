@@ -65,6 +65,11 @@ class Incidence:
         """The pair of each tunnel, shape (T,)."""
         return np.asarray(self.pairs.indices, dtype=np.int64)
 
+    @property
+    def shortest_tunnels(self) -> NDArray[np.int64]:
+        """The tunnel of fewest hops of each pair, the first of several, shape (P,)."""
+        return np.array([own[np.argmin(self.hops[own])] for own in self.tunnels_of_pair], dtype=np.int64)
+
     def edges_of_tunnel(self, tunnel: int) -> tuple[int, ...]:
         """Return the edges that a tunnel crosses, as positions in `Topology.edges`."""
         return tuple(self.edge_of_link[self.links_of_tunnel(tunnel)].tolist())

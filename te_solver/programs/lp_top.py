@@ -28,8 +28,7 @@ class LpTop(Program):
         top = np.zeros(demand.size, dtype=bool)
         count = int(np.ceil(self.number("share") * np.count_nonzero(demand)))
         top[np.argsort(-demand, kind="stable")[:count]] = True
-        shortest = np.array([own[np.argmin(incidence.hops[own])] for own in incidence.tunnels_of_pair], dtype=np.int64)
-        used = np.flatnonzero(top[incidence.pair_of_tunnel] | np.isin(np.arange(incidence.hops.size), shortest))
+        used = np.union1d(np.flatnonzero(top[incidence.pair_of_tunnel]), incidence.shortest_tunnels)
         few = Incidence(
             incidence.links[:, used],
             incidence.pairs[:, used],

@@ -191,35 +191,35 @@ def test_an_update_that_is_asked_for_twice_is_not_told_to_have_been_given_up(
     assert events(tmp_path, event_log.UPDATE_REFUSED) == []
 
 
-def test_a_single_change_is_not_done_before_a_bundle_that_is_on_its_way(application: KuijiaController) -> None:
-    ingress = box(application, "s1")
-    switch = ModelSwitch(application, ingress, failing)
+def asked_for_more(application: KuijiaController) -> tuple[ModelSwitch, list[FlowEntry]]:
+    """Return a switch that has its tables, and entries beyond these that are on their way to it in a bundle."""
+    switch = ModelSwitch(application, box(application, "s1"), failing)
     switch.connect()
     switch.answer()
-    connection, tables = application._connections["s1"], application._rollout.wanted("s1")
+    tables = application._rollout.wanted("s1")
     more = [FlowEntry(number, Match(in_port=2), (Output(3),)) for number in range(1, 2 * BATCH)]
-    connection.want(SwitchTables(tables.groups, (*tables.flows, *more)))
+    application._connections["s1"].want(SwitchTables(tables.groups, (*tables.flows, *more)))
+    return switch, more
+
+
+def test_a_single_change_is_not_done_before_a_bundle_that_is_on_its_way(application: KuijiaController) -> None:
+    switch, more = asked_for_more(application)
+    connection, tables = application._connections["s1"], application._rollout.wanted("s1")
     more[-1] = replace(more[-1], actions=(Output(1),))
     connection.want(SwitchTables(tables.groups, (*tables.flows, *more)))
     switch.answer()
-    assert not ingress.differs_from(SwitchTables(tables.groups, (*tables.flows, *more)))
+    assert not switch.box.differs_from(SwitchTables(tables.groups, (*tables.flows, *more)))
 
 
 def test_a_bundle_that_is_given_up_half_way_is_discarded(application: KuijiaController) -> None:
     """Open vSwitch would drop it after ten seconds, another switch never."""
-    ingress = box(application, "s1")
-    switch = ModelSwitch(application, ingress, failing)
-    switch.connect()
-    switch.answer()
-    connection, tables = application._connections["s1"], application._rollout.wanted("s1")
-    more = [FlowEntry(number, Match(in_port=2), (Output(3),)) for number in range(1, 2 * BATCH)]
-    connection.want(SwitchTables(tables.groups, (*tables.flows, *more)))
+    switch, _ = asked_for_more(application)
     switch.answer(BATCH)
     assert len(switch.open_bundles) == 1
-    connection.read_again()
+    application._connections["s1"].read_again()
     switch.answer()
     assert not switch.open_bundles
-    assert not ingress.differs_from(application._rollout.wanted("s1"))
+    assert not switch.box.differs_from(application._rollout.wanted("s1"))
 
 
 def test_a_bundle_that_is_committed_is_not_discarded(application: KuijiaController) -> None:
