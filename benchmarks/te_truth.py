@@ -345,16 +345,22 @@ def _rows_of_sr_wan(reference: Path, setting: Setting) -> Iterator[_Row]:
         of_network = [row for row in rows if (row["topology_name"], row["algorithm"]) == (network, "inverse_capacity")]
         found: list[float] = []
         for row in _some(of_network, setting):
-            compute = partial(_nearest_of_files, found, topology, files, row["objective"])
+            compute = partial(_nearest_of_files, found, topology, files, row["objective"], setting)
             yield _Row(network, f"sample {row['sample_idx']}", row["objective"], compute)
 
 
-def _nearest_of_files(found: list[float], topology: Topology, files: list[Path], published: float) -> float:
+def _nearest_of_files(
+    found: list[float], topology: Topology, files: list[Path], published: float, setting: Setting
+) -> float:
     """Return the value nearest to the published one; `found` keeps the values of all files."""
     if not found:
         paths = ShortestPaths(topology)
         for file in files:
-            demands = load_demands(file, topology)
+            try:
+                demands = load_demands(file, topology)
+            except InputError as error:  # nothing was measured for a quarter of an hour
+                setting.progress.say(f"left out: {error}")
+                continue
             found.append(paths.utilisation(demands) / least_of_any_paths(topology, demands))
     return min(found, key=lambda value: abs(value - published))
 
