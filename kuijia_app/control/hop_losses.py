@@ -50,8 +50,9 @@ LEAST_SILENT = 4
 IN_A_ROW = 2
 """Windows in a row that must lose: one may be a failure that others notice."""
 
-UNSENT_IN_A_ROW = 3
-"""The same if the sender's port has not sent the missing packets either: they may wait, but not for ever."""
+UNSENT_IN_A_ROW = 5
+"""The same if the sender's port has not sent the missing packets either: they may wait, but not for ever. Bursts nearly
+in step with the polls look like a loss for up to four windows."""
 
 LONGEST_ROUND = 4.0
 """Seconds between two polls beyond which their difference is not judged: much may have happened."""
@@ -137,7 +138,9 @@ class _Streak:
     """Windows in a row in which a hop lost packets, and how many of these may be under way instead.
 
     Attributes:
+        vanished: those of the lost packets that the sender's port had sent.
         worst: packets lost and sent in the window that lost most.
+        most_vanished: those of the lost packets that the port had sent, and the lost ones, in the window with most.
     """
 
     windows: int = 0
@@ -147,12 +150,19 @@ class _Streak:
     doubt: float = 0.0
     noise: float = 0.0
     worst: tuple[int, int] = (0, 0)
+    most_vanished: tuple[int, int] = (0, 0)
     is_obscured: bool = False
 
     @property
     def has_vanished(self) -> bool:
-        """True if most of the missing packets have vanished after the sender's port had sent them."""
-        return self.vanished - self.doubt >= self.lost / 2
+        """True if most of the missing packets have vanished after the sender's port had sent them.
+
+        Of several windows, those but one must show it: once, a port may have sent what no entry was there to count.
+        """
+        vanished, lost = self.vanished, self.lost
+        if self.windows > 1:
+            vanished, lost = vanished - self.most_vanished[0], lost - self.most_vanished[1]
+        return vanished - self.doubt >= lost / 2
 
 
 @dataclass(slots=True)
@@ -210,6 +220,7 @@ class HopLosses:
         self._judged: dict[tuple[CountedStream, _Span], _Judged] = {}
         self._under_way: dict[tuple[CountedStream, int], float] = {}
         self._under_way_at: defaultdict[Port, float] = defaultdict(float)
+        self._waiting: dict[CountedStream, float] = {}
         self._buckets: dict[str, dict[int, tuple[Group | None, tuple[CountedStream | None, ...]]]] = {}
         self.suspects = False
 
@@ -221,6 +232,7 @@ class HopLosses:
         self._judged = {key: judged for key, judged in self._judged.items() if key[0] in streams}
         for key in [key for key in self._under_way if key[0] not in streams]:
             del self._under_way[key]
+        self._waiting = {stream: waiting for stream, waiting in self._waiting.items() if stream in streams}
 
     def forget(self, tunnels: Collection[Tunnel]) -> None:
         """Judge these tunnels afresh: their traffic is about to change, or has just done so."""
@@ -288,14 +300,15 @@ class HopLosses:
 
         Open vSwitch adds packets that a datapath flow has carried to the buckets that the flow would use now. When
         traffic moves to another tunnel of its pair, those since the last update are missing from the bucket that sent
-        them, and seem to vanish after the other. What one tunnel has too little, the others then have too much.
+        them, and seem to vanish after the other. What one tunnel has too little, the others then have too much. What a
+        tunnel has too much because its own packets waited in a queue before is not theirs.
         """
         by_ends: defaultdict[tuple[str, str], list[CountedStream]] = defaultdict(list)
         for stream in moves.counts:
             by_ends[stream.tunnel[0], stream.hops[-1].receiver].append(stream)
         for streams in by_ends.values():
             known = [stream for stream in streams if stream not in moves.restarted]
-            off = {stream: _off(moves.counts[stream], moves.seconds) for stream in known}
+            off = {stream: self._off(stream, moves.counts[stream], moves.seconds) for stream in known}
             lacking, spare = ([stream for stream in known if off[stream] * sign > 0] for sign in (1, -1))
             lacks, spares = sum(off[stream] for stream in lacking), -sum(off[stream] for stream in spare)
             packets = sum(moves.counts[stream][0] for stream in known)
@@ -310,6 +323,18 @@ class HopLosses:
                 moved -= part
             if len(known) < len(streams):
                 moves.restarted.update(lacking)  # the others may have too much
+        faded = 0.5 ** (moves.seconds / HALF_LIFE)
+        for stream, counts in moves.counts.items():
+            waiting = self._waiting.pop(stream, 0.0) * faded + counts[0] - counts[1]
+            if waiting > 0 and stream not in moves.restarted:
+                self._waiting[stream] = waiting
+
+    def _off(self, stream: CountedStream, counts: list[int], seconds: float) -> int:
+        """Return how many packets more an ingress has counted than the first hop, beyond what may be under way."""
+        sent, arrived = counts[:2]
+        if abs(sent - arrived) <= LEAST_SKEW * max(sent, arrived) / seconds + SLACK:
+            return 0
+        return sent - arrived if sent > arrived else min(sent - arrived + int(self._waiting.get(stream, 0.0)), 0)
 
     def _add_entries(self, moves: _Moves, old: Snapshot, new: Snapshot) -> Iterator[None]:
         counted, earlier = self._counters.of_entry.get(new.switch, {}), old.packets
@@ -484,7 +509,9 @@ class HopLosses:
         streak.sent += sent
         streak.lost += lost
         streak.worst = max(streak.worst, (lost, sent))
-        streak.vanished += window.vanished[position]
+        vanished = min(window.vanished[position], lost)
+        streak.vanished += vanished
+        streak.most_vanished = max(streak.most_vanished, (vanished, lost))
         streak.is_obscured |= is_obscured
         streak.noise = max(streak.noise, noise)
         streak.doubt = max(streak.doubt, window.doubt[position])
@@ -513,12 +540,6 @@ class HopLosses:
                 if is_same and sent >= LEAST_SILENT and arrived and sent - arrived <= noise:
                     return True
         return False
-
-
-def _off(counts: list[int], seconds: float) -> int:
-    """Return how many packets more an ingress has counted than its first hop, beyond what may be under way."""
-    sent, arrived = counts[:2]
-    return 0 if abs(sent - arrived) <= LEAST_SKEW * max(sent, arrived) / seconds + SLACK else sent - arrived
 
 
 def _is_steady(moves: _Moves) -> bool:

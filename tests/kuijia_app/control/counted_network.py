@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.snapshot import PortCounters, QueueCounters, Snapshot
-from kuijia_app.control.tunnel_counters import CountedStream, TunnelCounters
+from kuijia_app.control.tunnel_counters import CountedHop, CountedStream, TunnelCounters
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from te_solver.plan import Plan
@@ -81,6 +81,11 @@ class CountedNetwork:
         self._buckets[stream.tunnel[0]][group_id][position] += packets
         self._fresh[stream] += packets
         self._queue(stream, 0, packets)
+
+    def send_uncounted(self, hop: CountedHop, frames: int) -> None:
+        """Let a port send frames at once that no entry counts, such as those of tables that were just replaced."""
+        self._ports[hop.sender, hop.out_port][1] += frames
+        self._ports[hop.receiver, hop.in_port][0] += frames
 
     def lead_to(self, old: CountedStream, new: CountedStream) -> None:
         """Lead traffic to another tunnel as Open vSwitch does: what nobody has read yet counts for the new one."""
