@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv4Network
 from itertools import permutations
@@ -42,6 +42,11 @@ _LINK_PORTS = {
     "rome": {"paris": 5, "london": 21},
 }
 _HOST_PORTS = {"paris": 12, "london": 4, "rome": 9}
+FIRST_VLAN = 40
+"""VLAN of the first leased link."""
+
+_PROVIDER = ("br-west", "br-east")
+_TRUNK = ("west-trunk", "east-trunk")
 _DATAPATH_IDS = {"paris": 0x00C0FFEE00000001, "london": 0x00C0FFEE0000BEEF, "rome": 0x0A}
 
 
@@ -66,6 +71,7 @@ class OwnSwitches:
 
     Attributes:
         folder: for files of the test.
+        leased: links that are VLANs through the two switches of a provider, br-west and br-east, joined by a trunk.
         plan, wiring: as in `plan_file` and `wiring_file`.
         ovs: the Open vSwitch of all bridges.
         hosts: by site.
@@ -73,8 +79,11 @@ class OwnSwitches:
         undo: what ends them.
     """
 
-    def __init__(self, folder: Path, plan: Plan | None = None) -> None:
+    def __init__(
+        self, folder: Path, plan: Plan | None = None, leased: Collection[tuple[str, str]] = frozenset()
+    ) -> None:
         self.folder = folder
+        self.leased = leased
         self.plan = plan or triangle_plan()
         self.wiring = triangle_wiring().of(self.plan.topology)
         self.plan_file, self.wiring_file = folder / "plan.json", folder / "wiring.yaml"
@@ -97,6 +106,8 @@ class OwnSwitches:
                 self._make_host(site, stack)
             for site in SITES:
                 self._make_bridge(site)
+            if self.leased:
+                self._make_provider()
             self.undo = stack.pop_all()
         return self
 
@@ -190,9 +201,50 @@ class OwnSwitches:
     def _make_links(self) -> None:
         for a, b in (("paris", "london"), ("london", "rome"), ("paris", "rome")):
             ends = self.interface(a, b), self.interface(b, a)
-            run_command(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]])
-            for end in ends:
-                run_command(["ip", "link", "set", end, "up"])
+            if (a, b) in self.leased:
+                for end in ends:
+                    _join(end, _provider_end(end))
+            else:
+                _join(*ends)
+
+    def _make_provider(self) -> None:
+        """Make the provider's switches, which forward by MAC address as they come; each leased link is a VLAN."""
+        _join(*_TRUNK)
+        words = ["--"]
+        for bridge, trunk in zip(_PROVIDER, _TRUNK, strict=True):
+            vlans = ",".join(str(FIRST_VLAN + number) for number in range(len(self.leased)))
+            words += [
+                "add-br",
+                bridge,
+                "--",
+                "set",
+                "Bridge",
+                bridge,
+                "datapath_type=netdev",
+                f"flood_vlans={vlans}",
+                "--",
+            ]
+            words += ["add-port", bridge, trunk, "--", "set", "Interface", trunk, "mtu_request=1600", "--"]
+        for vlan, (a, b) in enumerate(self.leased, FIRST_VLAN):
+            for bridge, end in zip(_PROVIDER, (self.interface(a, b), self.interface(b, a)), strict=True):
+                port = _provider_end(end)
+                words += [
+                    "add-port",
+                    bridge,
+                    port,
+                    f"tag={vlan}",
+                    "--",
+                    "set",
+                    "Interface",
+                    port,
+                    "mtu_request=1600",
+                    "--",
+                ]
+        self.ovs.vsctl(*words[:-1])
+
+    def carry_in_trunk(self, vlans: Iterable[int]) -> None:
+        """Let the provider's trunk carry these VLANs only; all ports stay up."""
+        self.ovs.vsctl("set", "Port", _TRUNK[0], f"trunks={','.join(map(str, vlans))}")
 
     def _make_host(self, site: str, stack: ExitStack) -> None:
         holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
@@ -239,6 +291,17 @@ def problems(events: Iterable[Event]) -> list[Event]:
         elif event["event"] == "problem-gone":
             found.pop(key, None)
     return list(found.values())
+
+
+def _join(*ends: str) -> None:
+    """Make a cable between two interfaces that are up."""
+    run_command(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]])
+    for end in ends:
+        run_command(["ip", "link", "set", end, "up"])
+
+
+def _provider_end(end: str) -> str:
+    return f"p-{end}"
 
 
 def _wait(condition: Callable[[], bool], patience: float = 10.0) -> None:
