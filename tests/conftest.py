@@ -72,6 +72,7 @@ COMPUTING = (
     "tests/experiments/reporting/",
     "tests/experiments/results/",
     "tests/experiments/whatif/",
+    "tests/golden/",
     "tests/hedera/test_fuzz.py",
     "tests/hedera/test_kernels.py",
     "tests/hedera/test_optimum.py",

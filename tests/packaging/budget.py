@@ -1,0 +1,43 @@
+"""What the house may have at most: a figure falls when work allows it, and rises only by an edit here that says why."""
+
+from __future__ import annotations
+
+ROOMS = {
+    "kuijia_base": (3_240, 36),
+    "te_solver": (12_700, 130),
+    "simulator": (20_830, 211),
+    "kuijia_app": (29_010, 178),
+    "hedera": (4_860, 47),
+    "testbed": (23_540, 182),
+    "experiments": (27_070, 266),
+    "kuijia": (10_950, 77),
+    "benchmarks": (3_730, 34),
+    "docs": (800, 11),
+    "tests": (95_000, 805),
+}
+"""Lines and files of Python and C++, blank ones and comments included."""
+
+MODULES = {"import kuijia": 2, "kuijia --help": 20, "kuijia list": 200}
+"""Modules of our own that are imported: what start-up takes, whatever the machine."""
+
+OTHER_PACKAGES = {
+    "import kuijia": frozenset[str](),
+    "kuijia --help": frozenset[str](),
+    "kuijia list": frozenset({"numpy", "yaml"}),
+}
+"""Packages of others that are imported."""
+
+CLASS_NAMES_USED_TWICE = frozenset(
+    {
+        *("Case", "Choices", "Comparison", "Conditions", "Cut", "Direction", "Experiment", "Fabric"),
+        *("Failure", "Faults", "Finding", "Findings", "FlowKey"),
+        *("FlowLine", "Flows", "ForwardFaultCorrection", "Frame", "Grid", "History", "Lab", "Link"),
+        *("Links", "Liveness", "Load", "Log", "Look", "Measured", "Naming"),
+        *("Network", "Outcome", "Outcomes", "Page", "Part", "PhaseResult", "Placement", "Plan"),
+        *("Poll", "Problem", "Program", "Questions", "Random", "Ready"),
+        *("Replace", "Rerouting", "RoleSum", "Room", "Row", "Run", "Scheme", "Search"),
+        *("Setting", "Simulation", "Stage", "StartFlow", "StopFlow", "Study", "Summary"),
+        *("Switch", "Table", "Tables", "Timing", "Topology", "Traffic", "Watch", "Workload"),
+    }
+)
+"""Public names of several classes at the top of modules; a new class has a name of its own."""
