@@ -8,6 +8,7 @@ import io
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import traceback
 from collections.abc import Sequence
@@ -27,6 +28,9 @@ _LONGEST_COMPLAINT = 450
 
 _LONGEST_FAULT = 300
 """Most characters of the message of an unexpected exception."""
+
+ROOT = Path(__file__).parents[2]
+"""Where the packages are: a clone, or the folder of installed ones."""
 
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 128 + signal.SIGINT
@@ -121,6 +125,25 @@ def _open_closed_streams() -> None:
             setattr(sys, name, open(os.devnull, "r+"))  # noqa: SIM115, PTH123  # open for as long as the process lives
 
 
+class _Version(argparse.Action):
+    """Option that prints the version, in a clone with its commit, and ends the program."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        print(f"{parser.prog} {metadata.version('kuijia')}{_commit()}")
+        parser.exit()
+
+
+def _commit() -> str:
+    if not (ROOT / ".git").exists():
+        return ""
+    words = ["git", "-C", str(ROOT), "describe", "--always", "--dirty"]
+    try:
+        found = subprocess.run(words, capture_output=True, text=True, timeout=5, check=True).stdout.strip()
+    except (OSError, subprocess.SubprocessError):
+        return ""  # a clone without git, or that of another user
+    return f" ({found})"
+
+
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = _Parser(
         prog="kuijia",
@@ -129,7 +152,7 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         epilog=verbs_by_task(shutil.get_terminal_size().columns - 2),  # as argparse itself
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {metadata.version('kuijia')}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
     verbs = parser.add_subparsers(
         metavar="VERB", prog=parser.prog, help=argparse.SUPPRESS, required=True, parser_class=_Parser
     )

@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+import re
+import shutil
+import subprocess
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
+from kuijia.cli import main as main_module
 from kuijia.cli.main import main
 from kuijia.cli.verbs import TASKS, with_default_action
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(("is_clone", "commit"), [(True, r" \([0-9a-f]{7,}(-dirty)?\)"), (False, "")])
+def test_the_version_is_printed_in_a_clone_with_its_commit(
+    *, is_clone: bool, commit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main_module, "ROOT", tmp_path)
+    if is_clone:
+        shutil.copy(Path(main_module.__file__), tmp_path / "file")
+        for words in (["init", "-q"], ["add", "file"], ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qma"]):
+            subprocess.run(["git", *words], cwd=tmp_path, check=True)
     with pytest.raises(SystemExit) as ended:
         main(["--version"])
     assert ended.value.code == 0
-    assert capsys.readouterr().out == f"kuijia {metadata.version('kuijia')}\n"
+    assert re.fullmatch(re.escape(f"kuijia {metadata.version('kuijia')}") + commit + "\n", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
