@@ -16,7 +16,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9", "#e69f00", "#0
 
 _DASHES: tuple[Any, ...] = ("-", "--", "-.", (0, (1, 1)), (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1)), (0, (7, 2)))
 _MARKS = "osD^vPX"
-_HATCHES = ("", "////", "....", "xxxx", "\\\\\\\\", "++", "--")
+_HATCHES = ("", "////", "||||", "xxxx", "\\\\\\\\", "++", "--")
+"""No dots: matplotlib writes them as a quarter of a megabyte of circles into each picture."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,7 +15,7 @@ from experiments.results.exhibit_limits import LONGEST_TEXT, refuse_unshowable
 from experiments.results.result import FORMAT as RESULT_FORMAT
 from experiments.results.result import Result, result_from_json
 from kuijia_base.errors import InputError
-from kuijia_base.json_document import read_json
+from kuijia_base.json_files import json_files
 from kuijia_base.reading import reading
 
 _EXPECTED = "a file that `kuijia run` wrote"
@@ -51,13 +50,12 @@ Make = Callable[[Mapping[str, Any]], Iterable[Exhibit]]
 
 
 def files_in(folder: Path) -> Iterator[StoredFile]:
-    """Yield all JSON files in a folder and below it, ordered by path.
+    """Yield all JSON files in a folder and below it, also those in archives of runs, ordered by path.
 
     Raises:
         InputError: a file cannot be read or is damaged.
     """
-    for path in sorted(folder.rglob("*.json")):
-        data = read_json(path, "a result file", _EXPECTED, partial(_refuse_constant, path))
+    for path, data in json_files(folder, "a result file", _EXPECTED, _refuse_constant, below=True):
         with reading(path, _EXPECTED):
             file = _stored(path, data if isinstance(data, dict) else {})
         yield file

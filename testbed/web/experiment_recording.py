@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError
-from kuijia_base.json_document import read_json
+from kuijia_base.json_files import json_files
 from kuijia_base.reading import reading
 from te_solver.topology import Link, Topology
 from testbed.web.backend import (
@@ -42,7 +42,7 @@ Result = Mapping[str, Any]
 
 def read_results(folder: Path) -> Recorded:
     """Return what a folder of results shows, schemes side by side; raises InputError if there is nothing to show."""
-    results = [data for path in sorted(folder.glob("*.json")) if (data := _result(path)) is not None]
+    results = [found for _, data in json_files(folder, "a file of results", _EXPECTED) if (found := _result(data))]
     if not results:
         raise InputError(folder, "", "no file has goodput over time", _EXPECTED)
     first = results[0]
@@ -53,9 +53,8 @@ def read_results(folder: Path) -> Recorded:
         return _recorded(shown)
 
 
-def _result(path: Path) -> Result | None:
+def _result(data: object) -> Result | None:
     """Return the content of a file if it has results with goodput over time."""
-    data = read_json(path, "a file of results", _EXPECTED)
     if not isinstance(data, dict) or data.get("format") != FORMAT or not isinstance(data.get("flows"), list):
         return None
     flows = data["flows"]

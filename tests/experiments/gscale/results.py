@@ -2,15 +2,33 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
 
 from experiments.gscale.cases import Case
-from experiments.results.result import Failure, FlowResult, Result, Role, Series, Window
+from experiments.results.result import Failure, FlowResult, Result, Role, Series, Window, result_from_json
+from kuijia_base.json_files import ARCHIVE, packed_files
 from tests.experiments.sample_results import flow, result
 
 Kept = Mapping[Role, float]
 """Role to the share that its one flow keeps."""
+
+COMMITTED = Path(__file__).resolve().parents[3] / "docs" / "results"
+"""Folders with archives of the runs on switches."""
+
+
+@cache
+def committed_texts(folder: str) -> Mapping[str, str]:
+    """Return the text of each record of a committed campaign, by the name of its file."""
+    return {path.name: text for path, text in packed_files(COMMITTED / folder / ARCHIVE).items()}
+
+
+def committed_run(folder: str, name: str) -> Result:
+    """Return one run of a committed campaign."""
+    return result_from_json(json.loads(committed_texts(folder)[f"{name}.json"]), folder)
 
 
 def made_up(case: Case, kept: Kept, *, priority: int = 0, series: Series | None = None) -> Result:

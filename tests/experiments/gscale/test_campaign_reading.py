@@ -6,7 +6,6 @@ from dataclasses import replace
 from io import StringIO
 from itertools import pairwise
 from pathlib import Path
-from shutil import copytree
 
 import pytest
 
@@ -27,11 +26,10 @@ from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from tests.experiments.gscale.results import made_up
+from tests.experiments.gscale.results import committed_texts, made_up
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 ON_SWITCHES = Settings("emulation", 20.0, "os-ken", 64, 1, False, 1)
-COMMITTED = Path(__file__).resolve().parents[3] / "docs/results/gscale-shared"
 SHARED = replace(Case("udp", 1.4, LINKS[1], "rescaling", 1), reading="shared")
 
 
@@ -96,10 +94,12 @@ def test_a_folder_of_one_reading_is_refused_to_another(tmp_path: Path, capsys: p
 
 
 def test_the_campaign_on_switches_goes_on_from_its_committed_runs(tmp_path: Path) -> None:
-    folder = copytree(COMMITTED, tmp_path / "copy")
+    texts = committed_texts("gscale-shared")
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
     cases = grid(TRAFFICS, repetitions=1, reading="shared")
-    campaign = Campaign(cases, ON_SWITCHES, OutputFolder(folder), None, Progress(StringIO()))
-    kept = {case for case in cases if (COMMITTED / f"{case.name}.json").exists()}
+    campaign = Campaign(cases, ON_SWITCHES, OutputFolder(tmp_path), None, Progress(StringIO()))
+    kept = {case for case in cases if f"{case.name}.json" in texts}
     assert kept
     assert set(campaign.missing()) == set(cases) - kept
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -19,13 +18,9 @@ from experiments.gscale.convergence_definitions import (
     stable_seconds,
 )
 from experiments.results.published import published_curves
-from experiments.results.result import load_result
-from tests.experiments.gscale.results import made_up
+from tests.experiments.gscale.results import committed_run, made_up
 
-RUNS = [
-    load_result(Path(__file__).resolve().parents[3] / "docs/results/gscale" / f"tcp-1.6-7-9-{scheme}-1.json")
-    for scheme in ("rescaling", "kuijia")
-]
+RUNS = [committed_run("gscale", f"tcp-1.6-7-9-{scheme}-1") for scheme in ("rescaling", "kuijia")]
 
 
 def test_a_mean_outside_the_tolerance_ends_all_that_was_stable_before() -> None:

@@ -15,12 +15,10 @@ from experiments.gscale.packet_grid import PacketModel, compute
 from experiments.measuring.packet_run import Conditions
 from experiments.registry import Settings
 from experiments.results.backend_comparison import compare
-from experiments.results.result import load_result
 from kuijia.cli.main import main
+from tests.experiments.gscale.results import committed_run
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
-
-EMULATION = Path(__file__).resolve().parents[3] / "docs/results/gscale"
 
 
 @pytest.mark.parametrize("scheme", ["rescaling", "kuijia"])
@@ -40,7 +38,7 @@ def test_tcp_loses_what_it_loses_on_switches() -> None:
     """A whole run: its flows have been sending for eight seconds when the link is cut."""
     case = Case("tcp", 0.8, ("2", "3"), "rescaling", 1)
     model = PacketModel(replace(SETTINGS, quick=False), Conditions(buffer_packets=50))
-    result, measured = compute(case, plan_of(case, 20.0, 1), model), load_result(EMULATION / f"{case.name}.json")
+    result, measured = compute(case, plan_of(case, 20.0, 1), model), committed_run("gscale", case.name)
     for role in ("victim", "direct", "indirect"):
         ours, theirs = (role_loss([flow for flow in run.flows if flow.role == role]) for run in (result, measured))
         assert ours == pytest.approx(theirs, abs=0.01)

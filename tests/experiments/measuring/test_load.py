@@ -13,8 +13,8 @@ import pytest
 
 from experiments.measuring.load import REST_LOOKS, Load, LoadWatch, load_at_rest, overload
 from testbed.links.load_counters import LoadCounters, count_load
+from tests.experiments.gscale.results import committed_texts
 
-COMMITTED = Path(__file__).parents[3] / "docs" / "results" / "gscale"
 SWITCH = 77
 QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.97, switch_waiting=0.02, unread=0.1)
 QUIET_KERNEL = replace(QUIET, switch=None, switch_waiting=None, unread=None)
@@ -115,7 +115,7 @@ def test_each_box_is_looked_at_by_its_own_clock_and_judged_by_its_name(tmp_path:
 
 
 def test_the_committed_runs_are_within_every_bound_of_today() -> None:
-    runs = [json.loads(path.read_text()) for path in COMMITTED.glob("*-*.json")]
+    runs = [json.loads(text) for name, text in committed_texts("gscale").items() if "-" in name]
     assert len(runs) == 90
     for run in runs:
         assert overload(Load(**run["manifest"]["load"])) == ()

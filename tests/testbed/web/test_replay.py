@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from kuijia.cli.main import main
 from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.json_files import ARCHIVE
 from testbed.web.backend import SetClock, SetLink
 from testbed.web.experiment_recording import read_results
 from testbed.web.recording import FILE_NAME, Recorder, read_recording
@@ -15,8 +18,6 @@ from testbed.web.replay_backend import ReplayBackend
 from testbed.web.shapes import to_json
 from tests.testbed.web.documented import documented_actions
 from tests.testbed.web.memory_backend import MemoryBackend
-
-RESULTS = Path(__file__).parents[3] / "docs" / "results"
 
 
 @pytest.fixture
@@ -105,8 +106,16 @@ def test_a_recording_is_not_overwritten(recording: Path) -> None:
         Recorder(recording)
 
 
-def test_results_of_an_experiment_show_schemes_side_by_side() -> None:
-    recorded = read_results(RESULTS / "motivation-packet")
+@pytest.fixture(scope="module")
+def simulated(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("table2")
+    shorter = ("--warmup-seconds", "1", "--before-seconds", "2", "--settle-seconds", "3", "--after-seconds", "6")
+    assert main(["run", "table2", "--backend", "packet", *shorter, "-o", str(folder)]) == 0
+    return folder
+
+
+def test_results_of_an_experiment_show_schemes_side_by_side(simulated: Path) -> None:
+    recorded = read_results(simulated)
     (_, description), *others = recorded.descriptions
     assert not others
     assert description.schemes == ("kuijia", "rescaling")
@@ -120,11 +129,22 @@ def test_results_of_an_experiment_show_schemes_side_by_side() -> None:
     assert [entry.view for entry in recorded.log] == ["kuijia", "rescaling"]
 
 
-def test_results_without_goodput_over_time_are_refused(tmp_path: Path) -> None:
-    for folder in (RESULTS / "motivation-flow", tmp_path):
+def test_packed_results_are_shown_as_those_of_a_folder(simulated: Path, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / ARCHIVE, "w:xz") as archive:
+        for path in simulated.glob("*.json"):
+            archive.add(path, path.name)
+    packed, loose = read_results(tmp_path), read_results(simulated)
+    assert (packed.descriptions, packed.moments, packed.log) == (loose.descriptions, loose.moments, loose.log)
+    assert packed.states(len(packed.moments) - 1) == loose.states(len(loose.moments) - 1)
+
+
+def test_results_without_goodput_over_time_are_refused(simulated: Path, tmp_path: Path) -> None:
+    timeless = tmp_path / "flow"
+    assert main(["run", "table2", "--backend", "flow", "-o", str(timeless)]) == 0
+    for folder in (timeless, tmp_path):
         with pytest.raises(InputError, match="no file has goodput over time"):
             read_results(folder)
-    good = json.loads((RESULTS / "motivation-packet" / "table2-kuijia-1.json").read_text())
+    good = json.loads((simulated / "table2-kuijia-1.json").read_text())
     del good["failure"]
     (tmp_path / "x.json").write_text(json.dumps(good))
     with pytest.raises(InputError, match="KeyError: 'failure'"):
