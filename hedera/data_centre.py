@@ -12,6 +12,7 @@ from itertools import pairwise
 from hedera.fabric import Fabric
 from hedera.fat_tree import FatTree
 from hedera.multi_rooted import MultiRooted
+from kuijia_app.tables.families import Address, Prefix
 from kuijia_app.tables.neighbours import Segment
 from kuijia_app.tables.stated_wiring import FittedWiring, StatedWiring
 from kuijia_app.tables.wiring import Neighbours, Site, Wiring
@@ -36,7 +37,7 @@ class HostedWiring(Wiring):
     def sites(self) -> tuple[Site, ...]:
         return self.hosts
 
-    def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+    def gateways(self, switch: str) -> tuple[Address, ...]:
         own = (site.address for site in self.hosts if site.switch == switch)
         edges = dict.fromkeys(_around(address)[1] for address in own)
         return tuple(edges) if self.neighbours is Neighbours.LEARNED else ()
@@ -99,13 +100,11 @@ class DataCentre:
         self._number_of = {site.address: number for number, site in enumerate(sites)}
 
     @cached_property
-    def edges(self) -> tuple[tuple[str, IPv4Network], ...]:
+    def edges(self) -> tuple[tuple[str, Prefix], ...]:
         """The switches that have hosts, with the prefix of their addresses."""
         if self._stated is None:
-            prefixes = {site.switch: _around(site.address) for site in self.wiring.sites}
-        else:
-            prefixes = {switch: self.wiring.prefix(switch) for switch in self.hosts_of}
-        return tuple(prefixes.items())
+            return tuple({site.switch: _around(site.address) for site in self.wiring.sites}.items())
+        return tuple((switch, self.wiring.prefix(switch)) for switch in self.hosts_of)
 
     @cached_property
     def hosts_of(self) -> Mapping[str, tuple[Site, ...]]:
@@ -126,7 +125,7 @@ class DataCentre:
                 found.append(Segment(switch, ports, (prefix,), gateways, table_id=ROUTE_TABLE))
         return tuple(found)
 
-    def host_at(self, address: IPv4Address) -> int | None:
+    def host_at(self, address: Address) -> int | None:
         """Return the number of the host with an address, None if there is none."""
         return self._number_of.get(address)
 
@@ -135,7 +134,7 @@ class DataCentre:
         return tuple(self.topology.links[link].target for link in links[:-1])
 
 
-def _around(address: IPv4Address) -> IPv4Network:
+def _around(address: Address) -> IPv4Network:
     """Return the prefix of the edge switch of a host that no file states."""
     return IPv4Network((int(address) >> _EDGE_BITS << _EDGE_BITS, 32 - _EDGE_BITS))
 
@@ -162,6 +161,8 @@ def _stated_sites(edge_of: Mapping[str, str], stated: StatedWiring, nic_rate: fl
         if host is None or len(host.ports) != counts[switch]:
             found = "no host" if host is None else f"{len(host.ports)} ports"
             raise stated.contradiction(where, found, f"a port for each of its {counts[switch]} hosts")
+        if not isinstance(host.address, IPv4Address):
+            raise stated.contradiction(where, f"address {host.address}", "IPv4: the scheduler carries no IPv6")
         address = host.address + place[switch]
         if len(host.prefixes) > 1 or address not in host.prefixes[0] or address in host.gateways:
             expected = f"one prefix, with {counts[switch]} addresses from {host.address} on, none of them the gateway's"

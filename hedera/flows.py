@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from ipaddress import IPv4Address
+
+from kuijia_app.tables.families import Address
 
 TCP, UDP = 6, 17
 """IP protocol numbers."""
@@ -13,8 +14,8 @@ TCP, UDP = 6, 17
 class FlowKey:
     """The 5-tuple that all packets of a flow share."""
 
-    source: IPv4Address
-    target: IPv4Address
+    source: Address
+    target: Address
     protocol: int
     source_port: int
     target_port: int

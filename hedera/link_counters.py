@@ -36,7 +36,7 @@ class LinkCounters(TunnelCounters):
             for sender, receiver in (ends, ends[::-1]):
                 out_port, in_port = wiring.port(sender, receiver), wiring.port(receiver, sender)
                 entry = FlowKey(0, 0, Match(in_port=in_port))
-                hop = CountedHop(sender, out_port, receiver, in_port, capacity[sender, receiver], entry)
+                hop = CountedHop(sender, out_port, receiver, in_port, capacity[sender, receiver], (entry,))
                 stream = CountedStream((sender, out_port), frozenset(), may_be_full=False, hops=(hop,))
                 self.of_entry.setdefault(receiver, {})[entry] = stream, 0
                 self.of_mark[sender, (Output(out_port),)] = stream
@@ -68,7 +68,9 @@ class LinkCounters(TunnelCounters):
         self._silent[switch] = frozenset(silent)
         return replace(
             snapshot,
-            packets={stream.hops[0].entry: into[port] for port, stream in self._into[switch].items() if port in into},
+            packets={
+                stream.hops[0].entries[0]: into[port] for port, stream in self._into[switch].items() if port in into
+            },
             groups=self._groups[switch],
             buckets={port: (frames,) for port, frames in out.items()},
             queues=None,

@@ -24,7 +24,6 @@ from typing import TypeAlias
 
 from hedera.data_centre import ROUTE_TABLE, DataCentre
 from kuijia_app.tables.rules import (
-    ETH_TYPE_IPV4,
     Bucket,
     FlowEntry,
     Group,
@@ -184,9 +183,8 @@ class Routing:
             if entry is None:
                 entry = self._entries.get((edge, number))
                 if entry is None:
-                    match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
                     action = Output(number) if is_single else ToGroup(number)
-                    entry = FlowEntry(PREFIX_PRIORITY, match, (action,), ROUTE_TABLE)
+                    entry = FlowEntry(PREFIX_PRIORITY, Match.to(prefix), (action,), ROUTE_TABLE)
                 made[edge, number] = entry
             entries.append(entry)
         groups = {group.group_id: group for hops in used.values() for group in _groups(hops, self._choices)}
@@ -202,8 +200,7 @@ class Routing:
         """Yield the entries that no failure changes."""
         yield FlowEntry(0, Match(), goto_table=ROUTE_TABLE)
         for site in self.centre.hosts_of.get(switch, ()):
-            match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=site.prefix)
-            yield FlowEntry(HOST_PRIORITY, match, (Output(site.port),), ROUTE_TABLE)
+            yield FlowEntry(HOST_PRIORITY, Match.to(site.prefix), (Output(site.port),), ROUTE_TABLE)
 
 
 @lru_cache(maxsize=1024)

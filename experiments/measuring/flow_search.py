@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import islice
 
 from experiments.measuring.wanted_flow import WantedFlow
 from kuijia_app.tables.queues import QueueLayout
@@ -80,7 +81,7 @@ def _draw_candidates(
         count = _candidates_needed(_slot_share(lab, flow))
         addresses = [str(lab.network.host(flow.source).address)] * count
         if protocol == "udp":
-            every_address = [str(address) for address in lab.wiring.prefix(flow.source).hosts()]
+            every_address = [str(each) for each in islice(lab.wiring.prefix(flow.source).hosts(), 1 << 16)]
             addresses = chance.sample(every_address, min(count, len(every_address)))
         server_port, code_point = FIRST_SERVER_PORT + position, code_point_of(lab.network.layout, flow)
         found[flow.name] = [

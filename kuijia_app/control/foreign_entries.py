@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
 from kuijia_app.control.reconciliation import FlowKey
@@ -99,7 +99,7 @@ def _fields(key: FlowKey) -> Demands:
 
 
 def _demanded(value: object) -> tuple[object, int | None]:
-    if isinstance(value, IPv4Network):
+    if isinstance(value, IPv4Network | IPv6Network):
         return int(value.network_address), int(value.netmask)
     if isinstance(value, tuple) and len(value) == 2:
         first, mask = (_number(each) for each in value)
@@ -116,7 +116,7 @@ def _number(value: object) -> int | None:
     if not isinstance(value, str):
         return None
     try:
-        return int(IPv4Address(value))
+        return int(ip_address(value))
     except ValueError:
         return None
 

@@ -13,7 +13,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address
 from itertools import count
 from math import inf
 from typing import Generic, TypeVar
@@ -34,6 +34,7 @@ from kuijia_app.control.host_frames import (
     read_frame,
 )
 from kuijia_app.gate.rates import Allowance
+from kuijia_app.tables.families import Address, Family, Prefix, family_of
 from kuijia_app.tables.neighbours import GATEWAY_MAC, Segment, host_entries
 from kuijia_app.tables.rules import FlowEntry
 
@@ -119,16 +120,16 @@ class _Site:
 
     def __init__(self, segment: Segment, now: float) -> None:
         self.segment = segment
-        self.hosts: dict[IPv4Address, _Host] = {}
-        self.sought: dict[IPv4Address, _Sought] = {}
+        self.hosts: dict[Address, _Host] = {}
+        self.sought: dict[Address, _Sought] = {}
         self.of_card: defaultdict[bytes, int] = defaultdict(int)
-        self.queued: dict[IPv4Address, float] = {}
+        self.queued: dict[Address, float] = {}
         self.allowances = {port: Allowance(PORT_RATE, PORT_BURST, now) for port in segment.ports}
         self.from_tunnels = Allowance(PORT_RATE, PORT_BURST, now)
         self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
         self.ignored = 0
 
-    def forget(self, address: IPv4Address) -> None:
+    def forget(self, address: Address) -> None:
         host = self.hosts.pop(address)
         self.of_card[host.mac] -= 1
         if not self.of_card[host.mac]:
@@ -138,7 +139,7 @@ class _Site:
 class LearnedHosts:
     """The hosts of all sites. Times are seconds of any clock that nobody sets."""
 
-    def __init__(self, segments: Iterable[Segment], prefixes: Iterable[IPv4Network], now: float) -> None:
+    def __init__(self, segments: Iterable[Segment], prefixes: Iterable[Prefix], now: float) -> None:
         """Begin with no host known.
 
         Args:
@@ -152,7 +153,7 @@ class LearnedHosts:
         self._owners: _Prefixes[_Site] = _Prefixes(owned)
         self._allowance = Allowance(RATE, BURST, now)
         self._order = count()
-        self._due: list[tuple[float, int, _Site, IPv4Address]] = []
+        self._due: list[tuple[float, int, _Site, Address]] = []
 
     @property
     def segments(self) -> Iterator[Segment]:
@@ -259,7 +260,7 @@ class LearnedHosts:
                 sought.askers.append((port, arp))
         return False  # it is at the same port and answers itself, or is still sought
 
-    def _heard(self, site: _Site, address: IPv4Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
+    def _heard(self, site: _Site, address: Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
         host = site.hosts.get(address)
         if host is None or host.mac != mac:
             if site.of_card[mac] >= MOST_OF_CARD or (host is None and len(site.hosts) >= MOST_HOSTS):
@@ -325,10 +326,10 @@ class LearnedHosts:
             return
         home = self._owners.of(packet.source) or site
         gateway = home.segment.gateway_for(packet.source)
-        if gateway is not None:
+        if isinstance(gateway, IPv4Address):
             self._send(packet.source, icmp_error(packet, kind, gateway), now, step)
 
-    def _send(self, address: IPv4Address, packet: bytes, now: float, step: NeighbourStep) -> None:
+    def _send(self, address: Address, packet: bytes, now: float, step: NeighbourStep) -> None:
         """Send a packet of our own to a host; one that is not known is only asked for."""
         home = self._owners.of(address)
         hop = None if home is None else home.segment.next_hop(address)
@@ -340,9 +341,7 @@ class LearnedHosts:
             return
         self._seek(home, hop, None, now, step)
 
-    def _seek(
-        self, site: _Site, address: IPv4Address, packet: Ipv4Frame | None, now: float, step: NeighbourStep
-    ) -> None:
+    def _seek(self, site: _Site, address: Address, packet: Ipv4Frame | None, now: float, step: NeighbourStep) -> None:
         """Ask for an address, and keep a packet until there is an answer."""
         sought = site.sought.get(address)
         if sought is None:
@@ -353,7 +352,7 @@ class LearnedHosts:
         if packet is not None and len(sought.waiting) < MOST_WAITING:
             sought.waiting.append(packet)
 
-    def _ask_again(self, site: _Site, address: IPv4Address, sought: _Sought, now: float, step: NeighbourStep) -> None:
+    def _ask_again(self, site: _Site, address: Address, sought: _Sought, now: float, step: NeighbourStep) -> None:
         if sought.questions >= QUESTIONS:
             del site.sought[address]
             for packet in sought.waiting:
@@ -367,7 +366,7 @@ class LearnedHosts:
             sought.due = now + _PUT_OFF
         self._later(site, address, sought.due)
 
-    def _tend_host(self, site: _Site, address: IPv4Address, host: _Host, now: float, step: NeighbourStep) -> None:
+    def _tend_host(self, site: _Site, address: Address, host: _Host, now: float, step: NeighbourStep) -> None:
         if host.questions >= QUESTIONS:
             step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
             site.forget(address)
@@ -381,15 +380,18 @@ class LearnedHosts:
         self._later(site, address, host.due)
 
     @staticmethod
-    def _question(site: _Site, address: IPv4Address, host: _Host | None, step: NeighbourStep) -> None:
+    def _question(site: _Site, address: Address, host: _Host | None, step: NeighbourStep) -> None:
         """Ask a known host at its port, or all at all ports."""
         segment = site.segment
-        question = arp_request(_GATEWAY, segment.gateway_for(address) or _NOBODY, address)
+        asker = segment.gateway_for(address) or _NOBODY
+        assert isinstance(asker, IPv4Address)
+        assert isinstance(address, IPv4Address)
+        question = arp_request(_GATEWAY, asker, address)
         frame = question.frame(BROADCAST if host is None else host.mac)
         ports = segment.ports if host is None else (host.port,)
         step.frames += (FrameOut(segment.switch, port, frame) for port in ports)
 
-    def _later(self, site: _Site, address: IPv4Address, due: float) -> None:
+    def _later(self, site: _Site, address: Address, due: float) -> None:
         """Look at an address at this time, or when it is looked at before."""
         if due < site.queued.get(address, inf):
             site.queued[address] = due
@@ -399,22 +401,24 @@ class LearnedHosts:
 class _Prefixes(Generic[_Value]):
     """Finds the prefix that contains an address; prefixes do not overlap."""
 
-    def __init__(self, prefixes: Iterable[tuple[IPv4Network, _Value]]) -> None:
-        self._by_length: dict[int, dict[int, _Value]] = {}
+    def __init__(self, prefixes: Iterable[tuple[Prefix, _Value]]) -> None:
+        self._by_length: dict[Family, dict[int, dict[int, _Value]]] = {family: {} for family in Family}
         for prefix, value in prefixes:
-            self._by_length.setdefault(prefix.prefixlen, {})[int(prefix.network_address)] = value
+            by_length = self._by_length[family_of(prefix)]
+            by_length.setdefault(prefix.prefixlen, {})[int(prefix.network_address)] = value
 
-    def has(self, address: IPv4Address) -> bool:
+    def has(self, address: Address) -> bool:
         """Return True if a prefix contains the address."""
         return next(self._found(address), None) is not None
 
-    def of(self, address: IPv4Address) -> _Value | None:
+    def of(self, address: Address) -> _Value | None:
         """Return the value of the prefix that contains the address, None if none does."""
         return next((value for (value,) in self._found(address)), None)
 
-    def _found(self, address: IPv4Address) -> Iterator[tuple[_Value]]:
-        for length, values in self._by_length.items():
-            start = int(address) >> 32 - length << 32 - length
+    def _found(self, address: Address) -> Iterator[tuple[_Value]]:
+        family = family_of(address)
+        for length, values in self._by_length[family].items():
+            start = int(address) >> family.bits - length << family.bits - length
             if start in values:
                 yield (values[start],)
 
@@ -423,5 +427,5 @@ def _is_card(mac: bytes) -> bool:
     return is_unicast_mac(mac) and mac != _GATEWAY
 
 
-def _entries(site: _Site, address: IPv4Address, host: _Host) -> Iterator[FlowEntry]:
+def _entries(site: _Site, address: Address, host: _Host) -> Iterator[FlowEntry]:
     return host_entries(site.segment, address, host.mac.hex(":"), host.port)

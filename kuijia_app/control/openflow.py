@@ -18,7 +18,6 @@ from kuijia_app.gate.frames import Multipart
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NEIGHBOUR_COOKIE, NO_PRIORITY
 from kuijia_app.tables.rules import (
     ANY_VLAN,
-    ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
     VLAN_PRESENT,
     Action,
@@ -395,12 +394,14 @@ class Messages:
             "ip_ecn": match.ip_ecn,
             "mpls_label": match.mpls_label,
             "mpls_tc": match.mpls_tc,
+            "mpls_bos": match.mpls_bos,
             "eth_dst": match.eth_dst,
             "vlan_vid": _vlan_field(match.vlan_vid),
             "vlan_pcp": match.vlan_pcp,
         }
-        if match.ipv4_dst is not None:
-            fields["ipv4_dst"] = (str(match.ipv4_dst.network_address), str(match.ipv4_dst.netmask))
+        for name, prefix in (("ipv4_dst", match.ipv4_dst), ("ipv6_dst", match.ipv6_dst)):
+            if prefix is not None:
+                fields[name] = (str(prefix.network_address), str(prefix.netmask))
         return self._parser.OFPMatch(**{name: value for name, value in fields.items() if value is not None})
 
     def _actions(self, actions: tuple[Action, ...]) -> list[Any]:
@@ -429,8 +430,8 @@ class Messages:
                     parser.OFPActionSetField(mpls_label=label),
                     parser.OFPActionSetField(mpls_tc=traffic_class),
                 ]
-            case PopLabel():
-                return [parser.OFPActionPopMpls(ETH_TYPE_IPV4)]
+            case PopLabel(eth_type):
+                return [parser.OFPActionPopMpls(eth_type)]
             case PushVlan(vid, pcp, eth_type):
                 return [
                     parser.OFPActionPushVlan(eth_type),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from ipaddress import IPv4Network
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from typing import Any
 
 from kuijia_app.control.port_states import PortState
@@ -18,6 +18,7 @@ from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_IPV4,
+    ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     ETH_TYPE_SERVICE_VLAN,
     ETH_TYPE_VLAN,
@@ -41,7 +42,10 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-_PLAIN_FIELDS = ("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "vlan_vid", "vlan_pcp")
+_PLAIN_FIELDS = frozenset(
+    {"in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "mpls_bos", "vlan_vid", "vlan_pcp"}
+)
+_POPPED = frozenset({ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS})
 
 _CODE_PREFIXES = {
     "OFPET_HELLO_FAILED": "OFPHFC_",
@@ -166,12 +170,17 @@ def _match(match: Any) -> Match:
     fields = dict(match.items())
     if len(fields) < len(match.items()):
         raise _UnknownError  # a field twice
-    destination = fields.pop("ipv4_dst", None)
+    destinations = fields.pop("ipv4_dst", None), fields.pop("ipv6_dst", None)
     if "vlan_vid" in fields:
         fields["vlan_vid"] = _vlan(fields["vlan_vid"])
-    if not fields.keys() <= set(_PLAIN_FIELDS) or not all(isinstance(value, int) for value in fields.values()):
+    if not fields.keys() <= _PLAIN_FIELDS or not all(isinstance(value, int) for value in fields.values()):
         raise _UnknownError
-    return Match(ipv4_dst=None if destination is None else _network(destination), **fields)
+    ipv4, ipv6 = destinations
+    return Match(
+        ipv4_dst=None if ipv4 is None else IPv4Network(_start_and_length(IPv4Address, ipv4)),
+        ipv6_dst=None if ipv6 is None else IPv6Network(_start_and_length(IPv6Address, ipv6)),
+        **fields,
+    )
 
 
 def _vlan(value: Any) -> int:
@@ -188,16 +197,18 @@ def _vlan_id(value: int) -> int:
     return value & ~VLAN_PRESENT
 
 
-def _network(destination: Any) -> IPv4Network:
+def _start_and_length(kind: type[IPv4Address | IPv6Address], destination: Any) -> tuple[int, int]:
     """Return the prefix of an address, or of an address and its mask; not all masks are those of prefixes."""
-    address, mask = (destination, "255.255.255.255") if isinstance(destination, str) else destination
+    address, mask = (destination, None) if isinstance(destination, str) else destination
     try:
-        network = IPv4Network(f"{address}/{mask}")
-    except ValueError as error:
+        start = kind(address)
+        bits = -1 if mask is None else int(kind(mask)) - (1 << start.max_prefixlen)
+    except AddressValueError as error:
         raise _UnknownError from error
-    if str(network.netmask) != mask:  # it would take the inverse of a mask for the mask
+    length = start.max_prefixlen - (-bits).bit_length() + 1
+    if -bits != 1 << start.max_prefixlen - length or int(start) & ~bits:
         raise _UnknownError
-    return network
+    return int(start), length
 
 
 def _hashable(value: Any) -> Any:
@@ -231,8 +242,8 @@ def _tag_action(ofproto: Any, action: Any, waiting: deque[Any]) -> TagAction | N
     """Return what pushes or pops a tag, with the actions that follow a push and fill in the tag; None for all else."""
     if action.type == ofproto.OFPAT_PUSH_MPLS and action.ethertype == ETH_TYPE_MPLS:
         return PushLabel(_set_value(ofproto, waiting, "mpls_label"), _set_value(ofproto, waiting, "mpls_tc"))
-    if action.type == ofproto.OFPAT_POP_MPLS and action.ethertype == ETH_TYPE_IPV4:
-        return PopLabel()
+    if action.type == ofproto.OFPAT_POP_MPLS and action.ethertype in _POPPED:
+        return PopLabel(action.ethertype)
     if action.type == ofproto.OFPAT_PUSH_VLAN and action.ethertype in {ETH_TYPE_VLAN, ETH_TYPE_SERVICE_VLAN}:
         vid = _vlan_id(_set_value(ofproto, waiting, "vlan_vid"))
         return PushVlan(vid, _set_value(ofproto, waiting, "vlan_pcp"), action.ethertype)

@@ -435,10 +435,15 @@ class Restoration:
         out_ports = {port for ports in by_port.values() for port in ports}
         if len(out_ports) != 1:
             return Bound(None, frozenset())
-        whole = (port for port, outs in by_port.items() if len(outs) == len(self._queues))
-        upstream = (self._wiring.neighbour_at(switch, port) for port in whole)
-        next_hop = self._wiring.neighbour_at(switch, out_ports.pop())
-        return Bound(next_hop, frozenset(each for each in upstream if each is not None))
+        (out_port,) = out_ports
+        before = {port: self._wiring.neighbour_at(switch, port) for port in by_port}
+        upstream = (
+            each
+            for port, each in before.items()
+            if each is not None
+            and len(by_port[port]) == len([*self._default.at(each, switch, out_port, egress, self._queues)])
+        )
+        return Bound(self._wiring.neighbour_at(switch, out_port), frozenset(upstream))
 
     def _tend(self, egress: str, view: _View) -> bool:
         """Take the next steps for an egress; return True if nothing is left to be done."""

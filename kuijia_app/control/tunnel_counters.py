@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.control.reconciliation import FlowKey, IndexedTables
 from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.families import Family
 from kuijia_app.tables.identifiers import TUNNEL_PRIORITY
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions
 from kuijia_app.tables.queues import Queue
@@ -20,13 +21,13 @@ from te_solver.plan import Plan
 
 @dataclass(frozen=True, slots=True)
 class CountedHop:
-    """A link of a tunnel and the entry that counts what arrives over it.
+    """A link of a tunnel and the entries that count what arrives over it.
 
     Attributes:
         sender, receiver: names of the switches.
         out_port, in_port: OpenFlow numbers of the link's ports at the two.
         capacity: Mbit/s of the link.
-        entry: key of the receiver's flow entry.
+        entries: keys of the receiver's flow entries: one, or one for each family of IP.
     """
 
     sender: str
@@ -34,7 +35,7 @@ class CountedHop:
     receiver: str
     in_port: int
     capacity: float
-    entry: FlowKey
+    entries: tuple[FlowKey, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +90,8 @@ class TunnelCounters:
             for mark in marks:
                 self.of_mark[stream.tunnel[0], mark] = stream
             for position, hop in enumerate(stream.hops):
-                self.of_entry.setdefault(hop.receiver, {})[hop.entry] = stream, position
+                counted = self.of_entry.setdefault(hop.receiver, {})
+                counted.update(dict.fromkeys(hop.entries, (stream, position)))
             yield
 
     def of_bucket(self, ingress: str, group: Group) -> tuple[CountedStream | None, ...]:
@@ -115,11 +117,12 @@ def _streams(
     capacity.update((link.ends, link.capacity) for link in plan.topology.links)
     together = [layout.queues] if options.form is Form.DECOMPOSED else [(queue,) for queue in layout.queues]
 
-    def key(queue: Queue, in_port: int, path_id: int) -> FlowKey:
-        match = tags.match(in_port, path_id, queue)
-        if options.form is Form.DECOMPOSED:
-            match = replace(match, **{tags.queue_field: None})
-        return FlowKey(0, TUNNEL_PRIORITY, match)
+    def keys(switch: str, in_port: int, path_id: int, queues: Iterable[Queue]) -> tuple[FlowKey, ...]:
+        """Return those in table 0, whose entries match the queue, or leave it to a table of its own."""
+        matches = [tags.match(in_port, path_id, *kind) for kind in product(queues, (None, *Family))]
+        each_or_all = (*matches, *(replace(match, **{tags.queue_field: None}) for match in matches))
+        found = dict.fromkeys(FlowKey(0, TUNNEL_PRIORITY, match) for match in each_or_all)
+        return tuple(key for key in found if key in entries[switch])
 
     routes = dict.fromkeys((route.path_id, route.nodes) for each in directions(plan) for route in each.routes)
     for path_id, nodes in routes:
@@ -131,11 +134,11 @@ def _streams(
                     receiver,
                     in_port := wiring.port(receiver, sender),
                     capacity[sender, receiver],
-                    key(queues[0], in_port, path_id),
+                    keys(receiver, in_port, path_id, queues),
                 )
                 for sender, receiver in pairwise(nodes)
             )
-            if all(hop.entry in entries[hop.receiver] for hop in hops):
+            if all(hop.entries for hop in hops):
                 ids = frozenset(queue.queue_id for queue in queues)
                 stream = CountedStream((nodes[0], path_id), ids, not first.issuperset(queues), hops)
                 yield stream, tuple(tags.mark(path_id, queue) for queue in queues)

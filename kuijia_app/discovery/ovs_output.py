@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ import yaml
 
 from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring import default_gateways
-from kuijia_app.tables.wiring_file import parse_datapath_id, read_prefixes
+from kuijia_app.tables.wiring_file import parse_datapath_id, read_prefixes, with_defaults
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading
 from kuijia_base.text import parse_whole, read_text
@@ -94,8 +94,8 @@ def wiring_of(cables: Mapping[str, NamedEnds], seen: Mapping[str, SeenSwitch], s
         host = None
         if ends.host is not None and ends.end is not None:
             port = _number(source, name, known, ends.host)
-            address, prefixes = ends.end.address, ends.end.prefixes
-            host = HostEnd(port, address, prefixes, gateways=default_gateways(prefixes, address))
+            gateways = default_gateways(ends.end.prefixes, ends.end.addresses)
+            host = replace(ends.end, port=port, gateways=gateways)
         assert known.datapath_id is not None, "required when it was read"
         switches[name] = SwitchEnds(known.datapath_id, links, host)
     for name in seen:
@@ -124,8 +124,10 @@ def _ends(document: YamlDocument, name: str, node: yaml.Node) -> NamedEnds:
     if "host" not in keys:
         return NamedEnds(links, None, None)
     within = document.mapping(keys["host"], f"{what}.host", ("port", "prefixes", "address"), ("port", "prefixes"))
-    address, prefixes = read_prefixes(document, f"{what}.host", within)
-    return NamedEnds(links, document.text(within["port"], f"{what}.host.port"), HostEnd(0, address, prefixes))
+    stated, prefixes = read_prefixes(document, f"{what}.host", within)
+    address, *more_addresses = with_defaults(stated, prefixes)
+    host = HostEnd(0, address, prefixes, more_addresses=tuple(more_addresses))
+    return NamedEnds(links, document.text(within["port"], f"{what}.host.port"), host)
 
 
 def _named(document: YamlDocument, node: yaml.Node, what: str) -> Iterator[tuple[str, yaml.Node]]:

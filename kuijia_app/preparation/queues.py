@@ -165,7 +165,7 @@ def htb_commands(
     return [command.split() for command in commands]
 
 
-_LABEL_PRIORITY, _IP_PRIORITY, _VLAN_PRIORITY, _SERVICE_VLAN_PRIORITY, _REST_PRIORITY = 1, 2, 3, 4, 9
+_LABEL_PRIORITY, _IP_PRIORITY, _VLAN_PRIORITY, _SERVICE_VLAN_PRIORITY, _IPV6_PRIORITY, _REST_PRIORITY = 1, 2, 3, 4, 6, 9
 """Order in which filters are tried; each needs a number of its own for its protocol."""
 
 
@@ -177,7 +177,7 @@ def tag_filter_commands(interface: str, layout: QueueLayout, tagging: Tagging) -
     """
     matches = [(_traffic_class_match(queue), queue) for queue in layout.queues]
     if tagging is Tagging.DSCP_ECN:
-        matches += [(_ecn_match(queue), queue) for queue in layout.queues]
+        matches += [(match, queue) for queue in layout.queues for match in _ecn_matches(queue)]
     if tagging is Tagging.VLAN:
         matches += [(match, queue) for queue in layout.queues for match in _priority_matches(queue)]
     return [
@@ -203,10 +203,14 @@ def _priority_matches(queue: Queue) -> Iterator[str]:
     yield f"protocol 802.1ad prio {_SERVICE_VLAN_PRIORITY + 1} u32 match u32 {priority:#x} 0xe0000000 at -4"
 
 
-def _ecn_match(queue: Queue) -> str:
+def _ecn_matches(queue: Queue) -> tuple[str, str]:
     if queue.ecn is None:
         raise UnsoundError(
             (), f"queue {quoted(queue.name)} has no ECN bits", f"some with tagging {Tagging.DSCP_ECN.value}"
         )
-    # The byte after version and length of the IPv4 header: code point 6 bits, ECN 2 (RFC 3168, section 5).
-    return f"protocol ip prio {_IP_PRIORITY} u32 match u8 {queue.ecn:#x} 0x3 at 1"
+    # The byte after version and length of the IPv4 header: code point 6 bits, ECN 2 (RFC 3168, section 5). In IPv6 the
+    # same byte follows the version's four bits (RFC 8200, section 3).
+    return (
+        f"protocol ip prio {_IP_PRIORITY} u32 match u8 {queue.ecn:#x} 0x3 at 1",
+        f"protocol ipv6 prio {_IPV6_PRIORITY} u32 match u32 {queue.ecn << 20:#x} 0x300000 at 0",
+    )

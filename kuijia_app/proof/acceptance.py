@@ -10,6 +10,7 @@ from kuijia_app.tables.ofctl_text import match_text
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_IPV4,
+    ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     NO_VLAN,
     Action,
@@ -24,10 +25,14 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-_BITS = {"ip_dscp": 6, "ip_ecn": 2, "mpls_label": 20, "mpls_tc": 3, "vlan_vid": 12, "vlan_pcp": 3}
+_BITS = {"ip_dscp": 6, "ip_ecn": 2, "mpls_label": 20, "mpls_tc": 3, "mpls_bos": 1, "vlan_vid": 12, "vlan_pcp": 3}
 _OF_PAYLOAD = tuple(name for name in MATCH_FIELDS[1:] if not name.startswith("vlan"))
-_ETH_TYPES = {name: ETH_TYPE_MPLS if name.startswith("mpls") else ETH_TYPE_IPV4 for name in _OF_PAYLOAD}
-"""EtherType that a match on the field requires (OpenFlow 1.3.5, 7.2.3.8)."""
+_OF_ONE_FAMILY = {"ipv4_dst": (ETH_TYPE_IPV4,), "ipv6_dst": (ETH_TYPE_IPV6,)}
+_ETH_TYPES = {
+    name: (ETH_TYPE_MPLS,) if name.startswith("mpls") else _OF_ONE_FAMILY.get(name, (ETH_TYPE_IPV4, ETH_TYPE_IPV6))
+    for name in _OF_PAYLOAD
+}
+"""EtherTypes with one of which a match on the field must come (OpenFlow 1.3.5, 7.2.3.8)."""
 
 
 def refusals(tables: SwitchTables) -> Iterator[str]:
@@ -62,9 +67,9 @@ def _group_problems(group: Group, present: set[int]) -> Iterator[str]:
 
 
 def _match_problems(match: Match) -> Iterator[str]:
-    for name, eth_type in _ETH_TYPES.items():
-        if getattr(match, name) is not None and match.eth_type != eth_type:
-            yield f"{name} without EtherType {eth_type:#06x}"
+    for name, eth_types in _ETH_TYPES.items():
+        if getattr(match, name) is not None and match.eth_type not in eth_types:
+            yield f"{name} without EtherType {' or '.join(f'{each:#06x}' for each in eth_types)}"
     if match.vlan_pcp is not None and not match.vlan_vid:
         yield "vlan_pcp without a VLAN id"
     own = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 from itertools import product
 
 from kuijia_app.proof.header_values import prefix_bounds, with_another
 from kuijia_app.proof.model.packet import Label, Packet, VlanTag
 from kuijia_app.proof.model.switch import ModelSwitch
+from kuijia_app.tables.families import Family, family_of
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_IPV4,
+    ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
+    IPV6_EXPLICIT_NULL,
     NO_VLAN,
     Bucket,
     FlowEntry,
@@ -37,7 +39,6 @@ _BITS = {
     "vlan_vid": 12,
     "vlan_pcp": 3,
 }
-_SOURCE = IPv4Address(0)
 
 Sent = tuple[tuple[int, Packet], ...]
 """Output ports, each with the packet as it left; a negative group number stands for a group instead of a port."""
@@ -85,8 +86,8 @@ def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
     For every port, these are all combinations of the values that entries match in packets of that port and, per field,
     one value that none matches; for addresses, one of each range between the ends of the prefixes. EtherTypes are IPv4,
     with and without a label, those that entries match and one more; with and without a VLAN tag, if entries match it.
-    Under a label only those fields count that entries for labelled packets match, unless labels are pushed or popped
-    between tables: then all do.
+    If entries look at the bottom of the stack, IPv6 under two labels comes on top. Under a label only those fields
+    count that entries for labelled packets match, unless labels are pushed or popped between tables: then all do.
     """
     everything = [entry.match for entry in entries]
     relabelled = any(
@@ -100,15 +101,19 @@ def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
         of_port = [match for match in everything if match.in_port in {None, in_port}]
         met = [match for match in of_port if relabelled or match.eth_type in {None, eth_type}]
         code_points, ecn = _values(met, "ip_dscp"), _values(met, "ip_ecn")
-        labels: list[tuple[Label, ...]] = [()]
+        payloads: list[tuple[tuple[Label, ...], int]] = [((), eth_type)]
         if eth_type == ETH_TYPE_MPLS:
-            tags = product(_values(met, "mpls_label"), _values(met, "mpls_tc"))
-            labels = [(Label(label, traffic_class),) for label, traffic_class in tags]
-        prefixes = (match.ipv4_dst for match in met if match.ipv4_dst is not None)
-        addresses = [IPv4Address(start) for start in sorted({0} | prefix_bounds(prefixes))]
-        payload = ETH_TYPE_IPV4 if labels[0] else eth_type
-        for address, code_point, bits, stack, vlans in product(addresses, code_points, ecn, labels, _vlans(met)):
-            yield Packet(in_port, _SOURCE, address, code_point, bits, stack, eth_type=payload, vlans=vlans)
+            tags = [Label(*tag) for tag in product(_values(met, "mpls_label"), _values(met, "mpls_tc"))]
+            payloads = [((tag,), ETH_TYPE_IPV4) for tag in tags]
+            if any(match.mpls_bos is not None for match in met):
+                payloads += [((tag, Label(IPV6_EXPLICIT_NULL, 0)), ETH_TYPE_IPV6) for tag in tags]
+        bounds = prefix_bounds(match.destination for match in met if match.destination is not None)
+        for (stack, payload), code_point, bits, vlans in product(payloads, code_points, ecn, _vlans(met)):
+            family = Family.IPV6 if payload == ETH_TYPE_IPV6 else Family.IPV4
+            own = {int(bound) for bound in bounds if family_of(bound) is family}
+            for address in map(family.address, sorted({0} | own)):
+                source = family.unspecified
+                yield Packet(in_port, source, address, code_point, bits, stack, eth_type=payload, vlans=vlans)
 
 
 def _vlans(matches: Sequence[Match]) -> list[tuple[VlanTag, ...]]:

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from ipaddress import IPv4Address
 from itertools import product
 
 from kuijia_app.proof.header_values import HeaderValues, with_another
+from kuijia_app.tables.families import Address
 from kuijia_app.tables.options import PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import other_directions, served_as
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
@@ -73,7 +73,7 @@ class ExpectedTraffic:
     source: str
     target: str
     name: str
-    address: IPv4Address
+    address: Address
     is_for_host: bool
     code_point: int
     ecn: int
@@ -86,7 +86,7 @@ class ExpectedTraffic:
 
     def __str__(self) -> str:
         ecn = f", ecn {self.ecn}" if self.ecn else ""
-        address = "" if self.is_for_host else f", to {self.address}"
+        address = "" if self.is_for_host and self.address.version == 4 else f", to {self.address}"
         return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}"
 
     def delivered_tos(self, treatment: Treatment) -> tuple[int, int]:
@@ -116,10 +116,10 @@ def expected_traffic(
         told = (told_apart or {}).get(source, HeaderValues())
         classes = [each for each in layout.classes if each.priority in by_priority]
         owner = {code_point: each for each in classes for code_point in each.code_points}
-        host, host_port = wiring.host_address(target), wiring.host_port(target)
+        hosts, host_port = wiring.host_addresses(target), wiring.host_port(target)
         code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
         every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
-        addresses = [address for prefix in wiring.prefixes(target) for address in told.addresses_in(prefix, host)]
+        addresses = [address for prefix in wiring.prefixes(target) for address in told.addresses_in(prefix, hosts)]
         for address, ecn, code_point in product(addresses, every_ecn, code_points):
             is_split = code_point != DSCP_NETWORK_CONTROL
             served = owner.get(code_point, classes[-1]) if is_split else classes[0]
@@ -131,7 +131,7 @@ def expected_traffic(
                 target,
                 name,
                 address,
-                address == host,
+                address in hosts,
                 code_point,
                 ecn,
                 by_priority[served.priority],
@@ -150,8 +150,8 @@ def _others(
     treatment = _treatment(options, served_as(options.layout).victim)
     for direction in other_directions(plan, options, wiring):
         told = told_apart.get(direction.ingress, HeaderValues())
-        host = wiring.host_address(direction.egress)
-        addresses = [each for prefix in wiring.prefixes(direction.egress) for each in told.addresses_in(prefix, host)]
+        hosts = wiring.host_addresses(direction.egress)
+        addresses = [each for prefix in wiring.prefixes(direction.egress) for each in told.addresses_in(prefix, hosts)]
         values = (addresses, with_another(told.ecn, ECN_BITS), with_another(told.code_points, DSCP_BITS))
         for address, ecn, code_point in product(*values):
             yield ExpectedTraffic(
@@ -159,7 +159,7 @@ def _others(
                 direction.egress,
                 "of no pair",
                 address,
-                address == host,
+                address in hosts,
                 code_point,
                 ecn,
                 tuple(Path(route.nodes, route.weight) for route in direction.routes),

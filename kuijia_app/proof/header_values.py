@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv4Network
 from itertools import islice
 
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry
+from kuijia_app.tables.families import Address, Family, Prefix, families_of, family_of
+from kuijia_app.tables.rules import ETH_TYPE_OF, FlowEntry
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,44 +17,57 @@ class HeaderValues:
     Attributes:
         code_points: DSCP values.
         ecn: values of the two ECN bits.
-        bounds: first address of each prefix, and the one after its last; without the one after 255.255.255.255.
+        bounds: first address of each prefix, and the one after its last, if there is one.
     """
 
     code_points: frozenset[int] = frozenset()
     ecn: frozenset[int] = frozenset()
-    bounds: frozenset[int] = frozenset()
+    bounds: frozenset[Address] = frozenset()
 
-    def addresses_in(self, prefix: IPv4Network, host: IPv4Address) -> Iterator[IPv4Address]:
-        """Yield one address of each range inside the prefix, starting with the host's for its range if it is there."""
-        starts = {int(prefix.network_address)} | {bound for bound in self.bounds if IPv4Address(bound) in prefix}
-        if host in prefix:
-            starts.remove(max(start for start in starts if start <= int(host)))
-            yield host
-        yield from map(IPv4Address, sorted(starts))
+    def addresses_in(self, prefix: Prefix, hosts: Iterable[Address]) -> Iterator[Address]:
+        """Yield one address of each range inside the prefix, that of a host for its range, and first, if it is there.
 
-    def addresses_outside(self, prefixes: Iterable[IPv4Network]) -> Iterator[IPv4Address]:
-        """Yield one address of each range that is in none of the prefixes."""
+        `hosts` has one address of each family.
+        """
+        starts = {int(bound) for bound in (prefix.network_address, *self.bounds) if bound in prefix}
+        for host in hosts:
+            if host in prefix:
+                starts.remove(max(start for start in starts if start <= int(host)))
+                yield host
+        yield from map(family_of(prefix).address, sorted(starts))
+
+    def addresses_outside(self, prefixes: Iterable[Prefix]) -> Iterator[Address]:
+        """Yield one address of each range that is in none of the prefixes, of IPv4 and of the families met."""
         known = list(prefixes)
-        for start in sorted({0} | self.bounds | prefix_bounds(known)):
-            if not any(IPv4Address(start) in prefix for prefix in known):
-                yield IPv4Address(start)
+        bounds = self.bounds | prefix_bounds(known)
+        for family in families_of({Family.IPV4.unspecified, *bounds}):
+            own = {int(bound) for bound in bounds if family_of(bound) is family}
+            for start in map(family.address, sorted({0} | own)):
+                if not any(start in prefix for prefix in known):
+                    yield start
 
 
 def values_told_apart(entries: Iterable[FlowEntry], in_port: int) -> HeaderValues:
-    """Return the values that entries, in any table, match in IPv4 packets from this port."""
+    """Return the values that entries, in any table, match in packets of IP from this port."""
     matches = [entry.match for entry in entries]
-    met = [each for each in matches if each.in_port in {None, in_port} and each.eth_type in {None, ETH_TYPE_IPV4}]
+    eth_types = {None, *ETH_TYPE_OF.values()}
+    met = [each for each in matches if each.in_port in {None, in_port} and each.eth_type in eth_types]
     return HeaderValues(
         frozenset(match.ip_dscp for match in met if match.ip_dscp is not None),
         frozenset(match.ip_ecn for match in met if match.ip_ecn is not None),
-        prefix_bounds(match.ipv4_dst for match in met if match.ipv4_dst is not None),
+        prefix_bounds(match.destination for match in met if match.destination is not None),
     )
 
 
-def prefix_bounds(prefixes: Iterable[IPv4Network]) -> frozenset[int]:
-    """Return the first address of each prefix, and the address after its last."""
-    ends = {end for each in prefixes for end in (int(each.network_address), int(each.broadcast_address) + 1)}
-    return frozenset(end for end in ends if end < 1 << 32)
+def prefix_bounds(prefixes: Iterable[Prefix]) -> frozenset[Address]:
+    """Return the first address of each prefix, and the address after its last, if there is one."""
+    found: set[Address] = set()
+    for each in prefixes:
+        family, after = family_of(each), int(each.broadcast_address) + 1
+        found.add(each.network_address)
+        if not after >> family.bits:
+            found.add(family.address(after))
+    return frozenset(found)
 
 
 def with_another(values: Iterable[int], bits: int) -> list[int]:

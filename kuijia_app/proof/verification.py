@@ -163,10 +163,11 @@ class Verifier:
             planned = [prefix for target in targets.get(source, ()) for prefix in wiring.prefixes(target)]
             addresses = told.addresses_outside(planned)
             values = (addresses, with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS))
-            in_port, host = wiring.host_port(source), wiring.host_address(source)
+            in_port = wiring.host_port(source)
             for address, code_point, ecn in product(*values):
                 self._found.walks += 1
-                walk = self._network.walk(source, Packet(in_port, host, address, code_point, ecn))
+                host = wiring.source_for(source, address)
+                walk = self._network.walk(source, Packet.between(in_port, host, address, code_point, ecn))
                 is_sent = walk.hops[0].forwarding.sent or walk.choices
                 if is_sent or walk.hops[0].forwarding.is_miss:
                     about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
@@ -328,9 +329,9 @@ class Verifier:
 def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Packet:
     """Return a packet of this traffic as its host sends it to the ingress."""
     wiring = network.wiring
-    return Packet(
+    return Packet.between(
         wiring.host_port(traffic.source),
-        wiring.host_address(traffic.source),
+        wiring.source_for(traffic.source, traffic.address),
         traffic.address,
         traffic.code_point,
         traffic.ecn,

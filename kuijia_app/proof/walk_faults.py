@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from kuijia_app.proof.expectation import ExpectedTraffic, Path, Treatment
 from kuijia_app.proof.model.network import End, Hop, Walk
 from kuijia_app.proof.walk_text import place, tag_texts, way_text
+from kuijia_app.tables.rules import eth_type_of
 from te_solver.failures import Failure
 
 
@@ -106,6 +107,8 @@ def _faults_of_delivery(last: Hop, traffic: ExpectedTraffic, tos: tuple[int, int
         yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {place(last)}"
     for tag in tag_texts(sent):
         yield "header", f"delivered with {tag} at {place(last)}"
+    if not sent.labels and sent.eth_type != eth_type_of(traffic.address):
+        yield "header", f"delivered as EtherType {sent.eth_type:#06x} at {place(last)}"
     if (sent.dscp, sent.ecn) != tos:
         dscp, ecn = tos
         problem = f"delivered with dscp {sent.dscp}, ecn {sent.ecn} instead of dscp {dscp}, ecn {ecn}"

@@ -167,7 +167,8 @@ class RehearsedTraffic:
         """Check that a packet of each slot of a pair arrives; raises ViolationError."""
         ingress, egress = ends
         wiring = self._wiring
-        entering = Packet(wiring.host_port(ingress), wiring.host_address(ingress), wiring.host_address(egress))
+        target = wiring.host_address(egress)
+        entering = Packet.between(wiring.host_port(ingress), wiring.source_for(ingress, target), target)
         current = self._current[ends] = set()
         for slot in self._slots(ingress, entering):
             underway = self._step(ends, ingress, replace(entering, slot=slot))

@@ -63,11 +63,12 @@ def decompose(
     Some entries stay as they are: those whose actions would change their order in the action set, and those whose
     packets would no longer fall through to other entries of the same or a lower priority.
     """
-    families: dict[tuple[int, frozenset[str], int | None], list[FlowEntry]] = {}
+    families: dict[tuple[int, frozenset[str], int | None, bool], list[FlowEntry]] = {}
     for entry in entries:
         if entry.table_id or entry.goto_table is not None or entry.written:
             raise ValueError(f"an entry of table {entry.table_id} that is decomposed already, expected one of table 0")
-        families.setdefault((entry.priority, match_fields(entry.match), entry.match.eth_type), []).append(entry)
+        kind = entry.priority, match_fields(entry.match), entry.match.eth_type, _may_wait(entry.actions)
+        families.setdefault(kind, []).append(entry)
     as_they_are = [entry for family in families.values() if not _is_separable(family) for entry in family]
     roots: list[_Table] = []
     for family in families.values():
@@ -188,7 +189,7 @@ class _Splitting:
 
 def _is_separable(family: list[FlowEntry]) -> bool:
     matches = {entry.match for entry in family}
-    prefix_lengths = {match.ipv4_dst.prefixlen for match in matches if match.ipv4_dst is not None}
+    prefix_lengths = {match.destination.prefixlen for match in matches if match.destination is not None}
     if len(matches) < len(family) or len(prefix_lengths) > 1:
         return False
     return all(_may_wait(entry.actions) for entry in family)
@@ -219,7 +220,7 @@ def _overlap(one: Match, other: Match) -> bool:
         a, b = getattr(one, each.name), getattr(other, each.name)
         if a is None or b is None:
             continue
-        if each.name == "ipv4_dst":
+        if each.name in {"ipv4_dst", "ipv6_dst"}:
             if not a.overlaps(b):
                 return False
         elif a != b:

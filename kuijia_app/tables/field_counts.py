@@ -8,7 +8,18 @@ from kuijia_app.tables.rules import ANY_VLAN, FlowEntry, Match
 
 BITS_PER_FIELD = 32
 
-MATCH_FIELDS = ("in_port", "ipv4_dst", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "vlan_vid", "vlan_pcp")
+MATCH_FIELDS = (
+    "in_port",
+    "ipv4_dst",
+    "ip_dscp",
+    "ip_ecn",
+    "mpls_label",
+    "mpls_tc",
+    "vlan_vid",
+    "vlan_pcp",
+    "ipv6_dst",
+    "mpls_bos",
+)
 """Fields that count: the paper omits the EtherType, which OpenFlow requires with the others (1.3.5, 7.2.3.8)."""
 
 

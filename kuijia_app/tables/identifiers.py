@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kuijia_app.tables.families import Family
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
 
 COOKIE = 0x4B55494A49410000
@@ -68,6 +69,7 @@ _DEFAULT_LABEL_BASE = 0xE << 16
 _OTHER_LABEL_BASE = 0xD << 16
 
 _SPLIT_BASE = 0x1000_0000
+_SPLIT_IPV6_BASE = 0x1100_0000
 _CONTROL_BASE = 0x2000_0000
 _LIVENESS_BASE = 0x3000_0000
 _FAILOVER_BASE = 0x4000_0000
@@ -84,9 +86,10 @@ def is_own_group(group_id: int) -> bool:
     return group_id in _OWN_GROUPS
 
 
-def split_group(egress_number: int, class_index: int) -> int:
+def split_group(egress_number: int, class_index: int, family: Family = Family.IPV4) -> int:
     """Return the SELECT group of an ingress for the traffic of one class to one egress."""
-    return _SPLIT_BASE + class_index * _EGRESSES + egress_number
+    base = _SPLIT_BASE if family is Family.IPV4 else _SPLIT_IPV6_BASE
+    return base + class_index * _EGRESSES + egress_number
 
 
 def control_group(egress_number: int) -> int:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.failover import Failover, GroupIds, TunnelChoice, failover_at
+from kuijia_app.tables.families import Prefix, families_of, family_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
 from kuijia_app.tables.routes import Direction
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, Bucket, FlowEntry, Group, GroupType, Match, ToGroup
+from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, ToGroup
 from kuijia_app.tables.slots import cut_slots
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.wiring import Wiring
@@ -35,21 +35,24 @@ class Ingress:
         return frozenset(route.path_id for direction in self.classes for route in direction.routes)
 
     def groups(self) -> Iterator[Group]:
-        """Yield a SELECT group of equal slots per class, then a group for control traffic, after those they need."""
+        """Yield a SELECT group of equal slots per class and family, and a group for control traffic.
+
+        Each comes after those it needs. Families share all but the SELECT groups.
+        """
         failover = failover_at(self.classes[0], self.wiring, self.tags, self.sessions)
         yield from self.last_resorts()
         for direction in self.classes:
             yield from self._class_groups(direction, failover)
-            yield self._split(direction, ())
+            yield from self._splits(direction, ())
         yield from self._control_groups(failover)
 
     def splits(self, dead: Collection[int] = ()) -> Iterator[Group]:
-        """Yield the SELECT group of each class, whose slots are those of tunnels without path ids in `dead`.
+        """Yield the SELECT groups of each class, whose slots are those of tunnels without path ids in `dead`.
 
         If these have no weight, or there are none, the slots are those of all tunnels.
         """
         for direction in self.classes:
-            yield self._split(direction, dead)
+            yield from self._splits(direction, dead)
 
     def last_resorts(self, dead: Collection[int] = ()) -> Iterator[Group]:
         """Yield the last-resort group of each class, then that of control traffic.
@@ -70,18 +73,20 @@ class Ingress:
             for prefix in self.wiring.prefixes(self.classes[0].egress):
                 yield from self._entries_to(prefix, port)
 
-    def _entries_to(self, prefix: IPv4Network, port: int) -> Iterator[FlowEntry]:
+    def _entries_to(self, prefix: Prefix, port: int) -> Iterator[FlowEntry]:
         *marked, last = self.classes
-        layout = self.options.layout
-        to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last)))
+        layout, family = self.options.layout, family_of(prefix)
+        to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last), family))
         yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (to_last,))
         for direction in marked:
             index = self._class_index(direction)
-            to_class = ToGroup(identifiers.split_group(self._egress_id, index))
+            to_class = ToGroup(identifiers.split_group(self._egress_id, index, family))
             for code_point in layout.classes[index].code_points:
-                yield FlowEntry(identifiers.CLASS_PRIORITY, self._match(prefix, port, code_point), (to_class,))
-        to_control = ToGroup(identifiers.control_group(self._egress_id))
-        yield FlowEntry(identifiers.CONTROL_PRIORITY, self._match(prefix, port, DSCP_NETWORK_CONTROL), (to_control,))
+                match = self._match(prefix, port, code_point)
+                yield FlowEntry(identifiers.CLASS_PRIORITY, match, (to_class,))
+        match = self._match(prefix, port, DSCP_NETWORK_CONTROL)
+        to_control = (*self.tags.name(family), ToGroup(identifiers.control_group(self._egress_id)))
+        yield FlowEntry(identifiers.CONTROL_PRIORITY, match, to_control)
 
     @property
     def _egress_id(self) -> int:
@@ -94,9 +99,8 @@ class Ingress:
     def _served(self, direction: Direction) -> TrafficClass:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
 
-    def _match(self, prefix: IPv4Network, port: int, code_point: int | None = None) -> Match:
-        vlan = self.tags.arriving
-        return Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, ip_dscp=code_point, vlan_vid=vlan)
+    def _match(self, prefix: Prefix, port: int, code_point: int | None = None) -> Match:
+        return Match.to(prefix, in_port=port, ip_dscp=code_point, vlan_vid=self.tags.arriving)
 
     def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)
@@ -119,8 +123,11 @@ class Ingress:
         table = cut_slots([route.weight for route in direction.routes], self.options.slot_count)
         return [(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots]
 
-    def _split(self, direction: Direction, dead: Collection[int]) -> Group:
-        """Return the SELECT group of a class; the ranges of its live tunnels grow over all slots (Kuijia, 4.1)."""
+    def _splits(self, direction: Direction, dead: Collection[int]) -> Iterator[Group]:
+        """Yield the SELECT group of a class for each family of its egress.
+
+        The ranges of its live tunnels grow over all slots (Kuijia, 4.1).
+        """
         routes, index, owners = direction.routes, self._class_index(direction), self._owners(direction)
         own = {primary: (primary, backup) for primary, backup in reversed(owners)}
         alive = {at: routes[at].weight for at in own if routes[at].path_id not in dead}
@@ -128,9 +135,11 @@ class Ingress:
         if len(alive) < len(own) and total > 0:
             shares = [alive.get(at, 0.0) / total for at in range(len(routes))]
             owners = [own[slot.primary] for slot in cut_slots(shares, self.options.slot_count).slots]
-        heads = (identifiers.failover_group(routes[primary].path_id, backup, index) for primary, backup in owners)
-        slots = tuple(Bucket((ToGroup(head),)) for head in heads)
-        return Group(identifiers.split_group(self._egress_id, index), GroupType.SELECT, slots)
+        heads = [identifiers.failover_group(routes[primary].path_id, backup, index) for primary, backup in owners]
+        for family in families_of(self.wiring.prefixes(direction.egress)):
+            # The family is named here, as a switch that had to hash a packet under a label would find no addresses.
+            slots = tuple(Bucket((*self.tags.name(family), ToGroup(head))) for head in heads)
+            yield Group(identifiers.split_group(self._egress_id, index, family), GroupType.SELECT, slots)
 
     def _last_choices(self) -> Iterator[tuple[int, tuple[TunnelChoice, ...]]]:
         """Yield each last-resort group's id and its tunnels: of a class by weight, all for victims.

@@ -6,10 +6,11 @@ they are prepared, takes the needs from here.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.families import Family
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.wiring import Wiring
@@ -86,7 +87,7 @@ def needs_of(
     """
     sessions = tuple(BfdSessions(plan)) if options.liveness is Liveness.BFD else ()
     hosts = {(site.switch, port): site.name for site in wiring.sites for port in site.ports}
-    link_mtu = host_mtu + label_bytes(options.tagging, labelled_hosts=labelled_hosts)
+    link_mtu = host_mtu + label_bytes(options.tagging, labelled_hosts=labelled_hosts, families=wiring.families)
     ends = {end for pair in plan.pairs for end in (pair.source, pair.target)}
     if options.other_traffic is OtherTraffic.FORWARD:
         ends.update(wiring.topology.nodes)
@@ -118,10 +119,15 @@ def session_ports(needs: SwitchNeeds) -> tuple[int, ...]:
     return tuple(port for session in needs.sessions for port in (session.watched_port, session.inner_port))
 
 
-def label_bytes(tagging: Tagging, *, labelled_hosts: bool = False) -> int:
-    """Return the bytes that packets of hosts gain on links; tags in the IP header add none."""
+def label_bytes(tagging: Tagging, *, labelled_hosts: bool = False, families: Collection[Family] = ()) -> int:
+    """Return the bytes that packets of hosts gain on links; tags in the IP header add none.
+
+    A packet of IPv6 gets a second label with tagging by MPLS, but has none of its own: what hosts label themselves is
+    not carried.
+    """
     own = 0 if tagging is Tagging.DSCP_ECN else LABEL_BYTES
-    return own + (LABEL_BYTES if labelled_hosts else 0)
+    null = LABEL_BYTES if tagging is Tagging.MPLS and Family.IPV6 in families else 0
+    return own + max(null, LABEL_BYTES if labelled_hosts else 0)
 
 
 def port_rate(wiring: Wiring, switch: str, port: int) -> float:

@@ -1,8 +1,9 @@
-"""Entries for hosts that the controller learns by ARP: what sends their packets to it, and what delivers to them; pure.
+"""Entries for hosts that the controller learns by ARP and neighbour discovery; pure.
 
-They belong to no plan and carry a cookie of their own. A plan's tables lead packets that leave a tunnel into a table of
-hosts at the egress (`HOST_TABLE`), instead of out of the site's port. That table has an entry for each known host; it
-writes the Ethernet addresses and lowers the TTL. Packets to unknown hosts go to the controller.
+Some send packets to the controller, some deliver to hosts. They belong to no plan and carry a cookie of their own. A
+plan's tables lead packets that leave a tunnel into a table of hosts at the egress (`HOST_TABLE`), instead of out of the
+site's port. That table has an entry for each known host; it writes the Ethernet addresses and lowers the TTL. Packets
+to unknown hosts go to the controller.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Network, IPv6Address, IPv6Network
 
 from kuijia_app.tables import identifiers
+from kuijia_app.tables.families import Address, Family, Prefix, families_of, family_of, first_of, whole
 from kuijia_app.tables.rules import (
     ETH_TYPE_ARP,
-    ETH_TYPE_IPV4,
+    ETH_TYPE_OF,
     IN_PORT,
     FlowEntry,
     LowerTtl,
@@ -30,8 +32,19 @@ from kuijia_app.tables.wiring import Wiring
 GATEWAY_MAC = "02:4b:55:49:4a:47"
 """Locally administered address of all gateways: a host that moves to another site need not learn it again."""
 
-_NEVER_ROUTED = IPv4Network("224.0.0.0/3")
-"""Multicast, reserved and broadcast addresses (RFC 1112, section 4; RFC 919)."""
+LINK_LOCAL_GATEWAY = IPv6Address("fe80::4b:55ff:fe49:4a47")
+"""The gateway's address in IPv6 at every site, by which it asks for hosts (RFC 4291, 2.5.6 and appendix A)."""
+
+ALL_NODES = IPv6Address("ff02::1")
+SOLICITED_NODES = IPv6Network("ff02::1:ff00:0/104")
+"""Groups of those who may have an address that somebody asks for (RFC 4291, section 2.7.1)."""
+
+_NEVER_ROUTED: dict[Family, tuple[Prefix, ...]] = {
+    Family.IPV4: (IPv4Network("224.0.0.0/3"),),
+    Family.IPV6: (IPv6Network("ff00::/8"), IPv6Network("fe80::/10")),
+}
+"""Multicast, reserved and broadcast addresses of IPv4 (RFC 1112, section 4; RFC 919); multicast and link-local ones of
+IPv6 (RFC 4291)."""
 
 
 @dataclass(frozen=True)
@@ -49,35 +62,46 @@ class Segment:
 
     switch: str
     ports: tuple[int, ...]
-    prefixes: tuple[IPv4Network, ...]
-    gateways: tuple[IPv4Address, ...]
-    router: IPv4Address | None = None
+    prefixes: tuple[Prefix, ...]
+    gateways: tuple[Address, ...]
+    router: Address | None = None
     table_id: int = identifiers.HOST_TABLE
 
-    def has(self, address: IPv4Address) -> bool:
+    def has(self, address: Address) -> bool:
         """Return True for an address of the site."""
         return any(address in prefix for prefix in self.prefixes)
 
     @cached_property
-    def on_cable(self) -> tuple[IPv4Network, ...]:
+    def on_cable(self) -> tuple[Prefix, ...]:
         """The prefixes whose hosts answer ARP themselves."""
         return tuple(each for each in self.prefixes if self.router is None or self.router in each)
 
     @cached_property
-    def behind_router(self) -> tuple[IPv4Network, ...]:
+    def behind_router(self) -> tuple[Prefix, ...]:
         """The other prefixes."""
         return tuple(each for each in self.prefixes if each not in self.on_cable)
 
-    def next_hop(self, address: IPv4Address) -> IPv4Address | None:
+    def next_hop(self, address: Address) -> Address | None:
         """Return whose Ethernet address packets to an address of the site need; None for any other address."""
         if any(address in prefix for prefix in self.on_cable):
             return address
         return self.router if self.has(address) else None
 
-    def gateway_for(self, address: IPv4Address) -> IPv4Address | None:
+    def gateway_for(self, address: Address) -> Address | None:
         """Return the gateway that an address sees: the one in its prefix, or else any."""
+        family = family_of(address)
         near = (each for prefix in self.prefixes if address in prefix for each in self.gateways if each in prefix)
-        return next(near, self.gateways[0] if self.gateways else None)
+        own = next(near, first_of(family, self.gateways))
+        return LINK_LOCAL_GATEWAY if own is None and family is Family.IPV6 else own
+
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """The families of its prefixes."""
+        return families_of(self.prefixes)
+
+    def is_gateway(self, address: Address) -> bool:
+        """Return True for an address at which the gateway answers."""
+        return address in self.gateways or (address == LINK_LOCAL_GATEWAY and Family.IPV6 in self.families)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,27 +126,27 @@ def segments_of(wiring: Wiring) -> tuple[Segment, ...]:
 
 
 def standing_entries(segment: Segment) -> Iterator[Standing]:
-    """Yield what leads ARP, packets to the gateway and packets to unknown hosts to the controller.
+    """Yield what leads ARP, neighbour discovery, packets to the gateway and to unknown hosts to the controller.
 
     A meter has the number of its port; the one for packets out of tunnels has that of no port.
     """
     to_controller = (ToController(),)
     for port in segment.ports:
-        arp = Match(in_port=port, eth_type=ETH_TYPE_ARP)
-        yield Standing(FlowEntry(identifiers.GATEWAY_PRIORITY, arp, to_controller), port)
-        for gateway in segment.gateways:
-            match = Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=IPv4Network(gateway))
+        matches = [Match(in_port=port, eth_type=ETH_TYPE_ARP)] if Family.IPV4 in segment.families else []
+        matches += (Match.to(whole(gateway), in_port=port) for gateway in segment.gateways)
+        if Family.IPV6 in segment.families:
+            groups = (SOLICITED_NODES, whole(ALL_NODES), whole(LINK_LOCAL_GATEWAY))
+            matches += (Match.to(group, in_port=port) for group in groups)
+        for match in matches:
             yield Standing(FlowEntry(identifiers.GATEWAY_PRIORITY, match, to_controller), port)
         if segment.table_id == identifiers.HOST_TABLE:
             yield from _beside_plan(segment, port)
     tunnels = identifiers.LAST_PORT + 1
     for gateway in segment.gateways:
-        match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=IPv4Network(gateway))
-        entry = FlowEntry(identifiers.LOCAL_PRIORITY, match, to_controller, segment.table_id)
+        entry = FlowEntry(identifiers.LOCAL_PRIORITY, Match.to(whole(gateway)), to_controller, segment.table_id)
         yield Standing(entry, tunnels)
     for prefix in segment.prefixes:
-        match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
-        entry = FlowEntry(identifiers.UNRESOLVED_PRIORITY, match, to_controller, segment.table_id)
+        entry = FlowEntry(identifiers.UNRESOLVED_PRIORITY, Match.to(prefix), to_controller, segment.table_id)
         yield Standing(entry, tunnels)
 
 
@@ -130,12 +154,13 @@ def _beside_plan(segment: Segment, port: int) -> Iterator[Standing]:
     """Yield what becomes of a host's packets to its own site, and to nowhere."""
     for prefix in segment.prefixes:
         # Only what was sent to the gateway: an Ethernet switch of the site may flood frames to this port, too.
-        match = Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, eth_dst=GATEWAY_MAC)
+        match = Match.to(prefix, in_port=port, eth_dst=GATEWAY_MAC)
         yield Standing(FlowEntry(identifiers.LOCAL_PRIORITY, match, goto_table=segment.table_id))
-    never = Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=_NEVER_ROUTED)
-    yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, never))
-    rest = Match(in_port=port, eth_type=ETH_TYPE_IPV4, eth_dst=GATEWAY_MAC)
-    yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port)
+    for family in segment.families:
+        for never in _NEVER_ROUTED[family]:
+            yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, Match.to(never, in_port=port)))
+        rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC)
+        yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port)
 
 
 def meters_of(segment: Segment) -> tuple[int, ...]:
@@ -143,17 +168,16 @@ def meters_of(segment: Segment) -> tuple[int, ...]:
     return tuple(dict.fromkeys(each.meter for each in standing_entries(segment) if each.meter is not None))
 
 
-def host_entries(segment: Segment, address: IPv4Address, mac: str, port: int) -> Iterator[FlowEntry]:
+def host_entries(segment: Segment, address: Address, mac: str, port: int) -> Iterator[FlowEntry]:
     """Yield the entries that deliver packets to a host at a port, and to all behind it if it is the router."""
-    prefixes = [IPv4Network(address)]
+    prefixes = [whole(address)]
     if address == segment.router:
         prefixes += segment.behind_router
     rewrite = (LowerTtl(), SetEthernet(GATEWAY_MAC, mac))
     for prefix in prefixes:
-        match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
-        yield FlowEntry(identifiers.HOST_PRIORITY, match, (*rewrite, Output(port)), segment.table_id)
+        yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), (*rewrite, Output(port)), segment.table_id)
         if len(segment.prefixes) > 1:  # otherwise hosts at one port need no gateway between them
-            turned = Match(in_port=port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix)
+            turned = Match.to(prefix, in_port=port)
             yield FlowEntry(identifiers.TURNED_PRIORITY, turned, (*rewrite, Output(IN_PORT)), segment.table_id)
 
 
@@ -166,7 +190,7 @@ def with_known_hosts(tables: Mapping[str, SwitchTables], wiring: Wiring) -> dict
         delivered = tuple(
             FlowEntry(
                 identifiers.HOST_PRIORITY,
-                Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix),
+                Match.to(prefix),
                 (*rewrite, Output(segment.ports[0])),
                 segment.table_id,
             )

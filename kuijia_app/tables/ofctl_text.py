@@ -9,6 +9,7 @@ from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import (
     ETH_TYPE_ARP,
     ETH_TYPE_IPV4,
+    ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     IN_PORT,
     VLAN_PRESENT,
@@ -33,7 +34,7 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-_PROTOCOLS = {ETH_TYPE_ARP: "arp", ETH_TYPE_IPV4: "ip", ETH_TYPE_MPLS: "mpls"}
+_PROTOCOLS = {ETH_TYPE_ARP: "arp", ETH_TYPE_IPV4: "ip", ETH_TYPE_IPV6: "ipv6", ETH_TYPE_MPLS: "mpls"}
 _GROUP_TYPES = {GroupType.SELECT: "select", GroupType.FAST_FAILOVER: "ff"}
 _UNSAFE = frozenset('%/\\:*?"<>|')
 """Characters that a file system or a shell could take for something else."""
@@ -71,10 +72,12 @@ def match_text(match: Match) -> str:
     values = (
         ("in_port", match.in_port),
         ("nw_dst", match.ipv4_dst),
+        ("ipv6_dst", match.ipv6_dst),
         ("ip_dscp", match.ip_dscp),
         ("nw_ecn", match.ip_ecn),
         ("mpls_label", match.mpls_label),
         ("mpls_tc", match.mpls_tc),
+        ("mpls_bos", match.mpls_bos),
         ("dl_dst", match.eth_dst),
         _vlan_text(match.vlan_vid),
         ("dl_vlan_pcp", match.vlan_pcp),
@@ -163,8 +166,8 @@ def _push_text(action: PushLabel | PushVlan) -> str:
 
 def _plain_text(action: PopLabel | PopVlan | Output | LowerTtl | ToController) -> str:
     match action:
-        case PopLabel():
-            return f"pop_mpls:{ETH_TYPE_IPV4:#06x}"
+        case PopLabel(eth_type):
+            return f"pop_mpls:{eth_type:#06x}"
         case PopVlan():
             return "pop_vlan"
         case Output(port):

@@ -16,10 +16,11 @@ from itertools import pairwise, product
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.destination_trees import DestinationTrees, path_along
 from kuijia_app.tables.failover import TunnelChoice, failover_at
+from kuijia_app.tables.families import family_of
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.queues import QueueLayout, TrafficClass
 from kuijia_app.tables.routes import Direction, Route, directions
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry, Group, Match, ToGroup
+from kuijia_app.tables.rules import FlowEntry, Group, Match, ToGroup
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
@@ -84,11 +85,10 @@ class OtherEntries:
         tunnels = TunnelEntries(self.wiring, self.options.layout, self.tags)
         for direction in self._directions:
             (route,) = direction.routes
-            to_group = (ToGroup(self._group_id(direction)),)
             ends = product(self.wiring.host_ports(direction.ingress), self.wiring.prefixes(direction.egress))
             for host_port, prefix in ends:
-                vlan = self.tags.arriving
-                match = Match(in_port=host_port, eth_type=ETH_TYPE_IPV4, ipv4_dst=prefix, vlan_vid=vlan)
+                to_group = (*self.tags.name(family_of(prefix)), ToGroup(self._group_id(direction)))
+                match = Match.to(prefix, in_port=host_port, vlan_vid=self.tags.arriving)
                 yield direction.ingress, FlowEntry(identifiers.OTHER_PRIORITY, match, to_group)
             queues = (served_as(self.options.layout).victim,)
             along.update(dict.fromkeys(tunnels.of_tunnel(route.path_id, route.nodes, queues)))

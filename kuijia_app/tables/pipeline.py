@@ -108,7 +108,8 @@ def _with_stable_tables(flows: tuple[FlowEntry, ...]) -> tuple[FlowEntry, ...]:
     for table in {entry.table_id for entry in flows} - {0}:
         written = {type(action) for entry in flows if entry.table_id == table for action in entry.written}
         number[table] = identifiers.QUEUE_TABLE if written == {SetQueue} else identifiers.DELIVERY_TABLE
-    assert len(set(number.values())) == len(number), "two tables for the same"
+    sources = {(number[entry.table_id], entry.match.eth_type, entry.table_id) for entry in flows if entry.table_id}
+    assert len({source[:2] for source in sources}) == len(sources), "two tables for the same packets"
     return tuple(
         replace(entry, table_id=number[entry.table_id], goto_table=number.get(entry.goto_table)) for entry in flows
     )

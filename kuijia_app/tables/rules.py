@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from enum import Enum
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
+
+from kuijia_app.tables.families import Address, Family, Prefix, family_of
 
 ETH_TYPE_IPV4 = 0x0800
+ETH_TYPE_IPV6 = 0x86DD
 ETH_TYPE_ARP = 0x0806
 ETH_TYPE_MPLS = 0x8847
 ETH_TYPE_VLAN = 0x8100
@@ -21,6 +24,17 @@ VLAN_PRESENT = 0x1000
 
 ANY_VLAN = VLAN_PRESENT
 """VLAN id in a match for packets with any tag, which a match on the priority requires (7.2.3.8)."""
+
+IPV6_EXPLICIT_NULL = 2
+"""Label, at the bottom of the stack, of a packet that is IPv6 (RFC 3032, section 2.1)."""
+
+ETH_TYPE_OF = {Family.IPV4: ETH_TYPE_IPV4, Family.IPV6: ETH_TYPE_IPV6}
+
+
+def eth_type_of(value: Address | Prefix) -> int:
+    """Return the EtherType of packets to an address or a prefix."""
+    return ETH_TYPE_OF[family_of(value)]
+
 
 IN_PORT = 0xFFFF_FFF8
 """Reserved port: the one by which the packet came (OpenFlow 1.3.5, 4.5)."""
@@ -40,6 +54,28 @@ class Match:
     eth_dst: str | None = None
     vlan_vid: int | None = None
     vlan_pcp: int | None = None
+    ipv6_dst: IPv6Network | None = None
+    mpls_bos: int | None = None
+
+    @classmethod
+    def to(
+        cls,
+        prefix: Prefix,
+        *,
+        in_port: int | None = None,
+        ip_dscp: int | None = None,
+        eth_dst: str | None = None,
+        vlan_vid: int | None = None,
+    ) -> Match:
+        """Return the match for unlabelled packets of IP to a prefix."""
+        if isinstance(prefix, IPv4Network):
+            return cls(in_port, ETH_TYPE_IPV4, prefix, ip_dscp, eth_dst=eth_dst, vlan_vid=vlan_vid)
+        return cls(in_port, ETH_TYPE_IPV6, ip_dscp=ip_dscp, eth_dst=eth_dst, vlan_vid=vlan_vid, ipv6_dst=prefix)
+
+    @property
+    def destination(self) -> Prefix | None:
+        """The prefix of either family; None matches any."""
+        return self.ipv6_dst if self.ipv4_dst is None else self.ipv4_dst
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +88,9 @@ class PushLabel:
 
 @dataclass(frozen=True, slots=True)
 class PopLabel:
-    """Pop the MPLS header; an IPv4 packet is under it."""
+    """Pop the outermost MPLS header; `eth_type` is that of what is under it: IPv4, IPv6 or another MPLS header."""
+
+    eth_type: int = ETH_TYPE_IPV4
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,14 +109,14 @@ class PopVlan:
 
 @dataclass(frozen=True, slots=True)
 class SetDscp:
-    """Write the differentiated services code point of the IPv4 header (RFC 2474)."""
+    """Write the differentiated services code point of the IP header (RFC 2474)."""
 
     dscp: int
 
 
 @dataclass(frozen=True, slots=True)
 class SetEcn:
-    """Write the two ECN bits of the IPv4 header (RFC 3168)."""
+    """Write the two ECN bits of the IP header (RFC 3168)."""
 
     ecn: int
 
@@ -114,7 +152,9 @@ class SetEthernet:
 
 @dataclass(frozen=True, slots=True)
 class LowerTtl:
-    """Lower the TTL of the IPv4 header by one; send the packet to the controller if that would make it 0."""
+    """Lower the TTL of the IPv4 header, or the hop limit of the IPv6 header, by one; send
+    the packet to the controller if that would make it 0.
+    """
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from ipaddress import IPv4Address, IPv4Network
 
+from kuijia_app.tables.families import Address, Prefix
 from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.wiring import Neighbours, Site, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted, shown
@@ -25,19 +25,26 @@ class HostEnd:
         more_ports: further ports to the site.
         gateways: addresses at which the site finds its gateway; none if its hosts are not learned.
         router: the site's own router, behind which the prefixes are that it is in none of.
+        more_addresses: further addresses of the host: of each family of the prefixes it has one.
     """
 
     port: int
-    address: IPv4Address
-    prefixes: tuple[IPv4Network, ...]
+    address: Address
+    prefixes: tuple[Prefix, ...]
     more_ports: tuple[int, ...] = ()
-    gateways: tuple[IPv4Address, ...] = ()
-    router: IPv4Address | None = None
+    gateways: tuple[Address, ...] = ()
+    router: Address | None = None
+    more_addresses: tuple[Address, ...] = ()
 
     @property
     def ports(self) -> tuple[int, ...]:
         """All ports to the site."""
         return (self.port, *self.more_ports)
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """All addresses of the host."""
+        return (self.address, *self.more_addresses)
 
 
 @dataclass(frozen=True)
@@ -175,13 +182,13 @@ class StatedWiring:
 
     def _require_separate_prefixes(self) -> None:
         found = sorted(
-            (prefix, name, position)
+            (prefix.version, prefix, name, position)
             for name, ends in self.switches.items()
             if ends.host is not None
             for position, prefix in enumerate(ends.host.prefixes)
         )
-        widest: tuple[IPv4Network, str] | None = None
-        for prefix, name, position in found:
+        widest: tuple[Prefix, str] | None = None
+        for _, prefix, name, position in found:
             if widest is not None and prefix.overlaps(widest[0]):
                 place = ("switches", name, "host", "prefixes", position)
                 whose = f"{widest[0]} of {widest[1]}"
@@ -243,20 +250,29 @@ class FittedWiring(Wiring):
     def host_ports(self, switch: str) -> tuple[int, ...]:
         return self._host(switch).ports
 
-    def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+    def gateways(self, switch: str) -> tuple[Address, ...]:
         stated = self._host(switch).gateways
         if self.neighbours is Neighbours.STATIC:
             return ()
         return stated or super().gateways(switch)
 
-    def router(self, switch: str) -> IPv4Address | None:
+    def router(self, switch: str) -> Address | None:
         return self._host(switch).router
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
         """The hosts that the file states, each with its switch's name."""
         return tuple(
-            Site(node, node, host.port, host.address, host.prefixes[0], None, host.prefixes[1:], host.more_ports)
+            Site(
+                node,
+                node,
+                host.port,
+                host.address,
+                host.prefixes[0],
+                more_prefixes=host.prefixes[1:],
+                more_ports=host.more_ports,
+                more_addresses=host.more_addresses,
+            )
             for node in self.topology.nodes
             if (host := self._ends(node).host) is not None
         )
@@ -264,14 +280,17 @@ class FittedWiring(Wiring):
     def ports(self, switch: str) -> Sequence[int]:
         return self._ends(switch).ports
 
-    def prefix(self, switch: str) -> IPv4Network:
+    def prefix(self, switch: str) -> Prefix:
         return self._host(switch).prefixes[0]
 
-    def prefixes(self, switch: str) -> tuple[IPv4Network, ...]:
+    def prefixes(self, switch: str) -> tuple[Prefix, ...]:
         return self._host(switch).prefixes
 
-    def host_address(self, switch: str) -> IPv4Address:
+    def host_address(self, switch: str) -> Address:
         return self._host(switch).address
+
+    def host_addresses(self, switch: str) -> tuple[Address, ...]:
+        return self._host(switch).addresses
 
     def require_hosts(self, switches: Iterable[str]) -> None:
         for switch in switches:
@@ -301,8 +320,9 @@ def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:
         host = None
         if wiring.has_host(node):
             port, *more = wiring.host_ports(node)
-            ends = wiring.host_address(node), wiring.prefixes(node)
-            host = HostEnd(port, *ends, tuple(more), wiring.gateways(node), wiring.router(node))
+            address, *more_addresses = wiring.host_addresses(node)
+            routed = tuple(more), wiring.gateways(node), wiring.router(node), tuple(more_addresses)
+            host = HostEnd(port, address, wiring.prefixes(node), *routed)
         switches[node] = SwitchEnds(wiring.datapath_id(node), links, host)
     return StatedWiring(source, switches)
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.families import Family
 from kuijia_app.tables.identifiers import LAST_BFD_TUNNEL, default_path_id
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
 from kuijia_app.tables.rules import (
-    ETH_TYPE_IPV4,
     ETH_TYPE_MPLS,
+    ETH_TYPE_OF,
+    IPV6_EXPLICIT_NULL,
     Action,
     Match,
     PopLabel,
@@ -38,13 +40,22 @@ class Tags(Protocol):
     arriving: int | None
     """VLAN id that a match for packets of hosts needs, so that it takes none of ours; None if it needs none."""
 
+    def name(self, family: Family) -> tuple[Action, ...]:
+        """Return the actions of an ingress before `mark`, by which the egress knows the family of a packet.
+
+        They come after the switch has hashed the packet's addresses and ports.
+        """
+
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         """Return the actions of an ingress before it sends a packet into a tunnel."""
 
-    def match(self, in_port: int, label: int, queue: Queue) -> Match:
+    def told_apart(self, families: tuple[Family, ...], *, is_end: bool) -> tuple[Family | None, ...]:
+        """Return the families, of those in use, that need entries of their own; (None,): one entry has them all."""
+
+    def match(self, in_port: int, label: int, queue: Queue, family: Family | None = None) -> Match:
         """Return the match for packets of a tunnel and a queue at a switch after the ingress."""
 
-    def unmark(self, queue: Queue) -> tuple[Action, ...]:
+    def unmark(self, queue: Queue, family: Family | None = None) -> tuple[Action, ...]:
         """Return the actions of an egress before it delivers such a packet."""
 
     def has(self, label: int) -> bool:
@@ -52,7 +63,12 @@ class Tags(Protocol):
 
 
 class MplsTags:
-    """An MPLS label with a traffic class (RFC 3032, RFC 5462); the packet under it stays as it is."""
+    """An MPLS label with a traffic class (RFC 3032, RFC 5462); the packet under it stays as it is.
+
+    No header says what is under a label, and a switch cannot look. Packets of IPv6 have a second label below that of
+    their tunnel, IPv6 Explicit NULL. So the bottom-of-stack bit tells an egress which EtherType to write, and switches
+    on the way, and groups, are the same for both.
+    """
 
     queue_field = "mpls_tc"
     arriving: int | None = None
@@ -60,10 +76,24 @@ class MplsTags:
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         return (PushLabel(label, queue.traffic_class),)
 
-    def match(self, in_port: int, label: int, queue: Queue) -> Match:
-        return Match(in_port=in_port, eth_type=ETH_TYPE_MPLS, mpls_label=label, mpls_tc=queue.traffic_class)
+    def name(self, family: Family) -> tuple[Action, ...]:
+        return (PushLabel(IPV6_EXPLICIT_NULL, 0),) if family is Family.IPV6 else ()
 
-    def unmark(self, queue: Queue) -> tuple[Action, ...]:  # noqa: ARG002  # the label is removed, whatever its class
+    def told_apart(self, families: tuple[Family, ...], *, is_end: bool) -> tuple[Family | None, ...]:
+        return families if is_end and Family.IPV6 in families else (None,)
+
+    def match(self, in_port: int, label: int, queue: Queue, family: Family | None = None) -> Match:
+        bottom = None if family is None else int(family is Family.IPV4)
+        traffic_class = queue.traffic_class
+        return Match(in_port, ETH_TYPE_MPLS, mpls_label=label, mpls_tc=traffic_class, mpls_bos=bottom)
+
+    def unmark(
+        self,
+        queue: Queue,  # noqa: ARG002  # the label is removed, whatever its class
+        family: Family | None = None,
+    ) -> tuple[Action, ...]:
+        if family is Family.IPV6:
+            return (PopLabel(ETH_TYPE_MPLS), PopLabel(ETH_TYPE_OF[family]))
         return (PopLabel(),)
 
     def has(self, label: int) -> bool:  # noqa: ARG002  # every label is its own tag
@@ -71,7 +101,7 @@ class MplsTags:
 
 
 class DscpEcnTags:
-    """The tunnel as code point and the queue as ECN bits of the IPv4 header, as the paper did on Emulab (section 5.1).
+    """The tunnel as code point and the queue as ECN bits of the IP header, as the paper did on Emulab (section 5.1).
 
     Hosts' values are lost: a delivered packet has the first code point of its queue's class, or 0. Path ids use code
     points from 1 up, BFD sessions from 63 down, so that each keeps its own while others come and go. Default paths use
@@ -114,10 +144,26 @@ class DscpEcnTags:
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         return (SetDscp(self._tag_of[label]), SetEcn(_ecn(queue)))
 
-    def match(self, in_port: int, label: int, queue: Queue) -> Match:
-        return Match(in_port=in_port, eth_type=ETH_TYPE_IPV4, ip_dscp=self._tag_of[label], ip_ecn=_ecn(queue))
+    def name(self, family: Family) -> tuple[Action, ...]:  # noqa: ARG002  # the EtherType stays
+        return ()
 
-    def unmark(self, queue: Queue) -> tuple[Action, ...]:
+    def told_apart(
+        self,
+        families: tuple[Family, ...],
+        *,
+        is_end: bool,  # noqa: ARG002  # the same all along
+    ) -> tuple[Family | None, ...]:
+        return families
+
+    def match(self, in_port: int, label: int, queue: Queue, family: Family | None = None) -> Match:
+        eth_type = ETH_TYPE_OF[family or Family.IPV4]
+        return Match(in_port=in_port, eth_type=eth_type, ip_dscp=self._tag_of[label], ip_ecn=_ecn(queue))
+
+    def unmark(
+        self,
+        queue: Queue,
+        family: Family | None = None,  # noqa: ARG002  # both have the same bits
+    ) -> tuple[Action, ...]:
         return (SetDscp(self._code_points[queue]), SetEcn(0))
 
     def has(self, label: int) -> bool:

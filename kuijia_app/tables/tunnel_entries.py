@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import product
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.families import Family
 from kuijia_app.tables.queues import Queue, QueueLayout
 from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry, Match, Output, SetQueue
 from kuijia_app.tables.tagging import Tags
@@ -30,7 +32,7 @@ class TunnelEntries:
         """
         host_port = self.wiring.host_port(nodes[-1])
         tagged = self.layout.queues if queues is None else queues
-        yield from self._along(path_id, nodes, tagged, host_port, identifiers.TUNNEL_PRIORITY)
+        yield from self._along(path_id, nodes, tagged, host_port)
 
     def of_session(self, session: BfdSession) -> Iterator[tuple[str, FlowEntry]]:
         """Yield entries for both directions, from one inner port to the other end's, in the control queue."""
@@ -40,16 +42,24 @@ class TunnelEntries:
             mark = self.tags.mark(session.label, control)
             send = (SetQueue(control.queue_id), Output(self.wiring.port(nodes[0], nodes[1])))
             yield nodes[0], FlowEntry(identifiers.BFD_PRIORITY, inner, (*mark, *send))
-            yield from self._along(session.label, nodes, [control], session.inner_port, identifiers.BFD_PRIORITY)
+            yield from self._along(session.label, nodes, [control], session.inner_port, is_session=True)
 
     def _along(
-        self, label: int, nodes: tuple[str, ...], queues: Iterable[Queue], last_port: int, priority: int
+        self,
+        label: int,
+        nodes: tuple[str, ...],
+        queues: Iterable[Queue],
+        last_port: int,
+        *,
+        is_session: bool = False,
     ) -> Iterator[tuple[str, FlowEntry]]:
         for before, switch, after in zip(nodes, nodes[1:], (*nodes[2:], None), strict=False):
             out_port = last_port if after is None else self.wiring.port(switch, after)
             yield from (
                 (switch, entry)
-                for entry in self.at(label, before, switch, out_port, queues, priority, is_end=after is None)
+                for entry in self.at(
+                    label, before, switch, out_port, queues, is_end=after is None, is_session=is_session
+                )
             )
 
     def at(
@@ -59,15 +69,22 @@ class TunnelEntries:
         switch: str,
         out_port: int,
         queues: Iterable[Queue],
-        priority: int = identifiers.TUNNEL_PRIORITY,
         *,
         is_end: bool,
+        is_session: bool = False,
     ) -> Iterator[FlowEntry]:
-        """Yield the entries of one switch for packets of a tunnel from the switch before it."""
+        """Yield the entries of one switch for packets of a tunnel from the switch before it.
+
+        Their families are those of the network, and at its end those of the site; packets of BFD sessions are IPv4.
+        """
         in_port = self.wiring.port(switch, before)
-        for queue in queues:
-            unmark = self.tags.unmark(queue) if is_end else ()
-            match, treated = self.tags.match(in_port, label, queue), (*unmark, SetQueue(queue.queue_id))
+        families: tuple[Family, ...] = (Family.IPV4,)
+        if not is_session:
+            families = self.wiring.families_at(switch) if is_end else self.wiring.families
+        priority = identifiers.BFD_PRIORITY if is_session else identifiers.TUNNEL_PRIORITY
+        for queue, family in product(queues, self.tags.told_apart(families, is_end=is_end)):
+            unmark = self.tags.unmark(queue, family) if is_end else ()
+            match, treated = self.tags.match(in_port, label, queue, family), (*unmark, SetQueue(queue.queue_id))
             if is_end and out_port == self._learned_port(switch):
                 yield FlowEntry(priority, match, treated, goto_table=identifiers.HOST_TABLE)
             else:

@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping
 from itertools import pairwise
 
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.families import Family
 from kuijia_app.tables.identifiers import LINK_PROBE_LABEL, default_path_id, other_path_id
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.rules import NO_VLAN, Action, Match, PopVlan, PushVlan
@@ -25,6 +26,8 @@ MOST_DESTINATIONS = 512
 
 class VlanTags:
     """The tunnel as VLAN id and the queue as priority code point; the packet under the tag stays as it is.
+
+    The EtherType after the tag says which family of IP follows, so entries for both are the same.
 
     A tunnel's id is its path id while these suffice. Default paths have the last ids, then traffic of no pair, both by
     the number of their egress; BFD sessions count down from there. Tunnels and sessions without an id of their own, as
@@ -97,10 +100,31 @@ class VlanTags:
     def mark(self, label: int, queue: Queue) -> tuple[Action, ...]:
         return (PushVlan(self._id_of[label], queue.traffic_class),)
 
-    def match(self, in_port: int, label: int, queue: Queue) -> Match:
+    def name(self, family: Family) -> tuple[Action, ...]:  # noqa: ARG002  # the EtherType stays
+        return ()
+
+    def told_apart(
+        self,
+        families: tuple[Family, ...],  # noqa: ARG002  # one entry has them all
+        *,
+        is_end: bool,  # noqa: ARG002  # the same all along
+    ) -> tuple[Family | None, ...]:
+        return (None,)
+
+    def match(
+        self,
+        in_port: int,
+        label: int,
+        queue: Queue,
+        family: Family | None = None,  # noqa: ARG002  # the tag is the same for both
+    ) -> Match:
         return Match(in_port=in_port, vlan_vid=self._id_of[label], vlan_pcp=queue.traffic_class)
 
-    def unmark(self, queue: Queue) -> tuple[Action, ...]:  # noqa: ARG002  # the tag is removed, whatever its priority
+    def unmark(
+        self,
+        queue: Queue,  # noqa: ARG002  # the tag is removed, whatever its priority
+        family: Family | None = None,  # noqa: ARG002  # and whatever is under it
+    ) -> tuple[Action, ...]:
         return (PopVlan(),)
 
     def has(self, label: int) -> bool:

@@ -6,13 +6,15 @@ The controller and the testbed both derive it from the same Plan, and perhaps th
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
+from kuijia_app.tables.families import Address, Family, Prefix, families_of, family_of, first_of
 from te_solver.topology import Topology
 
 MAX_SITES = 0xFFFF
@@ -27,18 +29,18 @@ class Neighbours(Enum):
     LEARNED = "learned"
 
 
-def default_gateway(prefix: IPv4Network, host: IPv4Address) -> IPv4Address | None:
+def default_gateway(prefix: Prefix, hosts: Collection[Address]) -> Address | None:
     """Return the gateway of a prefix unless it is stated: its first address, or its last one if the first is a host's.
 
     None for a prefix of one address, which is the host's.
     """
     addresses = range(1, prefix.num_addresses - 1) or range(prefix.num_addresses)
-    return next((each for place in (addresses[0], addresses[-1]) if (each := prefix[place]) != host), None)
+    return next((each for place in (addresses[0], addresses[-1]) if (each := prefix[place]) not in hosts), None)
 
 
-def default_gateways(prefixes: Iterable[IPv4Network], host: IPv4Address) -> tuple[IPv4Address, ...]:
+def default_gateways(prefixes: Iterable[Prefix], hosts: Collection[Address]) -> tuple[Address, ...]:
     """Return the gateways of a site's prefixes unless they are stated."""
-    return tuple(filter(None, (default_gateway(prefix, host) for prefix in prefixes)))
+    return tuple(filter(None, (default_gateway(prefix, hosts) for prefix in prefixes)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,16 +56,18 @@ class Site:
             limit.
         more_prefixes: further addresses it answers to.
         more_ports: further ports of the same switch that lead to it.
+        more_addresses: further addresses of its own, such as that of the other family.
     """
 
     name: str
     switch: str
     port: int
-    address: IPv4Address
-    prefix: IPv4Network
+    address: Address
+    prefix: Prefix
     capacity: float | None = None
-    more_prefixes: tuple[IPv4Network, ...] = ()
+    more_prefixes: tuple[Prefix, ...] = ()
     more_ports: tuple[int, ...] = ()
+    more_addresses: tuple[Address, ...] = ()
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -71,14 +75,21 @@ class Site:
         return (self.port, *self.more_ports)
 
     @property
-    def prefixes(self) -> tuple[IPv4Network, ...]:
+    def addresses(self) -> tuple[Address, ...]:
+        """All its own addresses."""
+        return (self.address, *self.more_addresses)
+
+    @property
+    def prefixes(self) -> tuple[Prefix, ...]:
         """All addresses it answers to."""
         return (self.prefix, *self.more_prefixes)
 
     @property
     def mac(self) -> str:
-        """Locally administered address, 02:00 followed by the IPv4 address."""
-        return ":".join(f"{octet:02x}" for octet in (2, 0, *self.address.packed))
+        """Locally administered address, 02:00 followed by the IPv4 address; without one, by a digest of the other."""
+        address = first_of(Family.IPV4, self.addresses)
+        last = hashlib.blake2b(self.address.packed, digest_size=4).digest() if address is None else address.packed
+        return ":".join(f"{octet:02x}" for octet in (2, 0, *last))
 
 
 @dataclass(frozen=True)
@@ -141,13 +152,13 @@ class Wiring:
         """Return all ports of a site, that of `host_port` first; raises KeyError if the switch has none."""
         return (self.host_port(switch),)
 
-    def gateways(self, switch: str) -> tuple[IPv4Address, ...]:
+    def gateways(self, switch: str) -> tuple[Address, ...]:
         """Return the addresses at which a site finds its gateway; none if its hosts are not learned."""
         if self.neighbours is not Neighbours.LEARNED:
             return ()
-        return default_gateways(self.prefixes(switch), self.host_address(switch))
+        return default_gateways(self.prefixes(switch), self.host_addresses(switch))
 
-    def router(self, switch: str) -> IPv4Address | None:  # noqa: ARG002  # the hosts are on the cable
+    def router(self, switch: str) -> Address | None:  # noqa: ARG002  # the hosts are on the cable
         """Return the address of a site's own router, behind which the prefixes are that it is in none of."""
         return None
 
@@ -167,16 +178,34 @@ class Wiring:
     def _host_counts(self) -> Counter[str]:
         return Counter(site.switch for site in self.sites)
 
-    def prefix(self, switch: str) -> IPv4Network:
+    def prefix(self, switch: str) -> Prefix:
         """Return the prefix of a site, the first one if it has several."""
         return IPv4Network((int(IPv4Address("10.0.0.0")) + (self.number(switch) << 8), 24))
 
-    def prefixes(self, switch: str) -> tuple[IPv4Network, ...]:
+    def prefixes(self, switch: str) -> tuple[Prefix, ...]:
         """Return all prefixes of a site."""
         return (self.prefix(switch),)
 
-    def host_address(self, switch: str) -> IPv4Address:
+    @cached_property
+    def families(self) -> tuple[Family, ...]:
+        """The families of all sites' prefixes."""
+        return families_of(prefix for site in self.sites for prefix in site.prefixes)
+
+    def families_at(self, switch: str) -> tuple[Family, ...]:
+        """Return the families of a site's prefixes; raises KeyError if the switch has none."""
+        return families_of(self.prefixes(switch))
+
+    def host_address(self, switch: str) -> Address:
         return self.prefix(switch)[1]
+
+    def host_addresses(self, switch: str) -> tuple[Address, ...]:
+        """Return the addresses of a site's host, that of `host_address` first: one for each family of its prefixes."""
+        return (self.host_address(switch),)
+
+    def source_for(self, switch: str, target: Address) -> Address:
+        """Return the address that a site's host sends to a target from; the unspecified one, if it has none."""
+        family = family_of(target)
+        return first_of(family, self.host_addresses(switch)) or family.unspecified
 
     def require_hosts(self, switches: Iterable[str]) -> None:
         """Raise InputError if one of these switches has no host."""

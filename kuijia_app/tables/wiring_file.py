@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from ipaddress import AddressValueError, IPv4Address, IPv4Network, NetmaskValueError
+from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, NetmaskValueError
 from pathlib import Path
 from typing import Any
 
 import yaml
 
+from kuijia_app.tables.families import Address, Prefix, family_of
 from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.stated_wiring import (
     ALL_BITS,
@@ -42,7 +43,8 @@ _PLAIN = re.compile(r"[A-Za-z_][0-9A-Za-z_.-]*")
 _NO_TEXTS = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
 """Plain words that some readers of YAML take for something else."""
 
-_PREFIX_EXPECTED = "an IPv4 prefix such as 10.0.1.0/24"
+_PREFIX_EXPECTED = "a prefix such as 10.0.1.0/24 or 2001:db8:1::/64"
+_ADDRESSES_EXPECTED = "an address, or a list of them"
 
 
 def load_wiring(path: Path) -> StatedWiring:
@@ -84,13 +86,18 @@ def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
 
 def _host_to_json(host: HostEnd) -> dict[str, Any]:
     port: int | list[int] = list(host.ports) if host.more_ports else host.port
-    described: dict[str, Any] = {"port": port, "prefixes": list(map(str, host.prefixes)), "address": str(host.address)}
+    described: dict[str, Any] = {"port": port, "prefixes": list(map(str, host.prefixes))}
+    described["address"] = _one_or_all(host.addresses)
     if host.gateways:
-        texts = list(map(str, host.gateways))
-        described["gateway"] = texts if len(texts) > 1 else texts[0]
+        described["gateway"] = _one_or_all(host.gateways)
     if host.router is not None:
         described["router"] = str(host.router)
     return described
+
+
+def _one_or_all(addresses: Iterable[Address]) -> str | list[str]:
+    texts = list(map(str, addresses))
+    return texts if len(texts) > 1 else texts[0]
 
 
 def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterable[str] = ()) -> str:
@@ -137,37 +144,70 @@ def parse_datapath_id(text: str) -> int | None:
 
 def read_prefixes(
     document: YamlDocument, what: str, keys: Mapping[str, yaml.Node]
-) -> tuple[IPv4Address, tuple[IPv4Network, ...]]:
-    """Return the address of a host and its site's prefixes, from the keys `address`, if it is there, and `prefixes`."""
+) -> tuple[tuple[Address, ...], tuple[Prefix, ...]]:
+    """Return the host's addresses that the key `address` states, if it is there, and the site's prefixes."""
     listed = f"{what}.prefixes"
-    nodes = document.sequence(keys["prefixes"], listed, "a list of IPv4 prefixes", "at least one")
+    nodes = document.sequence(keys["prefixes"], listed, "a list of prefixes", "at least one")
     prefixes = tuple(_prefix(document, each, listed) for each in nodes)
-    first = prefixes[0]
-    address = first[1] if first.num_addresses > 1 else first[0]
-    if "address" in keys:
-        address = _address(document, keys["address"], f"{what}.address")
-        if not any(address in prefix for prefix in prefixes):
-            problem = f"{what}.address: {address} is in none of its prefixes"
-            raise document.error(keys["address"], problem, "an address of the site")
-    return address, prefixes
+    if "address" not in keys:
+        return (), prefixes
+    addresses = read_addresses(document, keys["address"], f"{what}.address", prefixes)
+    if len({each.version for each in addresses}) < len(addresses):
+        problem = f"{what}.address: several of a family"
+        raise document.error(keys["address"], problem, "at most one of IPv4 and one of IPv6")
+    return addresses, prefixes
 
 
-def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> IPv4Network:
+def with_defaults(
+    addresses: tuple[Address, ...], prefixes: tuple[Prefix, ...], taken: Collection[Address] = ()
+) -> tuple[Address, ...]:
+    """Return the stated addresses of a host, and one for each other family of its site's prefixes.
+
+    That is the first one after the prefix's own which is not taken.
+    """
+    found = {family_of(each): each for each in addresses}
+    for prefix in prefixes:
+        family = family_of(prefix)
+        if family not in found:
+            places = range(1, min(prefix.num_addresses - 1, len(taken) + 2)) or range(prefix.num_addresses)[::-1]
+            free = (prefix[place] for place in places if prefix[place] not in taken)
+            found[family] = next(free, prefix[places[0]])
+    return tuple(found.values())
+
+
+def read_addresses(
+    document: YamlDocument, node: yaml.Node, what: str, prefixes: tuple[Prefix, ...]
+) -> tuple[Address, ...]:
+    """Return an address of a site, or a list of them."""
+    is_one = isinstance(node, yaml.ScalarNode)
+    nodes = [node] if is_one else document.sequence(node, what, _ADDRESSES_EXPECTED, "at least one")
+    return tuple(dict.fromkeys(_address(document, each, what, prefixes) for each in nodes))
+
+
+def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> Prefix:
     text = document.text(node, what)
     try:
-        return IPv4Network(text)
+        prefix = IPv6Network(text) if ":" in text else IPv4Network(text)
     except (AddressValueError, NetmaskValueError) as error:
         raise document.error(node, f"{what}: {quoted(text)}", _PREFIX_EXPECTED) from error
     except ValueError as error:  # bits of a host
         raise document.error(node, f"{what}: {quoted(text)} has host bits", _PREFIX_EXPECTED) from error
+    if isinstance(prefix, IPv6Network) and (prefix.is_link_local or prefix.is_multicast or prefix.is_loopback):
+        raise document.error(node, f"{what}: {quoted(text)} is never routed", _PREFIX_EXPECTED)
+    return prefix
 
 
-def _address(document: YamlDocument, node: yaml.Node, what: str) -> IPv4Address:
+def _address(document: YamlDocument, node: yaml.Node, what: str, prefixes: tuple[Prefix, ...]) -> Address:
     text = document.text(node, what)
     try:
-        return IPv4Address(text)
+        address = IPv6Address(text) if ":" in text else IPv4Address(text)
     except AddressValueError as error:
-        raise document.error(node, f"{what}: {quoted(text)}", "an IPv4 address") from error
+        raise document.error(node, f"{what}: {quoted(text)}", "an IP address") from error
+    if "%" in text:
+        raise document.error(node, f"{what}: {quoted(text)}", "an IP address without a zone")
+    if not any(address in prefix for prefix in prefixes):
+        raise document.error(node, f"{what}: {address} is in none of its prefixes", "an address of the site")
+    return address
 
 
 def parse_mask(text: str) -> Mask:
@@ -180,7 +220,10 @@ def parse_mask(text: str) -> Mask:
 
 
 def _flow_text(value: object) -> str:
-    return f"[{', '.join(map(str, value))}]" if isinstance(value, list) else str(value)
+    if isinstance(value, list):
+        return f"[{', '.join(map(_flow_text, value))}]"
+    text = str(value)
+    return json.dumps(text) if ":" in text else text
 
 
 def _word(name: str) -> str:
@@ -232,38 +275,26 @@ class _Reader:
     def _host(self, name: str, node: yaml.Node) -> HostEnd:
         what = f"switches.{name}.host"
         keys = self._document.mapping(node, what, _HOST_KEYS, required=("port", "prefixes"))
-        address, prefixes = read_prefixes(self._document, what, keys)
+        stated, prefixes = read_prefixes(self._document, what, keys)
         port, *more_ports = self._ports(keys["port"], f"{what}.port")
-        gateways = self._gateways(keys["gateway"], f"{what}.gateway", prefixes) if "gateway" in keys else ()
+        gateways: tuple[Address, ...] = ()
+        if "gateway" in keys:
+            gateways = read_addresses(self._document, keys["gateway"], f"{what}.gateway", prefixes)
         if more_ports and not gateways:
             raise self._document.error(keys["port"], f"{what}.port: several ports", "the key gateway, too")
-        if "address" in keys and address in gateways:
-            problem = f"{what}.address: {address} is also the gateway's"
-            raise self._document.error(keys["address"], problem, "one of its own")
+        for address in stated:
+            if address in gateways:
+                problem = f"{what}.address: {address} is also the gateway's"
+                raise self._document.error(keys["address"], problem, "one of its own")
         router = None
         if "router" in keys:
-            router = self._address_in(keys["router"], f"{what}.router", prefixes)
+            router = _address(self._document, keys["router"], f"{what}.router", prefixes)
             if router in gateways or not gateways:
                 problem = f"{what}.router: {router} {'is also the gateway' if gateways else 'without a gateway'}"
                 raise self._document.error(keys["router"], problem, "the site's own router, and the key gateway")
-        if address in gateways:
-            free = (each for each in (prefixes[0][2], prefixes[0][1]) if each not in gateways and each != router)
-            address = next(free, address) if prefixes[0].num_addresses > 2 else address
-        return HostEnd(port, address, prefixes, tuple(more_ports), gateways, router)
-
-    def _gateways(self, node: yaml.Node, what: str, prefixes: tuple[IPv4Network, ...]) -> tuple[IPv4Address, ...]:
-        nodes = (
-            [node]
-            if isinstance(node, yaml.ScalarNode)
-            else self._document.sequence(node, what, "an address, or a list of them", "at least one")
-        )
-        return tuple(dict.fromkeys(self._address_in(each, what, prefixes) for each in nodes))
-
-    def _address_in(self, node: yaml.Node, what: str, prefixes: tuple[IPv4Network, ...]) -> IPv4Address:
-        address = _address(self._document, node, what)
-        if not any(address in prefix for prefix in prefixes):
-            raise self._document.error(node, f"{what}: {address} is in none of its prefixes", "an address of the site")
-        return address
+        routed = tuple(more_ports), gateways, router
+        address, *more_addresses = with_defaults(stated, prefixes, (*gateways, *([] if router is None else [router])))
+        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses))
 
     def _ports(self, node: yaml.Node, what: str) -> list[int]:
         if isinstance(node, yaml.ScalarNode):

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
+from kuijia_app.tables.families import Family, first_of
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError, quoted
@@ -219,9 +220,12 @@ class _Builder:
 
     def _addresses_of(self, name: str) -> Iterator[int]:
         """Yield addresses for the hosts of a site, the host's own first."""
-        own = self._wiring.host_address(name)
+        own = first_of(Family.IPV4, self._wiring.host_addresses(name))
+        if own is None:
+            raise UnsoundError(("hosts",), f"{name} has no IPv4 prefix", "one: hosts of the packet model send IPv4")
         yield int(own)
-        yield from (int(address) for address in self._wiring.prefix(name).hosts() if address != own)
+        prefix = next(prefix for prefix in self._wiring.prefixes(name) if own in prefix)
+        yield from (int(address) for address in prefix.hosts() if address != own)
 
     def _connect(
         self,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kuijia_app.tables.rules import (
     ACTION_SET_ORDER,
     ANY_VLAN,
+    ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     Action,
     Bucket,
@@ -40,8 +41,12 @@ _ENTRY_COLUMNS = (
 
 
 def table_rows(tables: SwitchTables) -> _core.TableRows:
-    """Return the rows of all entries and groups of a switch."""
-    return _rows(tables.flows, tables.groups)
+    """Return the rows of all entries and groups of a switch; entries for IPv6 are left out, which hosts do not send."""
+    return _rows([entry for entry in tables.flows if not _is_of_ipv6(entry.match)], tables.groups)
+
+
+def _is_of_ipv6(match: Match) -> bool:
+    return match.eth_type == ETH_TYPE_IPV6 or match.mpls_bos == 0
 
 
 def group_rows(groups: Iterable[Group]) -> _core.TableRows:
@@ -103,6 +108,8 @@ def _action(action: Action) -> tuple[int, int]:
     match action:
         case PushLabel(label, traffic_class) | PushVlan(label, traffic_class):
             value = packed_label(label, traffic_class)
+        case PopLabel():
+            value = 0  # only IPv4 is under a label here
         case _:
             value = sum(getattr(action, each.name) for each in fields(action))
     return _KINDS[type(action)], value

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Literal
 
+from kuijia_app.tables.families import Address
 from testbed.boxes.ssh import SshConnection
 from testbed.machine.clocks import ClockOffset, ask_clock
 from testbed.machine.errors import TestbedError
@@ -19,9 +19,7 @@ _POLL_SECONDS = 0.05
 class BoxHost:
     """Remote counterpart of `testbed.network.hosts.Host`."""
 
-    def __init__(
-        self, name: str, address: IPv4Address, interface: str, namespace: str, connection: SshConnection
-    ) -> None:
+    def __init__(self, name: str, address: Address, interface: str, namespace: str, connection: SshConnection) -> None:
         self.name = name
         self.address = address
         self.interface = interface

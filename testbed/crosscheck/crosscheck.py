@@ -9,19 +9,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Address
+from ipaddress import IPv6Address
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
 from kuijia_app.proof.model.network import Hop, ModelNetwork
 from kuijia_app.proof.model.packet import Label, Packet, VlanTag, with_tag
-from kuijia_app.proof.model.switch import GroupStep
+from kuijia_app.proof.model.switch import GroupStep, popped
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import Group, GroupType
+from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, Group, GroupType
 from simulator.planned.lone_switch import Headers, LoneSwitch, Sent
 from te_solver.failures import Failure
 from testbed.crosscheck.dummy_switches import DummyBridges
@@ -50,6 +50,7 @@ class SeenHop:
         queue: of the output port.
         tags: VLAN tags and labels of the packet as it left.
         tos: DSCP and ECN bits as it left, unless a label hides them.
+        eth_type: of the packet under its labels.
     """
 
     switch: str
@@ -58,11 +59,13 @@ class SeenHop:
     queue: int | None
     tags: tuple[VlanTag | Label, ...]
     tos: tuple[int, int]
+    eth_type: int
 
     def __str__(self) -> str:
         groups = " ".join(f"{group_id}[{'-' if position is None else position}]" for group_id, position in self.groups)
         tags = " ".join(map(str, self.tags))
-        sent = f"port {self.out_port}, queue {self.queue}, tags ({tags}), dscp {self.tos[0]}, ecn {self.tos[1]}"
+        tos = f"dscp {self.tos[0]}, ecn {self.tos[1]}, {self.eth_type:#06x}"
+        sent = f"port {self.out_port}, queue {self.queue}, tags ({tags}), {tos}"
         return f"{self.switch}: groups ({groups}), {'dropped' if self.out_port is None else sent}"
 
 
@@ -129,7 +132,7 @@ class RealNetwork:
         self._model = self._calm
         self._sessions = tuple(BfdSessions(case.plan)) if case.options.liveness is Liveness.BFD else ()
         self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions), wiring=self._wiring)
-        self._destinations = {site.name: site.address for site in self._wiring.sites}
+        self._destinations = {site.name: site.addresses for site in self._wiring.sites}
         self._port_of = {
             self._bridges.interface(switch, port): port
             for switch in case.plan.topology.nodes
@@ -193,12 +196,14 @@ class RealNetwork:
         """Return a packet's way through the real switches until it leaves them, is dropped or meets a dead link."""
         way: list[SeenHop] = []
         while len(way) <= 2 * len(self._destinations):
-            flow = _flow_text(packet, dp_hash if not way else 0)
+            described = _described(packet, dp_hash if not way else 0)
             self.hops += 1
-            traced = parse_trace(self._control.command("ofproto/trace", self._bridges.bridge(switch), flow, "--names"))
+            bridge = self._bridges.bridge(switch)
+            traced = parse_trace(self._control.command("ofproto/trace", bridge, *described, "--names"))
             out_port = None if traced.interface is None else self._port_of[traced.interface]
             packet = _after(packet, traced)
-            way.append(SeenHop(switch, traced.groups, out_port, traced.queue, _tags(packet), (packet.dscp, packet.ecn)))
+            tos = packet.dscp, packet.ecn
+            way.append(SeenHop(switch, traced.groups, out_port, traced.queue, _tags(packet), tos, packet.eth_type))
             if out_port is None or (switch, out_port) in self._down:
                 break
             neighbour = self._wiring.neighbour_at(switch, out_port)
@@ -211,6 +216,8 @@ class RealNetwork:
     def _of_packet_model(self, hops: Iterable[Hop]) -> Iterator[str]:
         """Yield where the packet model's switches treat the packets of these hops otherwise."""
         for hop in hops:
+            if isinstance(hop.packet.destination, IPv6Address):
+                continue  # its hosts send none
             left = self._simulated[hop.switch].treat(hop.packet.in_port, _headers(hop.packet), hop.packet.slot)
             port, sent = hop.out_port, hop.sent
             expected = None if port is None or sent is None else Sent(port, sent.queue, _headers(sent))
@@ -237,13 +244,14 @@ class RealNetwork:
             return end, self._model.session_packet(session), 1
         if random.random() < _STRAY_SHARE:
             stray = random_stray(self._case, random)
-            anywhere = random.choice(list(self._destinations.values()))
-            packet = Packet(stray.in_port, anywhere, anywhere, stray.dscp, stray.ecn)
+            anywhere = random.choice([each for addresses in self._destinations.values() for each in addresses])
+            packet = Packet.between(stray.in_port, anywhere, anywhere, stray.dscp, stray.ecn)
+            if isinstance(stray.tag, Label) and isinstance(anywhere, IPv6Address):
+                packet = with_tag(packet, Label(IPV6_EXPLICIT_NULL, 0))
             return stray.switch, with_tag(packet, stray.tag), 1
         drawn = random_packet(self._case, self._destinations, random)
-        source: IPv4Address = self._destinations[drawn.source]
-        in_port = self._wiring.host_port(drawn.source)
-        return drawn.source, Packet(in_port, source, drawn.destination, drawn.dscp, drawn.ecn), drawn.dp_hash
+        in_port, source = self._wiring.host_port(drawn.source), self._wiring.source_for(drawn.source, drawn.destination)
+        return drawn.source, Packet.between(in_port, source, drawn.destination, drawn.dscp, drawn.ecn), drawn.dp_hash
 
     def _modify(self, switch: str, group: Group) -> None:
         self._bridges.ovs.ofctl("mod-group", self._bridges.bridge(switch), group_text(group))
@@ -269,25 +277,44 @@ def _headers(packet: Packet) -> Headers:
     return Headers(int(packet.destination), packet.dscp, packet.ecn, labels)
 
 
-def _flow_text(packet: Packet, dp_hash: int) -> str:
-    """Return the packet in the syntax of ovs-fields(7); under a label the switch cannot see the rest."""
+def _described(packet: Packet, dp_hash: int) -> list[str]:
+    """Return the packet as `ofproto/trace` takes it: as a flow of ovs-fields(7), or, under two labels, its bytes, too.
+
+    Under a label the switch cannot see the rest.
+    """
     fields = [f"in_port={packet.in_port}"]
     if dp_hash:
         fields.append(f"dp_hash={dp_hash:#x}")
+    if len(packet.labels) > 1:
+        return [",".join(fields), _stacked(packet).hex()]
     fields += [f"dl_vlan={tag.vid},dl_vlan_pcp={tag.pcp}" for tag in packet.vlans]
+    is_ipv6 = isinstance(packet.destination, IPv6Address)
     if packet.labels:
         top = packet.labels[0]
         fields += ["mpls", f"mpls_label={top.label}", f"mpls_tc={top.traffic_class}", "mpls_bos=1", "mpls_ttl=64"]
     else:
-        fields += ["tcp", f"nw_src={packet.source}", f"nw_dst={packet.destination}", "nw_ttl=64"]
-        fields += [f"nw_tos={packet.dscp << 2}", f"nw_ecn={packet.ecn}", "tp_src=1000", "tp_dst=2000"]
-    return ",".join(fields)
+        prefix = "ipv6" if is_ipv6 else "nw"
+        fields += ["tcp6" if is_ipv6 else "tcp", f"{prefix}_src={packet.source}", f"{prefix}_dst={packet.destination}"]
+        fields += ["nw_ttl=64", f"nw_tos={packet.dscp << 2}", f"nw_ecn={packet.ecn}", "tp_src=1000", "tp_dst=2000"]
+    return [",".join(fields)]
+
+
+def _stacked(packet: Packet) -> bytes:
+    """Return a frame with the label stack of a packet, and nothing of interest under it."""
+    last = len(packet.labels) - 1
+    stack = b"".join(
+        (each.label << 12 | each.traffic_class << 9 | (position == last) << 8 | 64).to_bytes(4, "big")
+        for position, each in enumerate(packet.labels)
+    )
+    return bytes(12) + ETH_TYPE_MPLS.to_bytes(2, "big") + stack + bytes(40)
 
 
 def _after(packet: Packet, traced: TracedPacket) -> Packet:
-    labels = packet.labels[1:] if traced.popped else packet.labels
-    if traced.pushed is not None:
-        labels = (Label(*traced.pushed), *labels)
+    for eth_type in traced.popped:
+        packet = popped(packet, eth_type)
+    labels = packet.labels
+    for pushed in traced.pushed:
+        labels = (Label(*pushed), *labels)
     vlans = (*traced.vlans_pushed, *packet.vlans[traced.vlans_popped :])
     tos = packet.dscp << 2 | packet.ecn if traced.tos is None else traced.tos
     return replace(packet, labels=labels, vlans=vlans, dscp=tos >> 2, ecn=tos & 3)
@@ -298,4 +325,4 @@ def _seen(hop: Hop) -> SeenHop:
     groups = tuple((step.group.group_id, step.position) for step in hop.forwarding.steps if isinstance(step, GroupStep))
     sent = hop.sent or hop.packet
     queue = None if hop.sent is None else hop.sent.queue
-    return SeenHop(hop.switch, groups, hop.out_port, queue, _tags(sent), (sent.dscp, sent.ecn))
+    return SeenHop(hop.switch, groups, hop.out_port, queue, _tags(sent), (sent.dscp, sent.ecn), sent.eth_type)

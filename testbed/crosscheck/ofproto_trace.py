@@ -17,7 +17,8 @@ _QUEUE = re.compile(r"\s*set_queue:(\d+)")
 _ACTIONS = re.compile(r"Datapath actions: (.*)")
 _PUSH = re.compile(r"push_mpls\(label=(\d+),tc=(\d+),.*\)")
 _PUSH_VLAN = re.compile(r"push_vlan\((?:tpid=(0x[0-9a-f]+),)?vid=(\d+),pcp=(\d+)\)")
-_TOS = re.compile(r"set\(ipv4\(.*?tos=(0x[0-9a-f]+|\d+).*\)\)")
+_POP = re.compile(r"pop_mpls\(eth_type=0x([0-9a-f]+)\)")
+_TOS = re.compile(r"set\(ipv(?:4\(.*?tos|6\(.*?tclass)=(0x[0-9a-f]+|\d+).*\)\)")
 _PRIORITY = re.compile(r"set\(skb_priority\((0x[0-9a-f]+|\d+)\)\)")
 
 
@@ -29,18 +30,18 @@ class TracedPacket:
         groups: the groups used with the position of the bucket each chose, None: none was alive.
         interface: output device, None: it was dropped.
         queue: of the last `set_queue` before the output.
-        pushed: label and traffic class that were pushed.
-        popped: True if a label was popped.
+        pushed: labels with their traffic classes that were pushed, in this order.
+        popped: EtherTypes that were written as labels were popped, in this order.
         vlans_popped: number of VLAN tags that were popped, before any was pushed.
         vlans_pushed: VLAN tags that were pushed and not popped again, the outermost first.
-        tos: new TOS byte of the IPv4 header, None: unchanged.
+        tos: new TOS byte of the IPv4 header, or traffic class of the IPv6 header, None: unchanged.
     """
 
     groups: tuple[tuple[int, int | None], ...]
     interface: str | None
     queue: int | None
-    pushed: tuple[int, int] | None
-    popped: bool
+    pushed: tuple[tuple[int, int], ...]
+    popped: tuple[int, ...]
     tos: int | None
     vlans_popped: int = 0
     vlans_pushed: tuple[VlanTag, ...] = ()
@@ -74,16 +75,16 @@ def parse_trace(text: str) -> TracedPacket:
 
 def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None, actions: str) -> TracedPacket:
     interface: str | None = None
-    pushed: tuple[int, int] | None = None
-    popped = False
+    pushed: list[tuple[int, int]] = []
+    popped: list[int] = []
     vlans = _Vlans()
     tos: int | None = None
     priority = 0
     for action in _split(actions):
         if found := _PUSH.fullmatch(action):
-            pushed = int(found[1]), int(found[2])
-        elif action.startswith("pop_mpls("):
-            popped = True
+            pushed.append((int(found[1]), int(found[2])))
+        elif found := _POP.fullmatch(action):
+            popped.append(int(found[1], 16))
         elif vlans.takes(action):
             pass
         elif found := _TOS.fullmatch(action):
@@ -98,7 +99,8 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
     if interface is not None and priority != (queue or 0):
         raise TestbedError(f"set_queue:{queue} came to the datapath as priority {priority}: {actions}")
     sent_in = queue if interface is not None else None
-    return TracedPacket(groups, interface, sent_in, pushed, popped, tos, vlans.popped, tuple(vlans.pushed))
+    tags = tuple(pushed), tuple(popped)
+    return TracedPacket(groups, interface, sent_in, *tags, tos, vlans.popped, tuple(vlans.pushed))
 
 
 class _Vlans:

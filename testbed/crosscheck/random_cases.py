@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
+from ipaddress import IPv6Network
 from random import Random
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.proof.model.packet import Label, VlanTag
 from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.families import Address
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.tables.slots import SLOT_COUNTS
+from kuijia_app.tables.stated_wiring import StatedWiring, stated
 from kuijia_app.tables.vlan_tags import LAST_VLAN_ID
+from kuijia_app.tables.wiring import Wiring
 from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.failures import Failure
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
@@ -25,6 +29,7 @@ _MOST_TUNNELS = 4
 _LONGEST_PATH = 6
 _RATE = 10.0
 _TRAFFIC_CLASSES = 8
+_IPV4_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +72,26 @@ def random_plan(random: Random) -> RandomPlan:
             pairs.append(PairPlan(names[source], names[target], _RATE, _RATE, tuple(tunnels), each.priority))
         label += len(chosen)
     plan = Plan(Topology("random", names, links), tuple(pairs), "none", 0.0, "none", 0.0)
-    return RandomPlan(plan, options)
+    return RandomPlan(plan, replace(options, wiring=_random_families(plan.topology, random)))
+
+
+def _random_families(topology: Topology, random: Random) -> StatedWiring | None:
+    """Return a wiring in which sites have prefixes of IPv4, of IPv6, or of both; often None: all have IPv4 alone."""
+    if random.random() < _IPV4_SHARE:
+        return None
+    found = stated(Wiring(topology))
+    switches = dict(found.switches)
+    for number, (name, ends) in enumerate(switches.items()):
+        host = ends.host
+        assert host is not None, "each switch has one unless a file says otherwise"
+        prefix = IPv6Network((0x2001_0DB8 << 96 | number << 72, random.choice((56, 64, 127))))
+        kind = random.randrange(3)
+        if kind == 1:
+            host = replace(host, prefixes=(*host.prefixes, prefix), more_addresses=(prefix[1],))
+        elif kind == 2:
+            host = replace(host, prefixes=(prefix,), address=prefix[1])
+        switches[name] = replace(ends, host=host)
+    return StatedWiring("random", switches)
 
 
 def random_failure(plan: Plan, random: Random) -> Failure:
@@ -89,13 +113,13 @@ class HostPacket:
     """A host's packet to the host of another site, with any code point; `dp_hash` is the hash of the datapath."""
 
     source: str
-    destination: IPv4Address
+    destination: Address
     dscp: int
     ecn: int
     dp_hash: int
 
 
-def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random: Random) -> HostPacket:
+def random_packet(case: RandomPlan, destinations: Mapping[str, tuple[Address, ...]], random: Random) -> HostPacket:
     """Return a packet, mostly between ends of the plan's pairs and with meaningful code points."""
     pair = random.choice(case.plan.pairs)
     source, target = random.choice(((pair.source, pair.target), (pair.target, pair.source)))
@@ -105,7 +129,7 @@ def random_packet(case: RandomPlan, destinations: dict[str, IPv4Address], random
     named = [code_point for each in layout.classes for code_point in each.code_points]
     dscp = random.choice([0, DSCP_NETWORK_CONTROL, *named, random.randrange(CODE_POINTS)])
     ecn = random.choice((0, 0, random.randrange(ECN_CODES)))
-    return HostPacket(source, destinations[target], dscp, ecn, random.randrange(1, 2**32))
+    return HostPacket(source, random.choice(destinations[target]), dscp, ecn, random.randrange(1, 2**32))
 
 
 @dataclass(frozen=True, slots=True)

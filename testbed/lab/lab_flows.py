@@ -7,9 +7,9 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from ipaddress import IPv4Network
 from typing import Any, Literal, Protocol
 
+from kuijia_app.tables.families import Prefix
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, quoted
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
@@ -225,6 +225,6 @@ def _code_point(layout: QueueLayout, priority: int) -> int:
     raise InputError("lab", "priority", f"found {priority}", f"one that the queue layout serves: {served}")
 
 
-def _address(prefix: IPv4Network, number: int) -> str:
+def _address(prefix: Prefix, number: int) -> str:
     """Return an address of a site; switches hash UDP by addresses only, so that each flow needs its own."""
     return str(prefix[2 + number % (prefix.num_addresses - 3)])

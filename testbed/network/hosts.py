@@ -6,10 +6,10 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Sequence
-from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Any, Literal
 
+from kuijia_app.tables.families import Address
 from testbed.machine.clocks import OUR_CLOCK, ClockOffset
 from testbed.machine.commands import COMMAND_TIMEOUT, located, run_batch, run_bounded
 from testbed.machine.errors import TestbedError
@@ -24,12 +24,12 @@ class Host:
 
     Attributes:
         name: the site's name in the topology.
-        address: its IPv4 address.
+        address: its address, one of them if it has several.
         interface: its only network device, known by this name inside the host.
         namespace_pid: a process that stays in the host's network namespace as long as the network exists.
     """
 
-    def __init__(self, name: str, address: IPv4Address, interface: str, namespace_pid: int) -> None:
+    def __init__(self, name: str, address: Address, interface: str, namespace_pid: int) -> None:
         self.name = name
         self.address = address
         self.interface = interface

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from ipaddress import IPv4Address
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
@@ -31,7 +31,7 @@ class SiteHost(Protocol):
         """The site's name in the topology."""
 
     @property
-    def address(self) -> IPv4Address: ...
+    def address(self) -> Address: ...
 
     @property
     def interface(self) -> str:

@@ -96,7 +96,8 @@ class PortsOnlySwitch(LabNode, Switch):  # type: ignore[misc]
 
 
 class LabHost(LabNode, Host):  # type: ignore[misc]
-    """A site's host: answers to all addresses of the site, and knows the others in advance; no offloading, no IPv6.
+    """A site's host: answers to all addresses of the site, and knows the others in advance; no offloading, no IPv6
+    unless it has addresses of it.
 
     It sends from one address by default.
 
@@ -108,7 +109,8 @@ class LabHost(LabNode, Host):  # type: ignore[misc]
         """Configure the host."""
         interface = f"{self.name}-eth0"
         with network_of(self.pid):
-            disable_ipv6()
+            if not setup.has_ipv6:
+                disable_ipv6()
             run_batch("ip", site_commands(interface, setup))
             offloads = [word for feature in ("tx", "rx", "tso", "gso", "gro") for word in (feature, "off")]
             run_command(["ethtool", "-K", interface, *offloads])

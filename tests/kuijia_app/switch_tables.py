@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network
 
 from hypothesis import strategies as st
 
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_IPV4,
+    ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     ETH_TYPE_SERVICE_VLAN,
     ETH_TYPE_VLAN,
@@ -35,7 +36,7 @@ PORTS = st.integers(1, 4)
 
 ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(PushLabel, st.integers(16, 19), st.integers(0, 7)),
-    st.just(PopLabel()),
+    st.builds(PopLabel, st.sampled_from([ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS])),
     st.builds(
         PushVlan, st.integers(1, 4094), st.integers(0, 7), st.sampled_from([ETH_TYPE_VLAN, ETH_TYPE_SERVICE_VLAN])
     ),
@@ -53,6 +54,7 @@ MATCHES = st.one_of(
         eth_type=st.just(ETH_TYPE_MPLS),
         mpls_label=st.integers(16, 18),
         mpls_tc=st.none() | st.integers(0, 1),
+        mpls_bos=st.none() | st.integers(0, 1),
     ),
     st.builds(
         Match,
@@ -68,6 +70,14 @@ MATCHES = st.one_of(
         in_port=PORTS,
         vlan_vid=st.sampled_from([1, 16, 4094, ANY_VLAN]),
         vlan_pcp=st.none() | st.integers(0, 1),
+    ),
+    st.builds(
+        Match,
+        in_port=PORTS,
+        eth_type=st.just(ETH_TYPE_IPV6),
+        ipv6_dst=st.sampled_from([None, IPv6Network("2001:db8::/33"), IPv6Network("2001:db8::1")]),
+        ip_dscp=st.none() | st.integers(0, 1),
+        vlan_vid=st.sampled_from([None, NO_VLAN]),
     ),
 )
 

@@ -1,10 +1,13 @@
-"""Wirings for tests: the numbers of a topology's switches, permuted."""
+"""Wirings for tests: the numbers of a topology's switches, permuted; sites with prefixes of both families."""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from ipaddress import IPv6Network
+from itertools import chain
 from random import Random
 
-from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
+from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds, stated
 from kuijia_app.tables.wiring import Neighbours, Wiring
 from te_solver.topology import Topology
 
@@ -23,3 +26,28 @@ def permuted(
         host = HostEnd(host_port, usual.host_address(node), usual.prefixes(node), gateways=usual.gateways(node))
         switches[node] = SwitchEnds(datapath_id, dict(zip(others, ports, strict=True)), host)
     return StatedWiring("permuted", switches)
+
+
+def dual_stack(topology: Topology, *, gateways: bool = False, ipv4: str = "", ipv6: str = "") -> StatedWiring:
+    """Return the usual wiring, in which sites also have 2001:db8:0:N::/64, with N as in 10.0.N.0/24.
+
+    The sites in `ipv4` and `ipv6`, separated by spaces, have prefixes of that family alone.
+    """
+    found = stated(Wiring(topology, neighbours=Neighbours.LEARNED if gateways else Neighbours.STATIC))
+    switches = {}
+    for number, (name, ends) in enumerate(found.switches.items(), start=1):
+        assert ends.host is not None
+        prefix = IPv6Network((0x2001_0DB8 << 96 | number << 64, 64))
+        own = [] if name in ipv6.split() else [(ends.host.address, ends.host.prefixes, ends.host.gateways)]
+        if name not in ipv4.split():
+            own.append((prefix[1], (prefix,), (prefix[0xFE],) if gateways else ()))
+        addresses, prefixes, routers = zip(*own, strict=True)
+        host = HostEnd(
+            ends.host.port,
+            addresses[0],
+            tuple(chain(*prefixes)),
+            gateways=tuple(chain(*routers)),
+            more_addresses=addresses[1:],
+        )
+        switches[name] = replace(ends, host=host)
+    return StatedWiring("dual stack", switches)

@@ -20,7 +20,8 @@ class _Shape(NamedTuple):
     destination_mask: int
 
 
-_MPLS_FIELDS = ("mpls_label", "mpls_tc")
+_MPLS_FIELDS = ("mpls_label", "mpls_tc", "mpls_bos")
+_DESTINATIONS = ("ipv4_dst", "ipv6_dst")
 
 
 @dataclass(frozen=True)
@@ -65,19 +66,19 @@ def _shape(entry: FlowEntry) -> _Shape:
     match = entry.match
     wanted = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match
     fields = tuple(name for name in _READERS if getattr(wanted, name) is not None)
-    mask = 0 if match.ipv4_dst is None else int(match.ipv4_dst.netmask)
+    mask = 0 if match.destination is None else int(match.destination.netmask)
     return _Shape(entry.priority, fields, mask)
 
 
 def _key_of_match(match: Match, shape: _Shape) -> Key:
-    destination = 0 if match.ipv4_dst is None else int(match.ipv4_dst.network_address)
-    return tuple(destination if name == "ipv4_dst" else getattr(match, name) for name in shape.fields)
+    destination = 0 if match.destination is None else int(match.destination.network_address)
+    return tuple(destination if name in _DESTINATIONS else getattr(match, name) for name in shape.fields)
 
 
 def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
     """Return the values that an entry of this shape must have to match; None if the packet lacks a field.
 
-    Matches on IPv4 fields include the EtherType (7.2.3.8), which decides whether a packet has them.
+    Matches on fields of IP include the EtherType (7.2.3.8), which decides whether a packet has them.
     """
     values: list[Hashable] = []
     for name in shape.fields:
@@ -91,10 +92,12 @@ _READERS: dict[str, Callable[[Packet, int], Hashable]] = {
     "in_port": lambda packet, _: packet.in_port,
     "eth_type": lambda packet, _: ETH_TYPE_MPLS if packet.labels else packet.eth_type,
     "ipv4_dst": lambda packet, mask: int(packet.destination) & mask,
+    "ipv6_dst": lambda packet, mask: int(packet.destination) & mask,
     "ip_dscp": lambda packet, _: packet.dscp,
     "ip_ecn": lambda packet, _: packet.ecn,
     "mpls_label": lambda packet, _: packet.labels[0].label,
     "mpls_tc": lambda packet, _: packet.labels[0].traffic_class,
+    "mpls_bos": lambda packet, _: int(len(packet.labels) == 1),
     "vlan_vid": lambda packet, _: packet.vlans[0].vid if packet.vlans else NO_VLAN,
     "vlan_pcp": lambda packet, _: packet.vlans[0].pcp,
 }

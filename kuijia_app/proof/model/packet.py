@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Address
 
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_VLAN
+from kuijia_app.tables.families import Address
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_VLAN, eth_type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +28,24 @@ class VlanTag:
 
 @dataclass(frozen=True, slots=True)
 class Packet:
-    """A packet, mostly of IPv4, under any number of MPLS labels, and VLAN tags around them.
+    """A packet, mostly of IP, under any number of MPLS labels, and VLAN tags around them.
 
     Attributes:
         in_port: port by which it entered the switch.
-        source: IPv4 address.
-        destination: IPv4 address.
-        dscp: differentiated services code point of the IPv4 header, 0 to 63.
+        source: address.
+        destination: address of the same family.
+        dscp: differentiated services code point of the IP header, 0 to 63.
         ecn: the two ECN bits beside it, 0 to 3.
         labels: the label stack, outermost first.
         queue: of the port of its next output; None: the port's default. A switch does not see another's choice.
-        eth_type: of the packet under the labels; an unlabelled packet has IPv4 fields only if this is IPv4.
+        eth_type: of the packet under the labels; an unlabelled packet has IP fields only if this is IPv4 or IPv6.
         slot: the hash's choice in a SELECT group: bucket position, modulo the number of buckets.
         vlans: the VLAN tags around all this, outermost first.
     """
 
     in_port: int
-    source: IPv4Address
-    destination: IPv4Address
+    source: Address
+    destination: Address
     dscp: int = 0
     ecn: int = 0
     labels: tuple[Label, ...] = ()
@@ -58,6 +58,13 @@ class Packet:
     def header(self) -> tuple[Hashable, ...]:
         """All header values that travel over a link."""
         return self.source, self.destination, self.dscp, self.ecn, self.labels, self.vlans
+
+    @staticmethod
+    def between(
+        in_port: int, source: Address, destination: Address, dscp: int = 0, ecn: int = 0, *, slot: int = 0
+    ) -> Packet:
+        """Return an unlabelled packet of IP."""
+        return Packet(in_port, source, destination, dscp, ecn, slot=slot, eth_type=eth_type_of(destination))
 
 
 def with_tag(packet: Packet, tag: VlanTag | Label | None) -> Packet:

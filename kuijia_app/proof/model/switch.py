@@ -14,6 +14,7 @@ from kuijia_app.proof.model.flow_tables import FlowTables
 from kuijia_app.proof.model.packet import Label, Packet, VlanTag
 from kuijia_app.tables.rules import (
     ACTION_SET_ORDER,
+    ETH_TYPE_MPLS,
     Action,
     Bucket,
     FlowEntry,
@@ -28,6 +29,7 @@ from kuijia_app.tables.rules import (
     SetEcn,
     SetQueue,
     SwitchTables,
+    TagAction,
     ToGroup,
 )
 
@@ -237,30 +239,38 @@ def _in_order(actions: Iterable[Action]) -> list[Action]:
     return [by_kind[kind] for kind in ACTION_SET_ORDER if kind in by_kind]
 
 
-def _vlans_after(vlans: tuple[VlanTag, ...], action: PushVlan | PopVlan) -> tuple[VlanTag, ...]:
-    match action:
-        case PushVlan(vid, pcp, eth_type):
-            return (VlanTag(vid, pcp, eth_type), *vlans)
-        case PopVlan():
-            return vlans[1:]
+BROKEN = 0xFFFF
+"""EtherType of a packet whose EtherType is not that of its bytes (reserved: RFC 1701)."""
 
 
-def _labels_after(labels: tuple[Label, ...], action: PushLabel | PopLabel) -> tuple[Label, ...]:
+def popped(packet: Packet, eth_type: int) -> Packet:
+    """Return a packet without its outermost label; the switch believes that `eth_type` is under it."""
+    if not packet.labels:
+        return packet
+    labels = packet.labels[1:]
+    if eth_type != (ETH_TYPE_MPLS if labels else packet.eth_type):
+        return replace(packet, labels=(), eth_type=BROKEN)
+    return replace(packet, labels=labels)
+
+
+def _retagged(packet: Packet, action: TagAction) -> Packet:
     match action:
         case PushLabel(label, traffic_class):
-            return (Label(label, traffic_class), *labels)
-        case PopLabel():
-            return labels[1:]
+            return replace(packet, labels=(Label(label, traffic_class), *packet.labels))
+        case PopLabel(eth_type):
+            return popped(packet, eth_type)
+        case PushVlan(vid, pcp, eth_type):
+            return replace(packet, vlans=(VlanTag(vid, pcp, eth_type), *packet.vlans))
+        case PopVlan():
+            return replace(packet, vlans=packet.vlans[1:])
 
 
 def _changed(packet: Packet, action: Action) -> Packet:
     match action:
-        case PushVlan() | PopVlan():
-            return replace(packet, vlans=_vlans_after(packet.vlans, action))
-        case PushLabel() | PopLabel():
-            return replace(packet, labels=_labels_after(packet.labels, action))
+        case PushLabel() | PopLabel() | PushVlan() | PopVlan():
+            return _retagged(packet, action)
         case SetDscp(dscp):
-            # The IPv4 header is out of reach under labels.
+            # The IP header is out of reach under labels.
             return packet if packet.labels else replace(packet, dscp=dscp)
         case SetEcn(ecn):
             return packet if packet.labels else replace(packet, ecn=ecn)

@@ -97,7 +97,7 @@ class CountedNetwork:
     def restart_entry(self, stream: CountedStream, position: int) -> None:
         """Let an entry count from 0 again, as if it were installed again."""
         hop = stream.hops[position]
-        self._entries[hop.receiver][hop.entry] = 0
+        self._entries[hop.receiver][hop.entries[0]] = 0
 
     def restart_group(self, stream: CountedStream) -> None:
         """Let the buckets of a group count from 0 again, as if it were modified."""
@@ -169,7 +169,7 @@ class CountedNetwork:
         packets = self._survivors(packets, self.lossy_links.get((hop.sender, hop.receiver), 0.0))
         self._ports[hop.receiver, hop.in_port][0] += packets
         packets = self._survivors(packets, self.vanishes.get((stream, position), 0.0))
-        self._entries[hop.receiver][hop.entry] += packets
+        self._entries[hop.receiver][hop.entries[0]] += packets
         if packets and position + 1 < len(stream.hops):
             self._queue(stream, position + 1, packets)
 

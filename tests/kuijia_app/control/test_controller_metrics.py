@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import IPv4Address, IPv4Network
 
 from kuijia_app.control import neighbours as learning
 from kuijia_app.control.controller_metrics import ControllerMetrics
@@ -181,12 +182,14 @@ def test_known_hosts_and_frames_that_are_too_many_are_counted_where_hosts_are_le
     rig = Rig()
     assert rig.values("hosts_known") == {}
     (segment,) = segments_of(Wiring(both_ways("one", "a", ""), neighbours=Neighbours.LEARNED))
-    (port,), (gateway,) = segment.ports, segment.gateways
+    (port,), (gateway,), (prefix,) = segment.ports, segment.gateways, segment.prefixes
+    assert isinstance(gateway, IPv4Address)
+    assert isinstance(prefix, IPv4Network)
     learned = learning.LearnedHosts([segment], segment.prefixes, 0.0)
     rig.metrics.follow_hosts(learned)
     assert rig.values("hosts_known") == {("a",): 0}
     for number in range(1, 4):
-        question = arp_request(bytes((2, 0, 0, 0, 0, number)), segment.prefixes[0][number], gateway)
+        question = arp_request(bytes((2, 0, 0, 0, 0, number)), prefix[number], gateway)
         learned.arrived("a", port, question.frame(BROADCAST), 0.0)
     assert rig.value("hosts_known", "a") == 3
     for _ in range(int(learning.PORT_BURST)):

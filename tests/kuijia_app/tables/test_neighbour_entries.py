@@ -82,7 +82,7 @@ def test_all_that_leaves_a_tunnel_meets_the_table_of_hosts() -> None:
 def test_a_gateway_is_the_first_address_or_the_last_if_a_host_has_the_first(
     prefix: str, host: str, gateway: str | None
 ) -> None:
-    found = default_gateway(IPv4Network(prefix), IPv4Address(host))
+    found = default_gateway(IPv4Network(prefix), [IPv4Address(host)])
     assert found == (None if gateway is None else IPv4Address(gateway))
 
 

@@ -54,15 +54,15 @@ def treated(switch: LoneSwitch, packet: Packet) -> tuple[int, Packet] | None:
 def packets_of(case: RandomPlan, random: Random) -> Iterator[tuple[str, Packet]]:
     """Yield packets of hosts, and strays with any tags, each with the switch to which it comes."""
     wiring = Wiring(case.plan.topology)
-    addresses = {node: wiring.host_address(node) for node in case.plan.topology.nodes}
+    addresses = {node: wiring.host_addresses(node) for node in case.plan.topology.nodes}
     for _ in range(12):
         host = random_packet(case, addresses, random)
-        ends = addresses[host.source], host.destination
+        ends = addresses[host.source][0], host.destination
         entering = Packet(wiring.host_port(host.source), *ends, host.dscp, host.ecn, slot=host.dp_hash)
         yield host.source, entering
     for _ in range(12):
         stray = random_stray(case, random)
-        target = random.choice(list(addresses.values()))
+        (target,) = random.choice(list(addresses.values()))
         packet = Packet(stray.in_port, target, target, stray.dscp, stray.ecn, slot=random.randrange(99))
         yield stray.switch, with_tag(packet, stray.tag)
 

@@ -29,7 +29,7 @@ Datapath actions: push_mpls(label=17,tc=1,ttl=64,bos=1,eth_type=0x8847),set(skb_
 
 
 def test_groups_queue_label_and_interface_are_read() -> None:
-    assert parse_trace(INGRESS) == TracedPacket(((2, 1), (1, 1)), "s1-eth2", 2, (17, 1), popped=False, tos=None)
+    assert parse_trace(INGRESS) == TracedPacket(((2, 1), (1, 1)), "s1-eth2", 2, ((17, 1),), popped=(), tos=None)
 
 
 def test_what_is_written_counts_once_it_is_executed() -> None:
@@ -38,14 +38,14 @@ def test_what_is_written_counts_once_it_is_executed() -> None:
         " 1. mpls,mpls_tc=6\n    write_actions(set_queue:0)\n--. Executing action set:\n    pop_mpls:0x0800\n"
         "    set_queue:0\n    output:4\nDatapath actions: pop_mpls(eth_type=0x800),s1-eth4\n"
     )
-    assert parse_trace(text) == TracedPacket((), "s1-eth4", 0, None, popped=True, tos=None)
+    assert parse_trace(text) == TracedPacket((), "s1-eth4", 0, (), popped=(0x800,), tos=None)
 
 
 def test_the_tos_byte_and_a_dead_group_are_read() -> None:
     text = "    set_queue:1\nDatapath actions: set(ipv4(tos=0xb8)),set(skb_priority(0x1)),s1-eth3\n"
-    assert parse_trace(text) == TracedPacket((), "s1-eth3", 1, None, popped=False, tos=0xB8)
+    assert parse_trace(text) == TracedPacket((), "s1-eth3", 1, (), popped=(), tos=0xB8)
     dead = "    group:7\n     -> no live bucket\nDatapath actions: drop\n"
-    assert parse_trace(dead) == TracedPacket(((7, None),), None, None, None, popped=False, tos=None)
+    assert parse_trace(dead) == TracedPacket(((7, None),), None, None, (), popped=(), tos=None)
 
 
 @pytest.mark.parametrize(

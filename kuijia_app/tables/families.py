@@ -1,0 +1,56 @@
+"""The two versions of IP, and addresses and prefixes of either."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+
+Address = IPv4Address | IPv6Address
+Prefix = IPv4Network | IPv6Network
+
+
+class Family(Enum):
+    """A version of IP."""
+
+    IPV4 = 4
+    IPV6 = 6
+
+    @property
+    def bits(self) -> int:
+        """Bits of an address."""
+        return 32 if self is Family.IPV4 else 128
+
+    def address(self, number: int) -> Address:
+        """Return the address with this number."""
+        return IPv4Address(number) if self is Family.IPV4 else IPv6Address(number)
+
+    def prefix(self, start: int, length: int) -> Prefix:
+        """Return the prefix of this length that starts with the address of this number."""
+        return IPv4Network((start, length)) if self is Family.IPV4 else IPv6Network((start, length))
+
+    @property
+    def unspecified(self) -> Address:
+        """The address that no host has: all bits are 0."""
+        return self.address(0)
+
+
+def family_of(value: Address | Prefix) -> Family:
+    return Family(value.version)
+
+
+def families_of(values: Iterable[Address | Prefix]) -> tuple[Family, ...]:
+    """Return the families of addresses or prefixes, each once, IPv4 first."""
+    present = {value.version for value in values}
+    return tuple(family for family in Family if family.value in present)
+
+
+def whole(address: Address) -> Prefix:
+    """Return the prefix of one address alone."""
+    family = family_of(address)
+    return family.prefix(int(address), family.bits)
+
+
+def first_of(family: Family, addresses: Iterable[Address]) -> Address | None:
+    """Return the first address of a family, None if there is none."""
+    return next((each for each in addresses if each.version == family.value), None)
