@@ -11,16 +11,27 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.proof.model.network import ModelNetwork
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Packet, VlanTag, with_tag
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.families import Family
 from kuijia_app.tables.ofctl_text import flow_text, group_text
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
-from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS, FlowEntry, PopLabel, SwitchTables
+from kuijia_app.tables.pipeline import build_tables, ingresses_of
+from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    ETH_TYPE_IPV6,
+    ETH_TYPE_MPLS,
+    IPV6_EXPLICIT_NULL,
+    FlowEntry,
+    GroupType,
+    PopLabel,
+    PushLabel,
+    SwitchTables,
+)
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text
 from kuijia_base.errors import InputError
+from te_solver.failure_schemes.rescaling_renormalised import RENORMALISED
 from te_solver.failures import single_links
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import dual_stack
@@ -30,7 +41,7 @@ BOTH = dual_stack(PLAN.topology)
 FORMS = [
     PipelineOptions(form=form, tagging=tagging, liveness=liveness, other_traffic=other)
     for form, tagging, liveness, other in product(Form, Tagging, Liveness, OtherTraffic)
-    if other is OtherTraffic.DROP or tagging is Tagging.MPLS
+    if other is OtherTraffic.DROP or tagging is not Tagging.DSCP_ECN
 ]
 
 
@@ -57,11 +68,51 @@ def test_ipv6_adds_to_the_groups_and_entries_of_ipv4_and_alters_none_on_the_way(
             assert set(kept) <= set(both[switch].flows)
 
 
-def test_transit_is_the_same_for_both_families_with_labels() -> None:
-    usual, both = build_tables(PLAN), build_tables(PLAN, PipelineOptions(wiring=BOTH))
+def tagged(tables: SwitchTables) -> list[FlowEntry]:
+    return [entry for entry in tables.flows if entry.match.mpls_label or entry.match.vlan_vid]
+
+
+@pytest.mark.parametrize("tagging", [Tagging.MPLS, Tagging.VLAN])
+def test_transit_is_the_same_for_both_families_with_labels_and_vlan_tags(tagging: Tagging) -> None:
+    options = PipelineOptions(tagging=tagging)
+    usual, both = build_tables(PLAN, options), build_tables(PLAN, replace(options, wiring=BOTH))
     for switch in ("s2", "s3"):
-        transit = [[entry for entry in tables[switch].flows if entry.match.mpls_label] for tables in (usual, both)]
-        assert transit[0] == transit[1]
+        assert tagged(usual[switch])
+        assert tagged(usual[switch]) == tagged(both[switch])
+
+
+@pytest.mark.parametrize("ipv4", ["s1 s2 s3", ""])
+def test_an_egress_delivers_both_families_from_a_vlan_by_the_same_entries(ipv4: str) -> None:
+    options = PipelineOptions(tagging=Tagging.VLAN)
+    usual = build_tables(PLAN, options)["s4"]
+    both = build_tables(PLAN, replace(options, wiring=dual_stack(PLAN.topology, ipv4=ipv4)))["s4"]
+    assert tagged(usual)
+    assert tagged(usual) == tagged(both)
+
+
+def test_a_host_reaches_no_tunnel_by_a_vlan_tag_of_its_own() -> None:
+    options = PipelineOptions(tagging=Tagging.VLAN, wiring=BOTH)
+    network = ModelNetwork(PLAN, build_tables(PLAN, options), options.liveness)
+    packet = Packet.between(4, IPv6Address("2001:db8:0:1::1"), IPv6Address("2001:db8:0:4::1"))
+    assert network.walk("s1", packet).delivered_to == ("s4", 4)
+    for vid in (1, 16, 17, 4094):
+        assert len(network.walk("s1", with_tag(packet, VlanTag(vid, 0))).hops) == 1
+        assert network.walk("s1", with_tag(packet, VlanTag(vid, 0))).delivered_to is None
+
+
+@pytest.mark.parametrize("tagging", Tagging)
+def test_renormalised_ranges_grow_for_both_families_alike(tagging: Tagging) -> None:
+    options = PipelineOptions(scheme=RENORMALISED, tagging=tagging, wiring=BOTH)
+    ingress = ingresses_of(PLAN, options)["s1", "s4"]
+    four, six = ingress.splits({16})
+    assert [group.group_id for group in (four, six)] == [identifiers.split_group(4, 0, family) for family in Family]
+    to = [[bucket.actions[-1] for bucket in group.buckets] for group in (four, six)]
+    assert to[0] == to[1]
+    named = {bucket.actions[:-1] for bucket in six.buckets}
+    assert named == ({(PushLabel(IPV6_EXPLICIT_NULL, 0),)} if tagging is Tagging.MPLS else {()})
+    installed = [group for group in build_tables(PLAN, options)["s1"].groups if group.group_type is GroupType.SELECT]
+    assert [group for group in ingress.splits() if group not in installed] == []
+    assert six not in installed
 
 
 def test_packets_of_ipv6_are_hashed_before_a_label_hides_their_addresses() -> None:
