@@ -130,7 +130,7 @@ def test_tables_with_faults_are_followed_to_the_letter(seed: int) -> None:
     random = Random(seed)
     case = random_plan(random)
     assume(case.options.tagging is not Tagging.VLAN)  # faults would mix VLAN tags and labels
-    tables = build_tables(case.plan, case.options)
+    tables = build_tables(case.plan, replace(case.options, wiring=None))  # and IPv4 and IPv6 under labels
     switches = {name: spoilt(of_switch, random) for name, of_switch in tables.items()}
     models = {name: ModelSwitch(name, of_switch, lambda port: port % 3 > 0) for name, of_switch in switches.items()}
     pipelines = {name: LoneSwitch(of_switch) for name, of_switch in switches.items()}
