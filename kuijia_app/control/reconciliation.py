@@ -228,11 +228,12 @@ def _users_first(groups: Mapping[int, Group | None]) -> list[int]:
             elif group_id in groups and group_id not in seen:
                 seen.add(group_id)
                 stack.append((group_id, True))
-                stack.extend((used, False) for used in _used_by(groups[group_id]))
+                stack.extend((used, False) for used in used_by(groups[group_id]))
     return order[::-1]
 
 
-def _used_by(group: Group | None) -> list[int]:
+def used_by(group: Group | None) -> list[int]:
+    """Return the groups that the buckets of a group use or watch."""
     return [] if group is None else [used for bucket in group.buckets for used in _used_by_bucket(bucket)]
 
 

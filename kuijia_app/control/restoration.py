@@ -210,6 +210,11 @@ class Restoration:
         """True if no switch has anything from here, and nothing is wanted."""
         return not (self._next_hop or self._entries or self._leaving or self._stated)
 
+    @property
+    def is_done(self) -> bool:
+        """True if no change is left to be made, now or once a switch may be changed again."""
+        return self.is_idle or not self._pending
+
     def others_stranded(self, failed: frozenset[Edge]) -> frozenset[Ends]:
         """Return the ends without a planned pair whose traffic is forwarded over one of these links."""
         over = [self._others[edge] for edge in failed if edge in self._others]

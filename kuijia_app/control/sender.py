@@ -18,6 +18,7 @@ from kuijia_app.control.reconciliation import (
     PutFlow,
     Tables,
     difference,
+    used_by,
 )
 from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables
 
@@ -72,13 +73,14 @@ class Sender:
     def want(self, tables: SwitchTables) -> None:
         """Set the wanted tables.
 
-        Groups given to `want_instead` replace those of the same id, entries given to `want_besides` come on top.
+        Groups given to `want_instead` replace those of the same id if the tables have all groups that they use, entries
+        given to `want_besides` come on top.
         """
         if tables is not self._wanted:
             self._wanted = tables
             indexed = IndexedTables.of(tables)
             self._wanted_groups, self._wanted_entries = indexed.group_of, indexed.entry_of
-            instead = {group_id: each for group_id, each in self._instead.items() if group_id in indexed.group_of}
+            instead = {group_id: each for group_id, each in self._instead.items() if self._is_usable(each)}
             if instead or self._besides:
                 groups, entries = {**indexed.group_of, **instead}, {**indexed.entry_of, **self._on_top()}
                 indexed = IndexedTables.from_index(groups, entries)
@@ -91,14 +93,15 @@ class Sender:
         """Want this group instead of the wanted one with the same id, or that one again (None).
 
         Its change is sent first, and groups with buckets before empty ones: traffic has somewhere to go before it is
-        sent away. This is cheap even for large tables.
+        sent away. One that uses groups which are still to be added comes after these, and one that uses groups which
+        the wanted tables lack waits for tables that have them. This is cheap even for large tables.
         """
         if group is None:
             self._instead.pop(group_id, None)
         else:
             self._instead[group_id] = group
         wanted = self._instead.get(group_id, self._wanted_groups.get(group_id))
-        if wanted is None or group_id not in self._wanted_groups:
+        if wanted is None or not self._is_usable(wanted):
             return
         for position, change in enumerate(self._left):
             if isinstance(change, AddGroup) and change.group.group_id == group_id:
@@ -108,9 +111,18 @@ class Sender:
                 del self._left[position]
                 break
         self._urgent.pop(group_id, None)
-        if self.present.groups.get(group_id) != wanted:
-            self._left.insert(0 if wanted.buckets else len(self._urgent), ModifyGroup(wanted))
-            self._urgent[group_id] = None
+        if self.present.groups.get(group_id) == wanted:
+            return
+        if any(used not in self.present.groups for used in used_by(wanted)):
+            last = max(position for position, change in enumerate(self._left) if isinstance(change, AddGroup))
+            self._left.insert(last + 1, ModifyGroup(wanted))
+            return
+        self._left.insert(0 if wanted.buckets else len(self._urgent), ModifyGroup(wanted))
+        self._urgent[group_id] = None
+
+    def _is_usable(self, group: Group) -> bool:
+        """Return True if the wanted tables have a group of this id, and all groups that this one uses."""
+        return self._wanted_groups.keys() >= {group.group_id, *used_by(group)}
 
     def want_besides(self, entries: Mapping[FlowKey, FlowEntry]) -> None:
         """Want these entries in addition to the wanted tables, in place of those given before; pass no dict twice.

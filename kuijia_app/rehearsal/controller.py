@@ -124,6 +124,11 @@ class RehearsedController(PlanKeeper):
         return are_settled and not (self.resting or self.denying)
 
     @property
+    def is_at_rest(self) -> bool:
+        """True if it is settled, and no switch still has to be given or rid of what carries pairs without a tunnel."""
+        return self.is_settled and self._restoration.is_done
+
+    @property
     def resting(self) -> set[str]:
         """Switches whose tables it leaves as they are for now, as somebody keeps changing them."""
         return {switch for switch in self._rollout.in_force.tables if self._table_watch.is_resting(switch)}

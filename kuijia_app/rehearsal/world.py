@@ -148,7 +148,7 @@ class World:
             after = self._activity()
             if after != before:
                 before, quiet_since = after, self.time.now
-            elif self.time.now - quiet_since >= quiet and self.acting.is_settled:
+            elif self.time.now - quiet_since >= quiet and self.acting.is_at_rest:
                 return
         raise AssertionError("it never comes to rest")
 

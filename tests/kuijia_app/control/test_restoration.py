@@ -325,6 +325,21 @@ def test_a_switch_that_refuses_an_entry_is_left_out_for_a_while() -> None:
     assert ("a", "c") in net.restoration.carried
 
 
+def test_it_is_not_done_while_a_switch_that_has_refused_to_delete_an_entry_is_left_alone() -> None:
+    net = Net()
+    net.cut("b-c")
+    net.settle()
+    states = [net.restoration.is_done]
+    net.cut("b-c", live=True)
+    net.restoration.refused("d", net.now)
+    for seconds in (FIRST_PAUSE - 0.5, 10.0, 10.0):
+        net.settle(seconds)
+        states.append(net.restoration.is_done)
+    assert states == [True, False, False, True]
+    net.settle()
+    assert net.is_bare
+
+
 def test_a_switch_that_refuses_again_is_left_out_for_longer_but_not_after_a_calm() -> None:
     net = Net()
     net.cut("b-c")

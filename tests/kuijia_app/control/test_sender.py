@@ -130,6 +130,38 @@ def test_a_group_that_nobody_wants_cannot_be_wanted_instead() -> None:
     assert sender.is_done
 
 
+ADDED = Group(6, GroupType.FAST_FAILOVER, (Bucket((Output(1),)),))
+LEADS_ON = replace(GROUPS[1], buckets=(Bucket((ToGroup(ADDED.group_id),), watch_group=ADDED.group_id),))
+
+
+def test_a_group_that_uses_one_of_tables_to_come_waits_for_these() -> None:
+    sender = Sender(Tables.of(WANTED))
+    sender.want(WANTED)
+    sender.want_instead(LEADS_ON.group_id, LEADS_ON)
+    assert sender.urgent_batch() is sender.next_batch() is None
+    sender.want(SwitchTables((ADDED, *GROUPS), ENTRIES))
+    batch = sender.all_at_once()
+    assert batch is not None
+    assert batch.changes == (AddGroup(ADDED), ModifyGroup(LEADS_ON))
+
+
+def test_a_group_comes_after_one_that_it_uses_and_that_is_still_to_be_added() -> None:
+    sender = Sender(Tables.of(WANTED))
+    sender.want(SwitchTables((ADDED, *GROUPS), ()))
+    sender.want_instead(LEADS_ON.group_id, LEADS_ON)
+    sender.want_instead(EMPTIED.group_id + 1, replace(EMPTIED, group_id=EMPTIED.group_id + 1))
+    urgent = sender.urgent_batch()
+    assert urgent is not None
+    assert [change.group for change in urgent.changes if isinstance(change, ModifyGroup)] == [
+        replace(EMPTIED, group_id=3)
+    ]
+    sender.acknowledged(urgent.number)
+    batch = sender.all_at_once()
+    assert batch is not None
+    assert batch.changes[:2] == (AddGroup(ADDED), ModifyGroup(LEADS_ON))
+    assert all(isinstance(change, DeleteFlow) for change in batch.changes[2:])
+
+
 @pytest.mark.slow
 @given(old=tables(), steps=st.lists(st.one_of(tables(), st.just("acknowledge")), max_size=6), last=tables())
 def test_whatever_is_wanted_meanwhile_the_switch_ends_with_what_was_wanted_last(
