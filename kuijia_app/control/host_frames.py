@@ -13,7 +13,8 @@ from ipaddress import IPv4Address
 from typing import Final
 
 from kuijia_app.control.probe_frames import internet_checksum
-from kuijia_app.tables.rules import ETH_TYPE_ARP, ETH_TYPE_IPV4
+from kuijia_app.tables.families import Family
+from kuijia_app.tables.rules import ETH_TYPE_ARP, ETH_TYPE_IPV4, ETH_TYPE_OF
 
 BROADCAST: Final = b"\xff" * 6
 _UNKNOWN_MAC: Final = bytes(6)
@@ -49,7 +50,7 @@ class ArpOperation(IntEnum):
 
 
 class IcmpError(IntEnum):
-    """Errors that a router reports, as type and code in one number (RFC 792, RFC 1812)."""
+    """Errors that a router reports, as type and code in one number, those of IPv4 (RFC 792, RFC 1812)."""
 
     NET_UNREACHABLE = 0x0300
     HOST_UNREACHABLE = 0x0301
@@ -75,6 +76,15 @@ class ArpFrame:
     sender: IPv4Address
     target_mac: bytes
     target: IPv4Address
+
+    @property
+    def is_question(self) -> bool:
+        return self.operation is ArpOperation.REQUEST
+
+    def answer(self, mac: bytes) -> bytes:
+        """Return the frame that answers a request: its target is at this Ethernet address."""
+        reply = ArpFrame(ArpOperation.REPLY, mac, self.target, self.sender_mac, self.sender)
+        return reply.frame(self.sender_mac)
 
     def frame(self, destination: bytes) -> bytes:
         """Return the frame to an Ethernet address, from the sender's."""
@@ -135,8 +145,9 @@ class Ipv4Frame:
 
 
 def framed(destination_mac: bytes, source_mac: bytes, packet: bytes) -> bytes:
-    """Return the frame with an IPv4 packet."""
-    return (_ETHERNET.pack(destination_mac, source_mac, ETH_TYPE_IPV4) + packet).ljust(_SHORTEST_FRAME, b"\0")
+    """Return the frame with a packet of IP."""
+    eth_type = ETH_TYPE_OF[Family(packet[0] >> 4)]
+    return (_ETHERNET.pack(destination_mac, source_mac, eth_type) + packet).ljust(_SHORTEST_FRAME, b"\0")
 
 
 def is_unicast(address: IPv4Address) -> bool:
@@ -185,12 +196,6 @@ def _ipv4(frame: bytes, destination_mac: bytes, source_mac: bytes) -> Ipv4Frame 
 def arp_request(sender_mac: bytes, sender: IPv4Address, target: IPv4Address) -> ArpFrame:
     """Return the question for the Ethernet address of a host."""
     return ArpFrame(ArpOperation.REQUEST, sender_mac, sender, _UNKNOWN_MAC, target)
-
-
-def arp_reply(request: ArpFrame, mac: bytes) -> bytes:
-    """Return the frame that answers a request: its target is at this Ethernet address."""
-    reply = ArpFrame(ArpOperation.REPLY, mac, request.target, request.sender_mac, request.sender)
-    return reply.frame(request.sender_mac)
 
 
 def echo_reply(request: Ipv4Frame) -> bytes | None:

@@ -1,8 +1,8 @@
-"""Learns the hosts of sites by ARP, answers as their gateway, and says which entries deliver to them; pure.
+"""Learns the hosts of sites, answers as their gateway, and says which entries deliver to them; pure.
 
 Frames that switches have sent to the controller come in, with the time; frames to be sent and entries to be installed
-come out. A host is known by what it says in ARP, or answers when it is asked. Nothing is ever flooded: a question goes
-out of the ports of the one site that has the address.
+come out. A host is known by what it says in ARP or neighbour discovery, or answers when it is asked. Nothing is ever
+flooded: a question goes out of the ports of the one site that has the address.
 
 Peers send what they like: every table here is bounded, and each port, and all together, have an allowance.
 """
@@ -13,7 +13,7 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from itertools import count
 from math import inf
 from typing import Generic, TypeVar
@@ -21,10 +21,8 @@ from typing import Generic, TypeVar
 from kuijia_app.control.host_frames import (
     BROADCAST,
     ArpFrame,
-    ArpOperation,
     IcmpError,
     Ipv4Frame,
-    arp_reply,
     arp_request,
     echo_reply,
     framed,
@@ -33,9 +31,18 @@ from kuijia_app.control.host_frames import (
     is_unicast_mac,
     read_frame,
 )
+from kuijia_app.control.ipv6_frames import (
+    Ipv6Frame,
+    NeighbourFrame,
+    echo_reply_ipv6,
+    icmpv6_error,
+    is_unicast_ipv6,
+    read_ipv6,
+    solicitation,
+)
 from kuijia_app.gate.rates import Allowance
 from kuijia_app.tables.families import Address, Family, Prefix, family_of
-from kuijia_app.tables.neighbours import GATEWAY_MAC, Segment, host_entries
+from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment, host_entries
 from kuijia_app.tables.rules import FlowEntry
 
 QUIET = 300.0
@@ -70,11 +77,16 @@ RATE, BURST = 1000.0, 2000.0
 """The same for all ports together."""
 
 ERRORS_RATE, ERRORS_BURST = 20.0, 50.0
-"""Errors of ICMP that hosts of a site are told of in a second, and at once (RFC 1812, section 4.3.2.8)."""
+"""Errors of both families that hosts of a site are told of in a second, and at once (RFC 1812, section 4.3.2.8)."""
 
 _GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
 _PUT_OFF = 0.1
 _NOBODY = IPv4Address(0)
+
+Said = ArpFrame | NeighbourFrame
+"""What a host says of an address, and perhaps asks."""
+
+IpFrame = Ipv4Frame | Ipv6Frame
 
 _Value = TypeVar("_Value")
 
@@ -111,8 +123,8 @@ class _Host:
 class _Sought:
     due: float
     questions: int = 0
-    waiting: list[Ipv4Frame] = field(default_factory=list)
-    askers: list[tuple[int, ArpFrame]] = field(default_factory=list)
+    waiting: list[IpFrame] = field(default_factory=list)
+    askers: list[tuple[int, Said]] = field(default_factory=list)
 
 
 class _Site:
@@ -195,10 +207,11 @@ class LearnedHosts:
         if not ((own or site.from_tunnels).take(now) and self._allowance.take(now)):
             site.ignored += 1
             return step
-        found = read_frame(frame)
-        if isinstance(found, ArpFrame) and own is not None:
-            self._arp(site, port, found, now, step)
-        elif isinstance(found, Ipv4Frame):
+        found = read_frame(frame) or read_ipv6(frame)
+        if isinstance(found, ArpFrame | NeighbourFrame):
+            if own is not None:
+                self._said(site, port, found, now, step)
+        elif found is not None and not self._is_for_gateway_alone(site, found, port, step):
             self._packet(site, found, now, step)
         return step
 
@@ -229,35 +242,35 @@ class LearnedHosts:
                 host.due, host.questions = now, 1  # the question goes out of all ports
                 self._later(site, address, now)
 
-    def _arp(self, site: _Site, port: int, arp: ArpFrame, now: float, step: NeighbourStep) -> None:
+    def _said(self, site: _Site, port: int, said: Said, now: float, step: NeighbourStep) -> None:
         segment = site.segment
-        on_cable = any(arp.sender in prefix for prefix in segment.on_cable)
-        if on_cable and arp.sender not in segment.gateways and _is_card(arp.sender_mac):
-            self._heard(site, arp.sender, arp.sender_mac, port, now, step)
-        if arp.operation is not ArpOperation.REQUEST or arp.target == arp.sender or not _is_card(arp.sender_mac):
+        on_cable = any(said.sender in prefix for prefix in segment.on_cable)
+        if on_cable and not segment.is_gateway(said.sender) and _is_card(said.sender_mac):
+            self._heard(site, said.sender, said.sender_mac, port, now, step)
+        if not said.is_question or said.target == said.sender or not _is_card(said.sender_mac):
             return
-        if self._is_answered(site, port, arp, now, step):
-            step.frames.append(FrameOut(segment.switch, port, arp_reply(arp, _GATEWAY)))
+        if self._is_answered(site, port, said, now, step):
+            step.frames.append(FrameOut(segment.switch, port, said.answer(_GATEWAY)))
 
-    def _is_answered(self, site: _Site, port: int, arp: ArpFrame, now: float, step: NeighbourStep) -> bool:
+    def _is_answered(self, site: _Site, port: int, said: Said, now: float, step: NeighbourStep) -> bool:
         """Return True if a question has the gateway's address as answer."""
         segment = site.segment
-        if arp.target in segment.gateways:
+        if segment.is_gateway(said.target):
             return True
-        if arp.sender == _NOBODY:
-            return False  # a host asks whether an address is free (RFC 5227)
-        if not segment.has(arp.target):
-            return self._all.has(arp.target)
-        host = site.hosts.get(arp.target)
+        if said.sender.is_unspecified:
+            return False  # a host asks whether an address is free (RFC 5227, RFC 4862)
+        if not segment.has(said.target):
+            return self._all.has(said.target)
+        host = site.hosts.get(said.target)
         if host is not None:
             return host.port != port
-        if any(arp.target in prefix for prefix in segment.behind_router):
-            return arp.sender != segment.router
+        if any(said.target in prefix for prefix in segment.behind_router):
+            return said.sender != segment.router
         if len(segment.ports) > 1:
-            self._seek(site, arp.target, None, now, step)
-            sought = site.sought.get(arp.target)
+            self._seek(site, said.target, None, now, step)
+            sought = site.sought.get(said.target)
             if sought is not None and len(sought.askers) < MOST_WAITING:
-                sought.askers.append((port, arp))
+                sought.askers.append((port, said))
         return False  # it is at the same port and answers itself, or is still sought
 
     def _heard(self, site: _Site, address: Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
@@ -288,15 +301,29 @@ class LearnedHosts:
         sought = site.sought.pop(address, _Sought(now))
         for packet in sought.waiting:
             self._deliver(site, host, packet, step)
-        for asker, arp in sought.askers:
+        for asker, said in sought.askers:
             if asker != port:
-                step.frames.append(FrameOut(site.segment.switch, asker, arp_reply(arp, _GATEWAY)))
+                step.frames.append(FrameOut(site.segment.switch, asker, said.answer(_GATEWAY)))
 
-    def _packet(self, site: _Site, packet: Ipv4Frame, now: float, step: NeighbourStep) -> None:
+    @staticmethod
+    def _is_for_gateway_alone(site: _Site, packet: IpFrame, port: int, step: NeighbourStep) -> bool:
+        """Return True for a packet that no router forwards; an echo between link-local addresses is answered."""
+        if not isinstance(packet, Ipv6Frame):
+            return False
+        to_gateway, segment = packet.destination == LINK_LOCAL_GATEWAY, site.segment
+        if to_gateway and packet.source.is_link_local and port in segment.ports and _is_card(packet.source_mac):
+            answer = echo_reply_ipv6(packet)
+            if answer is not None:
+                step.frames.append(FrameOut(segment.switch, port, framed(packet.source_mac, _GATEWAY, answer)))
+            return True
+        is_local = packet.source.is_link_local or (packet.destination.is_link_local and not to_gateway)
+        return is_local or packet.destination.is_multicast
+
+    def _packet(self, site: _Site, packet: IpFrame, now: float, step: NeighbourStep) -> None:
         segment = site.segment
-        if packet.destination in segment.gateways:
-            answer = echo_reply(packet)
-            if answer is not None and is_unicast(packet.source):
+        if segment.is_gateway(packet.destination):
+            answer = _echo_reply(packet)
+            if answer is not None:
                 self._send(packet.source, answer, now, step)
             return
         if packet.ttl <= 1:
@@ -317,17 +344,18 @@ class LearnedHosts:
         self._deliver(site, host, packet, step)
 
     @staticmethod
-    def _deliver(site: _Site, host: _Host, packet: Ipv4Frame, step: NeighbourStep) -> None:
+    def _deliver(site: _Site, host: _Host, packet: IpFrame, step: NeighbourStep) -> None:
         step.frames.append(FrameOut(site.segment.switch, host.port, packet.forwarded(_GATEWAY, host.mac)))
 
-    def _refuse(self, site: _Site, packet: Ipv4Frame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
+    def _refuse(self, site: _Site, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
         """Report an error to the source of a packet, within limits, from the gateway that it knows."""
         if not packet.may_be_answered or not site.errors.take(now):
             return
         home = self._owners.of(packet.source) or site
         gateway = home.segment.gateway_for(packet.source)
-        if isinstance(gateway, IPv4Address):
-            self._send(packet.source, icmp_error(packet, kind, gateway), now, step)
+        error = None if gateway is None else _error(packet, kind, gateway)
+        if error is not None:
+            self._send(packet.source, error, now, step)
 
     def _send(self, address: Address, packet: bytes, now: float, step: NeighbourStep) -> None:
         """Send a packet of our own to a host; one that is not known is only asked for."""
@@ -341,11 +369,11 @@ class LearnedHosts:
             return
         self._seek(home, hop, None, now, step)
 
-    def _seek(self, site: _Site, address: Address, packet: Ipv4Frame | None, now: float, step: NeighbourStep) -> None:
+    def _seek(self, site: _Site, address: Address, packet: IpFrame | None, now: float, step: NeighbourStep) -> None:
         """Ask for an address, and keep a packet until there is an answer."""
         sought = site.sought.get(address)
         if sought is None:
-            if address in site.segment.gateways or len(site.sought) >= MOST_SOUGHT:
+            if site.segment.is_gateway(address) or len(site.sought) >= MOST_SOUGHT:
                 return
             sought = site.sought[address] = _Sought(now)
             self._ask_again(site, address, sought, now, step)
@@ -382,12 +410,13 @@ class LearnedHosts:
     @staticmethod
     def _question(site: _Site, address: Address, host: _Host | None, step: NeighbourStep) -> None:
         """Ask a known host at its port, or all at all ports."""
-        segment = site.segment
-        asker = segment.gateway_for(address) or _NOBODY
-        assert isinstance(asker, IPv4Address)
-        assert isinstance(address, IPv4Address)
-        question = arp_request(_GATEWAY, asker, address)
-        frame = question.frame(BROADCAST if host is None else host.mac)
+        segment, card = site.segment, None if host is None else host.mac
+        if isinstance(address, IPv6Address):
+            frame = solicitation(_GATEWAY, address, card)
+        else:
+            asker = segment.gateway_for(address)
+            question = arp_request(_GATEWAY, asker if isinstance(asker, IPv4Address) else _NOBODY, address)
+            frame = question.frame(card or BROADCAST)
         ports = segment.ports if host is None else (host.port,)
         step.frames += (FrameOut(segment.switch, port, frame) for port in ports)
 
@@ -421,6 +450,21 @@ class _Prefixes(Generic[_Value]):
             start = int(address) >> family.bits - length << family.bits - length
             if start in values:
                 yield (values[start],)
+
+
+def _echo_reply(packet: IpFrame) -> bytes | None:
+    if isinstance(packet, Ipv6Frame):
+        return echo_reply_ipv6(packet) if is_unicast_ipv6(packet.source) else None
+    return echo_reply(packet) if is_unicast(packet.source) else None
+
+
+def _error(packet: IpFrame, kind: IcmpError, gateway: Address) -> bytes | None:
+    """Return the packet that reports an error; None if the gateway's address is of another family."""
+    if isinstance(packet, Ipv4Frame) and isinstance(gateway, IPv4Address):
+        return icmp_error(packet, kind, gateway)
+    if isinstance(packet, Ipv6Frame) and isinstance(gateway, IPv6Address):
+        return icmpv6_error(packet, kind, gateway)
+    return None
 
 
 def _is_card(mac: bytes) -> bool:

@@ -1,0 +1,123 @@
+"""Hosts of IPv6 that nobody configured: neighbour discovery, echoes and errors of their gateway."""
+
+from __future__ import annotations
+
+import random
+from ipaddress import IPv6Address, IPv6Network
+
+import pytest
+
+from kuijia_app.control.host_frames import framed
+from kuijia_app.control.ipv6_frames import (
+    ICMPV6,
+    Ipv6Frame,
+    NeighbourFrame,
+    _packet,
+    multicast_mac,
+    read_ipv6,
+    solicitation,
+)
+from kuijia_app.control.neighbours import Neighbours, NeighbourStep
+from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment
+
+GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
+SITE = Segment("e", (1,), (IPv6Network("2001:db8:1::/64"),), (IPv6Address("2001:db8:1::1"),))
+FAR = IPv6Network("2001:db8:2::/64")
+HOST, HOST_MAC = IPv6Address("2001:db8:1::7"), bytes((2, 0, 0, 0, 0, 7))
+
+
+def gateway() -> Neighbours:
+    return Neighbours((SITE,), (*SITE.prefixes, FAR), 0.0)
+
+
+def asks(target: str, source: IPv6Address = HOST) -> bytes:
+    """Return a host's neighbour solicitation, made of the gateway's own with the host's address."""
+    message = bytes((135, 0, 0, 0)) + bytes(4) + IPv6Address(target).packed
+    message += b"" if source.is_unspecified else bytes((1, 1)) + HOST_MAC
+    group = IPv6Address(int(IPv6Address("ff02::1:ff00:0")) | int(IPv6Address(target)) & 0xFF_FFFF)
+    return framed(multicast_mac(group), HOST_MAC, _packet(source, group, 0, message, 255))
+
+
+def sends(target: str, payload: bytes, *, hop_limit: int = 64) -> bytes:
+    return framed(GATEWAY, HOST_MAC, _packet(HOST, IPv6Address(target), 0, payload, hop_limit))
+
+
+def echo(target: str, *, hop_limit: int = 64) -> bytes:
+    return sends(target, bytes((128, 0, 0, 0, 0, 1, 0, 1)) + b"payload", hop_limit=hop_limit)
+
+
+def only(step: NeighbourStep) -> NeighbourFrame | Ipv6Frame:
+    (sent,) = step.frames
+    found = read_ipv6(sent.frame)
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("target", ["2001:db8:1::1", str(LINK_LOCAL_GATEWAY), "2001:db8:2::9"])
+def test_a_host_that_asks_for_its_gateway_or_another_site_is_answered_and_known(target: str) -> None:
+    step = gateway().arrived("e", 1, asks(target), 0.0)
+    answer = only(step)
+    assert answer == NeighbourFrame(is_question=False, sender=IPv6Address(target), sender_mac=GATEWAY,
+                                    target=IPv6Address(target))  # fmt: skip
+    assert [str(entry.match.ipv6_dst) for _, entry in step.put] == [f"{HOST}/128"]
+
+
+@pytest.mark.parametrize("target", ["2001:db8:1::9", "2001:db8:9::9"])
+def test_nobody_is_answered_for_a_neighbour_or_an_unknown_network(target: str) -> None:
+    assert not gateway().arrived("e", 1, asks(target), 0.0).frames
+
+
+def test_an_address_that_is_probed_is_defended_only_if_it_is_the_gateways() -> None:
+    probing = IPv6Address(0)
+    (sent,) = gateway().arrived("e", 1, asks("2001:db8:1::1", probing), 0.0).frames
+    assert sent.frame[:6] == multicast_mac(IPv6Address("ff02::1"))
+    assert not gateway().arrived("e", 1, asks("2001:db8:1::9", probing), 0.0).frames
+
+
+def test_a_packet_to_an_unknown_host_makes_the_gateway_ask_and_waits_for_the_answer() -> None:
+    site = gateway()
+    question = only(site.arrived("e", 99, framed(GATEWAY, GATEWAY, _packet(FAR[9], HOST, 0, b"\x80" + bytes(7))), 0.0))
+    assert question == NeighbourFrame(True, LINK_LOCAL_GATEWAY, GATEWAY, HOST)
+    advertisement = bytes((136, 0, 0, 0)) + (0x60 << 24).to_bytes(4, "big") + HOST.packed + bytes((2, 1)) + HOST_MAC
+    packet = _packet(HOST, LINK_LOCAL_GATEWAY, 0, advertisement, 255)
+    delivered = only(site.arrived("e", 1, framed(GATEWAY, HOST_MAC, packet), 0.1))
+    assert isinstance(delivered, Ipv6Frame)
+    assert (delivered.destination, delivered.destination_mac, delivered.ttl) == (HOST, HOST_MAC, 63)
+
+
+@pytest.mark.parametrize(
+    ("frame", "kind"),
+    [
+        (echo("2001:db8:1::1"), (129, 0)),
+        (echo("2001:db8:2::9", hop_limit=1), (3, 0)),
+        (echo("2001:db8:2::9"), (1, 1)),
+        (echo("2001:db8:9::9"), (1, 0)),
+    ],
+    ids=["echo", "hop limit", "no pair", "no site"],
+)
+def test_a_router_answers(frame: bytes, kind: tuple[int, int]) -> None:
+    site = gateway()
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    answer = only(site.arrived("e", 1, frame, 0.1))
+    assert isinstance(answer, Ipv6Frame)
+    assert (answer.protocol, tuple(answer.payload[:2]), answer.destination) == (ICMPV6, kind, HOST)
+
+
+def test_discovery_that_a_router_has_forwarded_or_that_is_malformed_is_ignored() -> None:
+    whole = asks("2001:db8:1::1")
+    for place, value in ((21, 254), (57, 1), (79, 0)):  # hop limit, checksum, length of the option
+        broken = bytearray(whole)
+        broken[place] = value
+        assert not gateway().arrived("e", 1, bytes(broken), 0.0).frames
+
+
+def test_whatever_arrives_never_raises() -> None:
+    chance = random.Random(52)
+    frames = [asks("2001:db8:1::1"), echo("2001:db8:2::9"), solicitation(GATEWAY, HOST, None)]
+    site = gateway()
+    for number in range(5000):
+        frame = bytearray(chance.choice(frames))
+        for _ in range(chance.randrange(1, 6)):
+            frame[chance.randrange(12, len(frame))] = chance.randrange(256)
+        site.arrived("e", chance.choice((1, 99)), bytes(frame[: chance.randrange(len(frame) + 1)]), number * 0.01)
+        site.look(number * 0.01)
