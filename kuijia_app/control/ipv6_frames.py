@@ -210,7 +210,7 @@ def solicitation(mac: bytes, address: IPv6Address, card: bytes | None) -> bytes:
 def _discovery(kind: int, flags: int, target: IPv6Address, to: IPv6Address, option: int, mac: bytes) -> bytes:
     """Return a packet of neighbour discovery from the gateway, with an option that has its Ethernet address."""
     unsigned = _NEIGHBOUR.pack(kind, 0, 0, flags, target.packed) + bytes((option, 1)) + mac
-    return _packet(LINK_LOCAL_GATEWAY, to, 0, unsigned, _OF_NEIGHBOURS)
+    return icmpv6_packet(LINK_LOCAL_GATEWAY, to, 0, unsigned, _OF_NEIGHBOURS)
 
 
 def echo_reply_ipv6(request: Ipv6Frame) -> bytes | None:
@@ -220,16 +220,16 @@ def echo_reply_ipv6(request: Ipv6Frame) -> bytes | None:
         return None
     traffic_class = int.from_bytes(request.packet[:2], "big") >> 4 & 0xFF
     unsigned = bytes((_ECHO_REPLY, 0, 0, 0)) + request.payload[4:]
-    return _packet(request.destination, request.source, traffic_class, unsigned)
+    return icmpv6_packet(request.destination, request.source, traffic_class, unsigned)
 
 
 def icmpv6_error(about: Ipv6Frame, kind: IcmpError, sender: IPv6Address) -> bytes:
     """Return the packet that reports an error to the source of a packet."""
     quoted = about.packet[: _LONGEST_ERROR - _IPV6.size - _ICMP.size]
-    return _packet(sender, about.source, 0, _ICMP.pack(*_KINDS[kind], 0, 0) + quoted)
+    return icmpv6_packet(sender, about.source, 0, _ICMP.pack(*_KINDS[kind], 0, 0) + quoted)
 
 
-def _packet(
+def icmpv6_packet(
     source: IPv6Address,
     destination: IPv6Address,
     traffic_class: int,

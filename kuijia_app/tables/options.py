@@ -7,7 +7,6 @@ from enum import Enum
 from pathlib import Path
 from typing import TypeVar
 
-from kuijia_app.tables.families import Family, family_of
 from kuijia_app.tables.queue_layouts import PLAIN, named_layout
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
@@ -98,9 +97,9 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
 
     Raises:
         InputError: a word is not a value of its option, or a layout is neither a name nor a YAML file, or a
-            wiring file is bad, or has prefixes of IPv6 at a site whose hosts are learned.
+            wiring file is bad.
     """
-    options = PipelineOptions(
+    return PipelineOptions(
         _scheme(words.scheme),
         words.slots,
         named_layout(words.layout),
@@ -111,22 +110,6 @@ def pipeline_options(words: OptionWords) -> PipelineOptions:
         member_option(OtherTraffic, "other-traffic", words.other_traffic),
         member_option(Neighbours, "neighbours", words.neighbours),
     )
-    if options.wiring is not None and options.neighbours is not Neighbours.STATIC:
-        _require_ipv4_of_learned(options.wiring, every_site=options.neighbours is Neighbours.LEARNED)
-    return options
-
-
-def _require_ipv4_of_learned(wiring: StatedWiring, *, every_site: bool) -> None:
-    """Raise InputError if hosts that have IPv6 are to be learned: the controller does not answer their questions."""
-    for name, ends in wiring.switches.items():
-        host = ends.host
-        if host is None or not (every_site or host.gateways):
-            continue
-        for prefix in host.prefixes:
-            if family_of(prefix) is not Family.IPV4:
-                problem = f"{prefix} of a site whose hosts are learned"
-                expected = "prefixes of IPv4: neighbour discovery is not answered; or no gateway, or neighbours static"
-                raise wiring.contradiction(("switches", name, "host", "prefixes"), problem, expected)
 
 
 def _scheme(word: str) -> FailureScheme:

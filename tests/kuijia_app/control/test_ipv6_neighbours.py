@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from ipaddress import IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 import pytest
 
@@ -12,12 +12,13 @@ from kuijia_app.control.ipv6_frames import (
     ICMPV6,
     Ipv6Frame,
     NeighbourFrame,
-    _packet,
+    icmpv6_packet,
     multicast_mac,
     read_ipv6,
     solicitation,
 )
-from kuijia_app.control.neighbours import Neighbours, NeighbourStep
+from kuijia_app.control.neighbours import ERRORS_BURST, MOST_SOUGHT, QUESTIONS, LearnedHosts, NeighbourStep
+from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment
 
 GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
@@ -26,8 +27,8 @@ FAR = IPv6Network("2001:db8:2::/64")
 HOST, HOST_MAC = IPv6Address("2001:db8:1::7"), bytes((2, 0, 0, 0, 0, 7))
 
 
-def gateway() -> Neighbours:
-    return Neighbours((SITE,), (*SITE.prefixes, FAR), 0.0)
+def gateway() -> LearnedHosts:
+    return LearnedHosts((SITE,), (*SITE.prefixes, FAR), 0.0)
 
 
 def asks(target: str, source: IPv6Address = HOST) -> bytes:
@@ -35,15 +36,23 @@ def asks(target: str, source: IPv6Address = HOST) -> bytes:
     message = bytes((135, 0, 0, 0)) + bytes(4) + IPv6Address(target).packed
     message += b"" if source.is_unspecified else bytes((1, 1)) + HOST_MAC
     group = IPv6Address(int(IPv6Address("ff02::1:ff00:0")) | int(IPv6Address(target)) & 0xFF_FFFF)
-    return framed(multicast_mac(group), HOST_MAC, _packet(source, group, 0, message, 255))
+    return framed(multicast_mac(group), HOST_MAC, icmpv6_packet(source, group, 0, message, 255))
 
 
 def sends(target: str, payload: bytes, *, hop_limit: int = 64) -> bytes:
-    return framed(GATEWAY, HOST_MAC, _packet(HOST, IPv6Address(target), 0, payload, hop_limit))
+    return framed(GATEWAY, HOST_MAC, icmpv6_packet(HOST, IPv6Address(target), 0, payload, hop_limit))
 
 
 def echo(target: str, *, hop_limit: int = 64) -> bytes:
     return sends(target, bytes((128, 0, 0, 0, 0, 1, 0, 1)) + b"payload", hop_limit=hop_limit)
+
+
+def ipv4_packet(source: str, target: str) -> bytes:
+    """Return a frame with an IPv4 packet that has arrived out of a tunnel."""
+    head = bytearray(bytes((0x45, 0, 0, 20, 0, 7, 0x40, 0, 64, 17, 0, 0)))
+    head += IPv4Address(source).packed + IPv4Address(target).packed
+    head[10:12] = internet_checksum(bytes(head)).to_bytes(2, "big")
+    return framed(GATEWAY, GATEWAY, bytes(head))
 
 
 def only(step: NeighbourStep) -> NeighbourFrame | Ipv6Frame:
@@ -56,9 +65,7 @@ def only(step: NeighbourStep) -> NeighbourFrame | Ipv6Frame:
 @pytest.mark.parametrize("target", ["2001:db8:1::1", str(LINK_LOCAL_GATEWAY), "2001:db8:2::9"])
 def test_a_host_that_asks_for_its_gateway_or_another_site_is_answered_and_known(target: str) -> None:
     step = gateway().arrived("e", 1, asks(target), 0.0)
-    answer = only(step)
-    assert answer == NeighbourFrame(is_question=False, sender=IPv6Address(target), sender_mac=GATEWAY,
-                                    target=IPv6Address(target))  # fmt: skip
+    assert only(step) == NeighbourFrame(False, IPv6Address(target), GATEWAY, IPv6Address(target))
     assert [str(entry.match.ipv6_dst) for _, entry in step.put] == [f"{HOST}/128"]
 
 
@@ -76,10 +83,12 @@ def test_an_address_that_is_probed_is_defended_only_if_it_is_the_gateways() -> N
 
 def test_a_packet_to_an_unknown_host_makes_the_gateway_ask_and_waits_for_the_answer() -> None:
     site = gateway()
-    question = only(site.arrived("e", 99, framed(GATEWAY, GATEWAY, _packet(FAR[9], HOST, 0, b"\x80" + bytes(7))), 0.0))
+    question = only(
+        site.arrived("e", 99, framed(GATEWAY, GATEWAY, icmpv6_packet(FAR[9], HOST, 0, b"\x80" + bytes(7))), 0.0)
+    )
     assert question == NeighbourFrame(True, LINK_LOCAL_GATEWAY, GATEWAY, HOST)
     advertisement = bytes((136, 0, 0, 0)) + (0x60 << 24).to_bytes(4, "big") + HOST.packed + bytes((2, 1)) + HOST_MAC
-    packet = _packet(HOST, LINK_LOCAL_GATEWAY, 0, advertisement, 255)
+    packet = icmpv6_packet(HOST, LINK_LOCAL_GATEWAY, 0, advertisement, 255)
     delivered = only(site.arrived("e", 1, framed(GATEWAY, HOST_MAC, packet), 0.1))
     assert isinstance(delivered, Ipv6Frame)
     assert (delivered.destination, delivered.destination_mac, delivered.ttl) == (HOST, HOST_MAC, 63)
@@ -121,3 +130,40 @@ def test_whatever_arrives_never_raises() -> None:
             frame[chance.randrange(12, len(frame))] = chance.randrange(256)
         site.arrived("e", chance.choice((1, 99)), bytes(frame[: chance.randrange(len(frame) + 1)]), number * 0.01)
         site.look(number * 0.01)
+
+
+def test_a_host_that_does_not_answer_three_questions_is_unreachable() -> None:
+    site = gateway()
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    site.arrived("e", 1, echo("2001:db8:1::9"), 0.1)
+    asked, told = 1, []
+    for tenth in range(1, 60):
+        for sent in site.look(0.1 + tenth / 10).frames:
+            found = read_ipv6(sent.frame)
+            if isinstance(found, NeighbourFrame):
+                asked += 1
+            elif found is not None:
+                told.append((found.destination, found.payload[:2]))
+    assert (asked, told) == (QUESTIONS, [(HOST, bytes((1, 3)))])
+
+
+def test_a_router_of_ipv6_has_the_card_of_what_lies_behind_it_in_either_family() -> None:
+    router = IPv6Address("2001:db8:1::2")
+    behind = Segment("e", (1,), (*SITE.prefixes, IPv4Network("10.0.1.0/24")), SITE.gateways, router)
+    site = LearnedHosts((behind,), (*behind.prefixes, FAR), 0.0)
+    assert only(site.arrived("e", 99, ipv4_packet("10.0.2.7", "10.0.1.7"), 0.0)) == NeighbourFrame(
+        True, LINK_LOCAL_GATEWAY, GATEWAY, router
+    )
+    step = site.arrived("e", 1, asks("2001:db8:1::1", router), 0.1)
+    assert {str(entry.match.destination) for _, entry in step.put} == {f"{router}/128", "10.0.1.0/24"}
+
+
+@pytest.mark.parametrize("hosts", [1, MOST_SOUGHT + 9])
+def test_questions_and_errors_are_bounded_whoever_is_asked_for(hosts: int) -> None:
+    site = gateway()
+    site.arrived("e", 1, asks("2001:db8:1::1"), 0.0)
+    frames = [echo(str(SITE.prefixes[0][1000 + number])) for number in range(hosts)]
+    asked = sum(len(site.arrived("e", 1, frame, 1.0).frames) for frame in frames)
+    assert asked == min(hosts, MOST_SOUGHT)
+    errors = [site.arrived("e", 1, echo("2001:db8:9::9"), 2.0).frames for _ in range(200)]
+    assert sum(map(len, errors)) == ERRORS_BURST
