@@ -32,6 +32,19 @@ HALF_LIFE = 120.0
 LEAST_TELLING = 50
 """Packets of a stream in a round from which on a surplus shows that counters differ in age."""
 
+LONGEST_DELAY = 0.1
+"""Seconds that a packet may take over a link. As many more are under way as the rate has grown in that time."""
+
+MEAN_HALF_LIFE, OTHERS_HALF_LIFE = 5.0, 20.0
+"""Seconds in which the weight of a round falls to the half, in the mean rate of frames that no entry of ours counts,
+and in which what is known of their greatest rate does."""
+
+LEAST_WEIGHT = 0.4
+"""Weight of rounds in that mean from which on it is known: before, all frames may be those of others."""
+
+OTHERS_MARGIN = 1.2
+"""Factor by which there may be more of these frames than were seen."""
+
 LONGEST_UNSTEADY = 5.0
 """Seconds by which a window may be longer, until its counters do not differ in age any more."""
 
@@ -50,9 +63,9 @@ LEAST_SILENT = 4
 IN_A_ROW = 2
 """Windows in a row that must lose: one may be a failure that others notice."""
 
-UNSENT_IN_A_ROW = 5
+UNSENT_IN_A_ROW = 4
 """The same if the sender's port has not sent the missing packets either: they may wait, but not for ever. Bursts nearly
-in step with the polls look like a loss for up to four windows."""
+in step with the polls look like a loss for up to three windows."""
 
 LONGEST_ROUND = 4.0
 """Seconds between two polls beyond which their difference is not judged: much may have happened."""
@@ -118,19 +131,21 @@ class _Window:
         doubt: those of them that may be under way instead.
         obscured: True for hops whose queue may have dropped packets uncounted, or held them back.
         dropped: packets that the port or the queue before each hop has dropped, as it says.
+        rates: packets a second in the last round, at the ingress and at each hop.
     """
 
     counts: list[int]
-    vanished: list[int]
+    vanished: list[float]
     doubt: list[float]
     obscured: list[bool]
     dropped: list[int]
+    rates: list[float]
     seconds: float = 0.0
     peak: float = 0.0
 
     @classmethod
     def empty(cls, hops: int) -> _Window:
-        return cls([0] * (hops + 1), [0] * hops, [0.0] * hops, [False] * hops, [0] * hops)
+        return cls([0] * (hops + 1), [0.0] * hops, [0.0] * hops, [False] * hops, [0] * hops, [0.0] * (hops + 1))
 
 
 @dataclass(slots=True)
@@ -139,6 +154,7 @@ class _Streak:
 
     Attributes:
         vanished: those of the lost packets that the sender's port had sent.
+        rate: packets a second before the first of them.
         worst: packets lost and sent in the window that lost most.
         most_vanished: those of the lost packets that the port had sent, and the lost ones, in the window with most.
     """
@@ -146,11 +162,12 @@ class _Streak:
     windows: int = 0
     sent: int = 0
     lost: int = 0
-    vanished: int = 0
+    vanished: float = 0.0
     doubt: float = 0.0
     noise: float = 0.0
+    rate: float = 0.0
     worst: tuple[int, int] = (0, 0)
-    most_vanished: tuple[int, int] = (0, 0)
+    most_vanished: tuple[float, int] = (0.0, 0)
     is_obscured: bool = False
 
     @property
@@ -167,20 +184,36 @@ class _Streak:
 
 @dataclass(slots=True)
 class _Judged:
-    """One stream in windows of one span."""
+    """One stream in windows of one span; `rates` are those at the end of the window before."""
 
     window: _Window
     streaks: list[_Streak]
+    rates: list[float]
 
 
 @dataclass(frozen=True, slots=True)
 class _Queue:
     """State of a stream's queue before a hop in a round: as in `_Window`."""
 
-    vanished: int
+    vanished: float
     doubt: float
     is_obscured: bool
     dropped: int = 0
+
+
+@dataclass(slots=True)
+class _Mean:
+    """Mean rate of the last rounds; `weight` is that of all of them, which grows to 1."""
+
+    total: float = 0.0
+    weight: float = 0.0
+
+    def with_round(self, frames: float, seconds: float) -> float:
+        """Add a round; return the mean, a low one while a single round would make most of it."""
+        old = 0.5 ** (seconds / MEAN_HALF_LIFE)
+        self.total = old * self.total + (1 - old) * frames / seconds
+        self.weight = old * self.weight + 1 - old
+        return self.total / max(self.weight, 0.5)
 
 
 @dataclass(slots=True)
@@ -192,6 +225,8 @@ class _Moves:
         restarted: streams with a counter that began again.
         arrived: packets of all our entries for one port.
         unclear: ports with an entry whose counter began again.
+        missing: packets of streams in some queues of a port that the far end has not counted.
+        unknown: ports for which a stream's counter has begun again.
         ports: state of each port that was compared with the far end's entries already.
         is_steady: False if some counters are younger than others, as on a machine that is too busy.
     """
@@ -201,6 +236,8 @@ class _Moves:
     restarted: set[CountedStream] = field(default_factory=set)
     arrived: defaultdict[tuple[str, int | None], int] = field(default_factory=lambda: defaultdict(int))
     unclear: set[tuple[str, int | None]] = field(default_factory=set)
+    missing: dict[Port, dict[frozenset[int], int]] = field(default_factory=dict)
+    unknown: set[Port] = field(default_factory=set)
     ports: dict[Port, _Queue] = field(default_factory=dict)
     is_steady: bool = True
 
@@ -221,6 +258,8 @@ class HopLosses:
         self._under_way: dict[tuple[CountedStream, int], float] = {}
         self._under_way_at: defaultdict[Port, float] = defaultdict(float)
         self._waiting: dict[CountedStream, float] = {}
+        self._mean_others: defaultdict[Port, _Mean] = defaultdict(_Mean)
+        self._most_others: defaultdict[Port, float] = defaultdict(float)
         self._buckets: dict[str, dict[int, tuple[Group | None, tuple[CountedStream | None, ...]]]] = {}
         self.suspects = False
 
@@ -262,6 +301,7 @@ class HopLosses:
         yield
         self._put_right(moves)
         moves.is_steady = _is_steady(moves)
+        _add_missing(moves)
         losses: dict[Tunnel, HopLoss] = {}
         quiet = [stream for stream, _ in self._judged if stream not in moves.counts]
         for stream in (*moves.counts, *dict.fromkeys(quiet)):
@@ -409,9 +449,10 @@ class HopLosses:
     ) -> _Queue:
         """Return the same for all queues of the port, without what a single one tells."""
         old, new = before.get(hop.sender), now.get(hop.sender)
-        ports = None if old is None or new is None else (old.ports.get(hop.out_port), new.ports.get(hop.out_port))
-        is_unclear = (hop.receiver, hop.in_port) in moves.unclear
-        if ports is None or ports[0] is None or ports[1] is None or is_unclear:
+        if old is None or new is None or (hop.receiver, hop.in_port) in moves.unclear:
+            return _Queue(0, 0.0, is_obscured=True)
+        ports = old.ports.get(hop.out_port), new.ports.get(hop.out_port)
+        if ports[0] is None or ports[1] is None:
             return _Queue(0, 0.0, is_obscured=True)
         frames = ports[1].sent - ports[0].sent
         vanished = frames - moves.arrived[hop.receiver, hop.in_port]
@@ -422,7 +463,23 @@ class HopLosses:
         sent_bytes = ports[1].sent_bytes - ports[0].sent_bytes + _FRAME_OVERHEAD * frames
         dropped = ports[1].sent_dropped - ports[0].sent_dropped
         is_obscured = dropped < 0 or not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
-        return _Queue(vanished, doubt, is_obscured, dropped)
+        others = self._others_at(place, vanished, doubt, _missing_undropped(moves, place, old, new), moves.seconds)
+        if self._mean_others[place].weight < LEAST_WEIGHT:
+            doubt = math.inf
+        return _Queue(vanished - others * moves.seconds, doubt, is_obscured, dropped)
+
+    def _others_at(self, place: Port, vanished: int, doubt: float, lost: int | None, seconds: float) -> float:
+        """Return how many frames a second a port may send that no entry of ours counts, such as those of others.
+
+        What has vanished after the port is missing from streams as well: the rest is none of ours. Packets in queues
+        cancel out in the mean. `lost` is as `_missing_undropped` returns it.
+        """
+        most: float = self._most_others[place] * 0.5 ** (seconds / OTHERS_HALF_LIFE)
+        if lost is not None:
+            mean = self._mean_others[place].with_round(vanished - lost, seconds)
+            most = max(most, mean, (vanished - doubt - max(0, lost)) / seconds)
+        self._most_others[place] = most
+        return OTHERS_MARGIN * most
 
     def _add(
         self,
@@ -437,7 +494,7 @@ class HopLosses:
         hops = len(stream.hops)
         judged = self._judged.get((stream, span))
         if judged is None:
-            fresh = _Judged(_Window.empty(hops), [_Streak() for _ in stream.hops])
+            fresh = _Judged(_Window.empty(hops), [_Streak() for _ in stream.hops], [0.0] * (hops + 1))
             judged = self._judged[stream, span] = fresh
         window = judged.window
         for position, count in enumerate(counts):
@@ -447,6 +504,7 @@ class HopLosses:
             window.doubt[position] = max(window.doubt[position], queue.doubt)
             window.obscured[position] |= queue.is_obscured
             window.dropped[position] += queue.dropped
+        window.rates = [count / moves.seconds for count in counts]
         window.seconds += moves.seconds
         window.peak = max(window.peak, max(counts) / moves.seconds)
         is_whole = window.seconds >= span.seconds and window.counts[0] >= span.packets
@@ -461,9 +519,10 @@ class HopLosses:
             )
             return None
         judged.window = _Window.empty(hops)
+        before, judged.rates = judged.rates, window.rates
         loss = None
         for position, hop in enumerate(stream.hops):
-            if self._loses(stream, window, position, judged) and loss is None:
+            if self._loses(stream, window, position, judged, before[position]) and loss is None:
                 sent, arrived = window.counts[position : position + 2]
                 reaches = _reaches_port(hop, 1 - arrived / sent, *rounds)
                 loss = HopLoss(stream, hop, sent, sent - arrived, reaches, self._spares(hop, stream, moves))
@@ -490,12 +549,13 @@ class HopLosses:
         """Return the packets that may seem to be missing after a hop, at a rate of `peak` packets a second."""
         return max(LEAST_SKEW * peak, self._under_way.get((stream, position), 0.0)) + SLACK
 
-    def _loses(self, stream: CountedStream, window: _Window, position: int, judged: _Judged) -> bool:
-        """Return True if this window confirms that packets vanish at the hop."""
+    def _loses(self, stream: CountedStream, window: _Window, position: int, judged: _Judged, before: float) -> bool:
+        """Return True if this window confirms that packets vanish at the hop; `before` it, the rate was this."""
         streak = judged.streaks[position]
         sent, arrived = window.counts[position : position + 2]
         lost = sent - arrived
-        noise = self._noise(stream, position, window.peak)
+        known = self._noise(stream, position, window.peak)
+        noise = known + _grown(before, window.rates[position])
         is_silent = not arrived and sent >= LEAST_SILENT
         goes_on = streak.windows > 0 and lost > noise / 3
         if not is_silent and not (lost > self._limit * sent and (lost > noise or goes_on)):
@@ -505,6 +565,8 @@ class HopLosses:
         is_obscured = window.obscured[position] or EXPLAINED * window.dropped[position] >= lost
         if streak.is_obscured and not is_obscured and not streak.has_vanished:
             streak = judged.streaks[position] = _Streak()  # what goes on in clear windows is judged by these
+        if not streak.windows:
+            streak.rate = before
         streak.windows += 1
         streak.sent += sent
         streak.lost += lost
@@ -513,7 +575,7 @@ class HopLosses:
         streak.vanished += vanished
         streak.most_vanished = max(streak.most_vanished, (vanished, lost))
         streak.is_obscured |= is_obscured
-        streak.noise = max(streak.noise, noise)
+        streak.noise = max(streak.noise, known)
         streak.doubt = max(streak.doubt, window.doubt[position])
         if not streak.has_vanished and streak.is_obscured:
             return False
@@ -526,6 +588,7 @@ class HopLosses:
         # the loss as well.
         lost, sent = streak.lost - streak.worst[0], streak.sent - streak.worst[1]
         expected = self._limit * sent
+        lost -= int(_grown(streak.rate, window.rates[position]))
         return streak.lost >= LEAST_LOST and lost - streak.noise > expected + 2 * math.sqrt(expected)
 
     def _spares(self, hop: CountedHop, stream: CountedStream, moves: _Moves) -> bool:
@@ -542,6 +605,11 @@ class HopLosses:
         return False
 
 
+def _grown(before: float, now: float) -> float:
+    """Return how many packets more may be under way on a link, as their rate has grown."""
+    return LONGEST_DELAY * max(0.0, now - before)
+
+
 def _is_steady(moves: _Moves) -> bool:
     """Return False if more of a stream arrives at a hop than was sent there: the counters were not updated together."""
     for stream, counts in moves.counts.items():
@@ -551,6 +619,30 @@ def _is_steady(moves: _Moves) -> bool:
             if surplus > LEAST_SKEW * most / moves.seconds + SLACK:
                 return False
     return True
+
+
+def _add_missing(moves: _Moves) -> None:
+    for stream in moves.restarted:
+        moves.unknown.update((hop.sender, hop.out_port) for hop in stream.hops)
+    for stream, counts in moves.counts.items():
+        for hop, (sent, arrived) in zip(stream.hops, pairwise(counts), strict=True):
+            of_queues = moves.missing.setdefault((hop.sender, hop.out_port), {})
+            of_queues[stream.queues] = of_queues.get(stream.queues, 0) + sent - arrived
+
+
+def _missing_undropped(moves: _Moves, place: Port, old: Snapshot, new: Snapshot) -> int | None:
+    """Return the packets of streams that are missing after a port, less those that their queues say to have dropped.
+
+    None if that is unknown.
+    """
+    if place in moves.unknown:
+        return None
+    of_queues = moves.missing.get(place, {})
+    missing, queues = sum(of_queues.values()), {(place[1], queue) for queues in of_queues for queue in queues}
+    if old.queues is None or new.queues is None or queues.isdisjoint(new.queues):
+        return missing - max(0, new.ports[place[1]].sent_dropped - old.ports[place[1]].sent_dropped)
+    counted = queues & new.queues.keys() & old.queues.keys()
+    return missing - sum(max(0, new.queues[each].errors - old.queues[each].errors) for each in counted)
 
 
 def _dropped_by_queues(stream: CountedStream, hop: CountedHop, old: Snapshot, new: Snapshot) -> int | None:

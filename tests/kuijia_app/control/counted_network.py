@@ -32,6 +32,8 @@ class CountedNetwork:
         lossy_links: for two neighbours, the share of all frames that vanish between them.
         filters: for two neighbours, the share of frames that a filter of the sender drops before its port sends them.
         stray_drops: mean seconds between two packets that every port says to have dropped, though no queue is full.
+        others: frames a second that every port of a link sends, and that no entry of ours counts.
+        delay: seconds that a frame takes over a link.
         room: packets that a queue holds.
         counts_queues: False for switches without counters of queues.
     """
@@ -43,6 +45,8 @@ class CountedNetwork:
     lossy_links: dict[tuple[str, str], float] = field(default_factory=dict)
     filters: dict[tuple[str, str], float] = field(default_factory=dict)
     stray_drops: float = float("inf")
+    others: float = 0.0
+    delay: float = 0.0
     room: int = 100
     counts_queues: bool = True
     now: float = 0.0
@@ -69,11 +73,12 @@ class CountedNetwork:
         self._errors: defaultdict[tuple[str, int, int], int] = defaultdict(int)
         self._queued: defaultdict[Place, dict[int, list[tuple[CountedStream, int, int]]]] = defaultdict(dict)
         self._capacity = {
-            (hop.sender, hop.out_port): hop.capacity for each in self.counters.streams for hop in each.hops
+            (hop.sender, hop.out_port): hop.capacity for each in self.streams.values() for hop in each.hops
         }
         self._strays = 0
         self._credit: defaultdict[Place, float] = defaultdict(float)
         self._fresh: defaultdict[CountedStream, int] = defaultdict(int)
+        self._under_way: list[tuple[float, CountedStream, int, int]] = []
 
     def send(self, stream: CountedStream, packets: int) -> None:
         """Let the ingress send packets into a tunnel."""
@@ -122,8 +127,15 @@ class CountedNetwork:
                         del waiting[0]
                     else:
                         waiting[0] = stream, position, packets - moved
-                    self._arrive(stream, position, moved)
+                    self._leave(stream, position, moved)
             self._credit[place] = budget if any(queues.values()) else min(budget, 1.0)
+        due = [each for each in self._under_way if each[0] <= self.now]
+        self._under_way = [each for each in self._under_way if each[0] > self.now]
+        for _, stream, position, packets in due:
+            self._arrive(stream, position, packets)
+        if self.others:
+            for place in self._capacity:
+                self._ports[place][1] += int(self.others * TICK + self.random.random())
 
     def snapshot(self, switch: str) -> Snapshot:
         """Return the counters of a switch as they are now."""
@@ -162,10 +174,17 @@ class CountedNetwork:
         if packets > dropped:
             waiting.append((stream, position, packets - dropped))
 
-    def _arrive(self, stream: CountedStream, position: int, packets: int) -> None:
+    def _leave(self, stream: CountedStream, position: int, packets: int) -> None:
         hop = stream.hops[position]
         packets = self._survivors(packets, self.filters.get((hop.sender, hop.receiver), 0.0))
         self._ports[hop.sender, hop.out_port][1] += packets
+        if self.delay:
+            self._under_way.append((self.now + self.delay, stream, position, packets))
+        else:
+            self._arrive(stream, position, packets)
+
+    def _arrive(self, stream: CountedStream, position: int, packets: int) -> None:
+        hop = stream.hops[position]
         packets = self._survivors(packets, self.lossy_links.get((hop.sender, hop.receiver), 0.0))
         self._ports[hop.receiver, hop.in_port][0] += packets
         packets = self._survivors(packets, self.vanishes.get((stream, position), 0.0))

@@ -386,6 +386,39 @@ def test_raises_no_alarm_while_a_queue_fills_after_a_port_has_sent_frames_that_n
     assert not net.found
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_raises_no_alarm_beside_frames_of_others_while_queues_are_full(seed: int) -> None:
+    net = busy(seed)
+    net.network.others = 200.0
+    net.run(60)
+    assert not net.found
+
+
+@pytest.mark.parametrize("kind", ["lossy_links", "filters"])
+@pytest.mark.parametrize("seed", range(3))
+def test_finds_a_tenth_lost_beside_frames_of_others_on_long_links(kind: str, seed: int) -> None:
+    net = watched(seed)
+    net.network.others, net.network.delay = 200.0, 0.1
+    net.traffic[net.stream(THROUGH_S2, NORMAL)] = steady(1000.0)
+    net.run(15 + seed / 10)
+    assert not net.found
+    getattr(net.network, kind)["s2", "s4"] = 0.1
+    _, loss = net.first_loss(5.0)
+    assert (loss.tunnel, loss.hop.sender, loss.hop.receiver) == (THROUGH_S2, "s2", "s4")
+
+
+@pytest.mark.parametrize("seconds", [3.0, 7.0, 12.0])
+def test_raises_no_alarm_while_traffic_over_long_links_grows(seconds: float) -> None:
+    net = watched(int(seconds))
+    net.network.delay = 0.1
+    net.traffic = {
+        net.stream(THROUGH_S2, NORMAL): lambda _, now: 2000.0 * min(1.0, now / seconds),
+        net.stream(DIRECT, NORMAL): like_tcp(1500.0),
+    }
+    net.run(40)
+    assert not net.found
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_an_outage_of_a_switch_that_has_been_put_right_raises_no_alarm_afterwards(seed: int) -> None:
     net = watched(seed)
