@@ -86,9 +86,12 @@ def _exhibit_text(exhibit: Exhibit) -> Page:
     found = judgement_of(exhibit)
     if found.verdict is UNPUBLISHED:
         return exhibit_text(exhibit)
+    within = f", {found.score.counted} numbers within {found.margin}" if found.score.numbers else ""
     why = f" ({found.cause})" if found.cause else ""
-    told = f": {found.what}, {found.ours}, expected {found.published}" if found.ours else f": {found.what}"
-    return Page.of([*exhibit_text(exhibit).parts, "", f"Verdict: {found.verdict}{told}{why}"])
+    told = f": {found.what}, {found.ours}, published {found.published}" if found.deviation else ""
+    if not told and found.what:
+        told = f": {found.what}{f', {found.ours}, expected {found.published}' if found.ours else ''}"
+    return Page.of([*exhibit_text(exhibit).parts, "", f"Verdict: {found.verdict}{within}{told}{why}"])
 
 
 def _broken(exhibits: Sequence[Exhibit], failures: Iterable[str]) -> tuple[str, ...]:

@@ -8,8 +8,12 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from experiments.results.exhibit import Exhibit
+from experiments.results.score import Score
 from experiments.results.verdict import (
     DIFFERS,
+    NEAR,
+    NOISE,
+    NOT_MEASURED,
     NOT_SHOWN,
     REPRODUCED,
     UNPUBLISHED,
@@ -29,36 +33,40 @@ _LISTED = 3
 
 @dataclass(frozen=True)
 class Finding:
-    """A row of the first table; the texts are ready to be shown."""
+    """A row of the first table."""
 
     item: str
-    where: str
-    published: str
-    ours: str
-    deviation: str
-    verdict: Verdict
-    cause: str
+    found: Judgement
 
     @property
     def cells(self) -> tuple[str, ...]:
-        return self.item, self.where, self.published, self.ours, self.deviation, self.verdict, self.cause
+        """The texts, ready to be shown."""
+        found = self.found
+        number = found.what, found.published, found.ours, found.deviation
+        return self.item, found.verdict, *scored(found.margin, found.score), *number, found.cause
 
 
-HEADINGS = ("item", "at", "published", "ours", "deviation", "verdict", "why")
-NUMBERS = range(2, 5)
+SCORED = ("within margin", "margin", "mean error", "runs", "spread")
+HEADINGS = ("item", "verdict", *SCORED, "at", "published", "ours", "deviation", "why")
+NUMBERS = frozenset({2, 4, 5, 6, 8, 9, 10})
 """Columns that hold numbers."""
+
+
+def scored(margin: str, score: Score) -> tuple[str, ...]:
+    """Return the cells of `SCORED`."""
+    return score.counted, margin, score.error, score.runs, score.spread
 
 
 def findings_of(exhibits: Sequence[Exhibit]) -> list[Finding]:
     """Return a row for each exhibit, with the number that decides its verdict; the worst verdicts come first."""
     rows = [_finding(exhibit, judgement_of(exhibit), exhibits) for exhibit in exhibits]
-    return sorted(rows, key=lambda row: VERDICTS.index(row.verdict))
+    return sorted(rows, key=lambda row: VERDICTS.index(row.found.verdict))
 
 
 def _finding(exhibit: Exhibit, found: Judgement, exhibits: Sequence[Exhibit]) -> Finding:
     shared = sum((each.reproduces, each.backend) == (exhibit.reproduces, exhibit.backend) for each in exhibits) > 1
     item = f"{called(exhibit)} ({exhibit.name})" if shared else called(exhibit)
-    return Finding(item, found.what, found.published, found.ours, found.deviation, found.verdict, found.cause)
+    return Finding(item, found)
 
 
 def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -71,16 +79,22 @@ def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingPro
     if not compared:
         return "There are no published numbers to hold these against."
     sentences = []
-    words_of: dict[Verdict, str] = {NOT_SHOWN: "Not shown", DIFFERS: "Differ in size"}
+    words_of: dict[Verdict, str] = {
+        NOT_SHOWN: "Order not shown",
+        NOT_MEASURED: "Not measured",
+        DIFFERS: "Differ",
+        NEAR: "Within twice the margin",
+    }
     for verdict, words in words_of.items():
         own = [(exhibit, each) for exhibit, each in compared if each.verdict is verdict]
         if own:
             sentences.append(f"{words}: {'; '.join(dict.fromkeys(_told(*each, exhibits) for each in own))}.")
-    differing = [exhibit for exhibit, each in compared if each.verdict is not REPRODUCED]
+    differing = [exhibit for exhibit, each in compared if each.verdict not in (NOISE, REPRODUCED)]
     sentences += dict.fromkeys(caveats[each.name] for each in differing if each.name in caveats)
-    good = [called(exhibit) for exhibit, each in compared if each.verdict is REPRODUCED]
-    if good:
-        sentences.append(f"Reproduced: {_listed(good)}.")
+    for verdict, words in ((NOISE, "Within noise"), (REPRODUCED, "Reproduced")):
+        good = [called(exhibit) for exhibit, each in compared if each.verdict is verdict]
+        if good:
+            sentences.append(f"{words}: {_listed(good)}.")
     return " ".join([*sentences, *_bars(exhibits)])
 
 
@@ -96,7 +110,7 @@ def _told(exhibit: Exhibit, found: Judgement, exhibits: Sequence[Exhibit]) -> st
         return called(exhibit)
     what = _COUNT.sub("", found.what)
     if not found.ours:
-        return f"{called(exhibit)} ({what})"
+        return called(exhibit)
     beside = " instead of" if found.deviation else ", expected"
     return f"{called(exhibit)} ({what} is {found.ours}{beside} {found.published})"
 

@@ -141,7 +141,8 @@ def _sentence(exhibit: Exhibit) -> str:
 
 def _verdict(exhibit: Exhibit) -> str:
     found = judgement_of(exhibit)
-    return f"Verdict: {found.verdict}. {_capital(found.cause)}".rstrip()
+    within = f" ({found.score.counted} numbers within {found.margin})" if found.score.numbers else ""
+    return f"Verdict: {found.verdict}{within}. {_capital(found.cause)}".rstrip()
 
 
 def _capital(words: str) -> str:

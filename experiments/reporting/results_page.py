@@ -7,25 +7,48 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from experiments.reporting.report import report_of
+from experiments.reporting.report_lead import SCORED, scored
 from experiments.results.exhibit import Exhibit
-from experiments.results.verdict import NOT_SHOWN, UNPUBLISHED, VERDICTS, Judgement, judgement_of
+from experiments.results.score import Score
+from experiments.results.verdict import (
+    DIFFERS,
+    NOISE,
+    NOT_MEASURED,
+    NOT_SHOWN,
+    REPRODUCED,
+    UNDECIDABLE,
+    UNPUBLISHED,
+    VERDICTS,
+    Judgement,
+    Verdict,
+    judgement_of,
+)
 from kuijia_base.errors import InputError
 
 _OPENING = """# Every published item and what is reproduced of it
 
 Made by `kuijia report docs/results --items` from the result files in the folders below this one; a test compares the
-two. A [bar](../experiments.md#bars-and-verdicts) on a size has a margin on both sides of the published number. If an
-item has several results, the row has the worst verdict and the number that decides it. *Not shown* means that an order
-or effect is not there, or that nothing is committed."""
+two. One [rule](../experiments.md#bars-and-verdicts) judges every published number: *within margin* counts those that
+are within 20 % of the published ones, or within the stated floor of noise, of all that are published; *mean error* is
+their mean relative distance, *runs* the number of runs or seeds behind each, *spread* half the distance between the
+lowest and the highest of them, both without numbers as small as noise. A row has the worst verdict of its results and
+the number that decides it, so that one of a hundred numbers can make it differ."""
 
-_HEADINGS = ("item", "command", "backends", "verdict", "at", "published", "ours", "deviation", "open question, or why")
-_RULE = ("---", "---", "---", "---", "---", "---:", "---:", "---:", "---")
+_HEADINGS = (
+    *("item", "command", "backends", "verdict", *SCORED),
+    *("at", "published", "ours", "deviation", "open question, or why"),
+)
+_RULE = tuple(
+    "---:" if heading in ("within margin", "mean error", "runs", "spread", "published", "ours", "deviation") else "---"
+    for heading in _HEADINGS
+)
 
 
 @dataclass(frozen=True)
@@ -39,6 +62,8 @@ class Item:
         readings: the same of results under another reading of the paper than the command's default; they do not decide
             the verdict.
         question: what is open about it; empty if the bars' reasons say it.
+        decided_by: what would decide an item that cannot be decided from what is published; empty if it can.
+        memory: True if its published numbers are known from memory only.
     """
 
     paper: str
@@ -48,6 +73,8 @@ class Item:
     results: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
     question: str = ""
+    decided_by: str = ""
+    memory: bool = False
 
 
 class Results:
@@ -90,21 +117,61 @@ def page_of(root: Path) -> str:
         InputError: a result that an item names is not there.
     """
     results = Results(root)
-    rows = [(item, *_judged(item, results), tuple(_under_readings(item, results))) for item in all_items()]
-    parts = [_OPENING, _counted([(item, judgement) for item, judgement, *_ in rows])]
-    for paper in dict.fromkeys(item.paper for item, *_ in rows):
-        own = [_cells(*row) for row in rows if row[0].paper == paper]
+    rows = [_row(item, results) for item in all_items()]
+    parts = [_OPENING, _counted(rows)]
+    for paper in _papers(rows):
+        own = [row.cells for row in rows if row.item.paper == paper]
         parts += [f"## {paper}", "\n".join(f"| {' | '.join(cells)} |" for cells in (_HEADINGS, _RULE, *own))]
     return "\n\n".join(parts) + "\n"
 
 
-def _judged(item: Item, results: Results) -> tuple[Judgement, Exhibit | None]:
-    """Return the worst judgement on the item's results, and the exhibit it is about."""
-    if not item.results:
-        return Judgement(NOT_SHOWN), None
+@dataclass(frozen=True)
+class _Row:
+    """A row of the page: an item, the worst judgement on its results and the exhibit that it is about."""
+
+    item: Item
+    found: Judgement
+    exhibit: Exhibit | None
+    score: Score
+    elsewhere: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict on the item: what is not decidable from what is published differs for no reason of ours."""
+        return (
+            UNDECIDABLE if self.item.decided_by and self.found.verdict in (NOT_SHOWN, DIFFERS) else self.found.verdict
+        )
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        item, found, at = self.item, self.found, self.found.what
+        if self.exhibit is not None and len(item.results) > 1:
+            at = f"{self.exhibit.name} on {self.exhibit.backend}: {at}"
+        undecided = (
+            f"as run: {found.verdict}; would decide it: {item.decided_by}" if self.verdict == UNDECIDABLE else ""
+        )
+        memory = "the published numbers are from memory" if item.memory else ""
+        why = "; ".join(each for each in (undecided, found.cause, item.question, memory, *self.elsewhere) if each)
+        command = f"`{item.command}`" if item.command else "none"
+        verdict = self.verdict if self.verdict in (REPRODUCED, NOISE) else f"**{self.verdict}**"
+        numbers = at, found.published, found.ours, found.deviation
+        return item.item, command, item.backends, verdict, *scored(found.margin, self.score), *numbers, why
+
+
+def _row(item: Item, results: Results) -> _Row:
     shown = [replace(each, published=each.published or item.paper) for each in map(results.exhibit, item.results)]
     found = [(judgement_of(exhibit), exhibit) for exhibit in shown]
-    return min(found, key=lambda each: VERDICTS.index(each[0].verdict))
+    score = Score(tuple(chain.from_iterable(each.score.numbers for each, _ in found)))
+    worst: tuple[Judgement, Exhibit | None] = min(
+        found, key=lambda each: _badness(each[0]), default=(Judgement(NOT_MEASURED), None)
+    )
+    return _Row(item, *worst, score, tuple(_under_readings(item, results)))
+
+
+def _badness(found: Judgement) -> tuple[int, float]:
+    """Return a sort key, the least for the worst verdict, and of equal ones for that with the farthest number."""
+    worst = found.score.worst
+    return VERDICTS.index(found.verdict), -(worst.excess if worst is not None else 0.0)
 
 
 def _under_readings(item: Item, results: Results) -> Iterator[str]:
@@ -112,38 +179,31 @@ def _under_readings(item: Item, results: Results) -> Iterator[str]:
     for place in item.readings:
         folder, _, backend = place.split(" ")
         found = judgement_of(results.exhibit(place))
+        within = f", {found.score.counted} within margin" if found.score.numbers else ""
         ours = f", {found.what}: {found.ours} instead of {found.published}" if found.published and found.ours else ""
-        yield f"under another reading (`{folder}`, {backend}): {found.verdict}{ours}"
+        yield f"under another reading (`{folder}`, {backend}): {found.verdict}{within}{ours}"
 
 
-def _cells(item: Item, found: Judgement, exhibit: Exhibit | None, elsewhere: Sequence[str]) -> tuple[str, ...]:
-    at = found.what
-    if exhibit is not None and len(item.results) > 1:
-        at = f"{exhibit.name} on {exhibit.backend}: {at}"
-    why = "; ".join(each for each in (found.cause, item.question, *elsewhere) if each)
-    command = f"`{item.command}`" if item.command else "none"
-    verdict = found.verdict if found.verdict == "reproduced" else f"**{found.verdict}**"
-    return item.item, command, item.backends, verdict, at, found.published, found.ours, found.deviation, why
-
-
-def _counted(rows: Sequence[tuple[Item, Judgement]]) -> str:
-    """Return a table of the verdicts on each paper's items."""
-    shown = [verdict for verdict in VERDICTS if verdict != UNPUBLISHED]
-    papers = dict.fromkeys(item.paper for item, _ in rows)
-    counts: Mapping[str, Counter[str]] = {
-        paper: Counter(found.verdict for item, found in rows if item.paper == paper) for paper in papers
-    }
-    without = Counter(item.paper for item, _ in rows if not item.results)
+def _counted(rows: Sequence[_Row]) -> str:
+    """Return a table of the verdicts on each paper's items, and of the numbers within their margins."""
+    shown = [verdict for verdict in reversed(VERDICTS) if verdict != UNPUBLISHED]
     lines: list[Sequence[str]] = [
-        ("paper", "not shown", "of these without a result", *shown[1:]),
-        ("---", *("---:" for _ in (*shown, without))),
+        ("paper", "numbers within margin", *shown),
+        ("---", *("---:" for _ in (*shown, "numbers"))),
+        *(_counts(paper, [row for row in rows if row.item.paper == paper], shown) for paper in _papers(rows)),
+        _counts(f"all {len(rows)}", rows, shown),
     ]
-    for paper in papers:
-        lacking, *others = (str(counts[paper][verdict]) for verdict in shown)
-        lines.append((paper, lacking, str(without[paper]), *others))
-    lacking, *others = (str(sum(counts[paper][verdict] for paper in papers)) for verdict in shown)
-    lines.append((f"all {len(rows)}", lacking, str(sum(without.values())), *others))
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _counts(name: str, rows: Sequence[_Row], shown: Sequence[Verdict]) -> tuple[str, ...]:
+    score = Score(tuple(chain.from_iterable(row.score.numbers for row in rows)))
+    verdicts = Counter(row.verdict for row in rows)
+    return name, score.counted, *(str(verdicts[verdict]) for verdict in shown)
+
+
+def _papers(rows: Sequence[_Row]) -> Iterable[str]:
+    return dict.fromkeys(row.item.paper for row in rows)
 
 
 def places(items: Sequence[Item]) -> Iterator[str]:

@@ -93,6 +93,9 @@ about a size, made of an exhibit's points (`experiments.results.size_bars`)."""
 
 Kind = Literal["order", "limit", "size"]
 
+_ROUNDING = 1e-9
+"""Relative: the error of a bound that was computed."""
+
 
 @dataclass(frozen=True)
 class Check:
@@ -101,6 +104,10 @@ class Check:
     Attributes:
         published: the number between the bounds, None if the paper prints none.
         cause: short reason for a known difference in size; empty for none.
+        spread: of an order: half the distance between the lowest and the highest seed; None if unknown.
+
+    Raises:
+        ValueError: the published number misses the bar itself.
     """
 
     name: str
@@ -109,6 +116,15 @@ class Check:
     high: float | None
     published: float | None = None
     cause: str = ""
+    spread: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.published is not None and not self._holds(self.published):
+            raise ValueError(f"the published {self.published:g} misses its own bar, {self.name}: {self.bar}")
+
+    def _holds(self, value: float) -> bool:
+        slack = _ROUNDING * abs(value)
+        return (self.low is None or value >= self.low - slack) and (self.high is None or value <= self.high + slack)
 
     @property
     def kind(self) -> Kind:
@@ -119,8 +135,21 @@ class Check:
         return "order" if sided or self.name.startswith(ORDER) else "size"
 
     @property
+    def is_order(self) -> bool:
+        """True for an order, and for a promise: bounds that are equal allow no size."""
+        return self.kind == "order" or (self.kind == "size" and self.low == self.high)
+
+    @property
+    def is_tie(self) -> bool:
+        """True for an order of two whose published distance is less than seeds of ours differ: either may be first."""
+        if self.kind != "order" or self.published is None or self.spread is None:
+            return False
+        bounds = [bound for bound in (self.low, self.high) if bound is not None]
+        return min(abs(self.published - bound) for bound in bounds) < self.spread
+
+    @property
     def passed(self) -> bool:
-        return (self.low is None or self.measured >= self.low) and (self.high is None or self.measured <= self.high)
+        return self._holds(self.measured) or self.is_tie
 
     @property
     def is_broken(self) -> bool:
@@ -129,7 +158,7 @@ class Check:
         A size that differs from the published one is a verdict, not a failure. Equal bounds allow no size: they are a
         promise, such as that all of the cuts were survived.
         """
-        return not self.passed and (self.kind != "size" or self.low == self.high)
+        return not self.passed and (self.is_order or self.kind == "limit")
 
     @property
     def excess(self) -> float:
@@ -153,7 +182,7 @@ class Check:
 def check_to_json(check: Check) -> dict[str, Any]:
     """Return a check as JSON data, without what it says nothing of."""
     data = {**asdict(check), "passed": check.passed}
-    for key, nothing in (("published", None), ("cause", "")):
+    for key, nothing in (("published", None), ("cause", ""), ("spread", None)):
         if data[key] == nothing:
             del data[key]
     return data

@@ -1,22 +1,47 @@
-"""Verdict on an exhibit beside the paper: reproduced, differs in size, or not shown; pure."""
+"""Verdict on an exhibit beside the paper, by one rule for all of them; pure."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import number
 from experiments.results.result import ORDER, SIZE, Check
+from experiments.results.score import PublishedNumber, Score
+from experiments.results.size_bars import margin_of, numbers_of
 
-Verdict = Literal["not shown", "differs in size", "reproduced", "nothing published"]
+Verdict = Literal[
+    "order not shown",
+    "not measured",
+    "not decidable from what is published",
+    "differs",
+    "within twice the margin",
+    "within noise",
+    "reproduced",
+    "nothing published",
+]
 """Relation of our numbers to the published ones."""
 
-NOT_SHOWN: Final = "not shown"
-DIFFERS: Final = "differs in size"
+NOT_SHOWN: Final = "order not shown"
+NOT_MEASURED: Final = "not measured"
+UNDECIDABLE: Final = "not decidable from what is published"
+DIFFERS: Final = "differs"
+NEAR: Final = "within twice the margin"
+NOISE: Final = "within noise"
 REPRODUCED: Final = "reproduced"
 UNPUBLISHED: Final = "nothing published"
-VERDICTS: tuple[Verdict, ...] = (NOT_SHOWN, DIFFERS, REPRODUCED, UNPUBLISHED)
+VERDICTS: tuple[Verdict, ...] = (
+    NOT_SHOWN,
+    NOT_MEASURED,
+    UNDECIDABLE,
+    DIFFERS,
+    NEAR,
+    NOISE,
+    REPRODUCED,
+    UNPUBLISHED,
+)
 """All of them, the worst first."""
 
 
@@ -27,6 +52,8 @@ class Judgement:
     Attributes:
         what: line and place of the number, or the order that does not hold.
         cause: short reason for a known difference; empty for none.
+        margin: of each number, in words; empty if no number is compared.
+        score: all published numbers beside ours.
     """
 
     verdict: Verdict
@@ -35,32 +62,68 @@ class Judgement:
     ours: str = ""
     deviation: str = ""
     cause: str = ""
+    margin: str = ""
+    score: Score = field(default_factory=Score)
 
 
 def judgement_of(exhibit: Exhibit) -> Judgement:
-    """Return the verdict of an exhibit's bars.
+    """Return the verdict on an exhibit.
 
-    It is not shown if nothing was measured or if an order or effect is not there; it differs in size if all are there
-    and some number is beyond its margin or limit.
+    The worst number decides: it is reproduced if all are within a fifth, within noise if some of them only are so by
+    the floor of noise. A missed limit differs; so does a size that is not a published number but its bar. An order that
+    is not there outweighs all.
     """
     if not exhibit.has_values:
-        return Judgement(NOT_SHOWN, "not measured")
-    if not exhibit.checks or not _is_published(exhibit):
+        return Judgement(NOT_MEASURED)
+    score = Score(numbers_of(exhibit))
+    stated = {each.line for each in score.numbers if not each.place}
+    others = [each for each in exhibit.checks if not each.name.startswith(SIZE) and each.name not in stated]
+    if not _is_published(exhibit) or not (score.numbers or others):
         return Judgement(UNPUBLISHED)
-    missed = [check for check in exhibit.checks if not check.passed]
-    orders = [check for check in missed if check.kind == "order"]
-    if orders:
-        return _told(NOT_SHOWN, orders[0], sum(check.kind == "order" for check in exhibit.checks), len(orders))
+    found = _by_bars(others, score.worst) or _by_number(score) or _all_hold(others)
+    return replace(found, margin=margin_of(exhibit) if score.numbers else "", score=score)
+
+
+def _by_bars(others: Sequence[Check], worst: PublishedNumber | None) -> Judgement | None:
+    """Return the judgement of orders, limits and promises if one is missed and no number is more telling."""
+    orders = [check for check in others if check.is_order]
+    missed = [check for check in orders if not check.passed]
     if missed:
-        return _told(DIFFERS, max(missed, key=_weight), len(exhibit.checks), len(missed))
-    return _reproduced(exhibit)
+        return _by_check(NOT_SHOWN, missed[0], f" ({len(missed)} of {len(orders)} orders missed)")
+    missed = [check for check in others if not check.passed]
+    if missed and not (worst is not None and worst.is_far):
+        return _by_check(DIFFERS, missed[0], f" ({len(missed)} of {len(others)} bars missed)")
+    return None
 
 
-def _reproduced(exhibit: Exhibit) -> Judgement:
-    nearest = max(exhibit.checks, key=_weight)
-    if nearest.kind != "size" and len(exhibit.checks) > 1:
-        return Judgement(REPRODUCED, f"all {len(exhibit.checks)} orders and limits")
-    return _told(REPRODUCED, nearest, len(exhibit.checks), 0)
+def _all_hold(others: Sequence[Check]) -> Judgement:
+    if len(others) == 1:
+        return _by_check(REPRODUCED, others[0], "")
+    return Judgement(REPRODUCED, f"all {len(others)} orders and limits")
+
+
+def _by_number(score: Score) -> Judgement | None:
+    worst = score.worst
+    if worst is None:
+        return None
+    deviation = worst.ours - worst.published
+    part = f" ({deviation / abs(worst.published):+.0%})" if worst.published else ""
+    return Judgement(
+        _grade(score.numbers, worst),
+        worst.what,
+        number(worst.published),
+        number(worst.ours),
+        f"{number(deviation)}{part}",
+        worst.cause if worst.is_beyond else "",
+    )
+
+
+def _grade(numbers: tuple[PublishedNumber, ...], worst: PublishedNumber) -> Verdict:
+    if worst.is_far:
+        return DIFFERS
+    if worst.is_beyond:
+        return NEAR
+    return REPRODUCED if all(each.is_within_part for each in numbers) else NOISE
 
 
 def _is_published(exhibit: Exhibit) -> bool:
@@ -68,20 +131,6 @@ def _is_published(exhibit: Exhibit) -> bool:
     return exhibit.published is not None or any(point.published is not None for point in points)
 
 
-def _weight(check: Check) -> tuple[bool, float]:
-    """Return the rank of a check as the one that is told: those about sizes first, then by their excess."""
-    return check.kind == "size", check.excess
-
-
-def _told(verdict: Verdict, check: Check, total: int, missed: int) -> Judgement:
-    what = check.name.removeprefix(SIZE).removeprefix(ORDER)
-    if missed and total > 1 and not check.name.startswith(SIZE):
-        kind = "orders" if verdict is NOT_SHOWN else "bars"
-        what = f"{what} ({missed} of {total} {kind} missed)"
-    if check.published is None:
-        return Judgement(verdict, what, check.bar, f"{check.measured:.4g}", "", check.cause)
-    deviation = check.measured - check.published
-    part = f" ({deviation / abs(check.published):+.0%})" if check.published else ""
-    return Judgement(
-        verdict, what, number(check.published), number(check.measured), f"{number(deviation)}{part}", check.cause
-    )
+def _by_check(verdict: Verdict, check: Check, counted: str) -> Judgement:
+    what = f"{check.name.removeprefix(ORDER)}{counted}"
+    return Judgement(verdict, what, check.bar, f"{check.measured:.4g}", "", check.cause)

@@ -163,7 +163,7 @@ def test_a_campaign_that_is_killed_again_and_again_measures_nothing_twice(tmp_pa
         assert kept.items() <= found.items()
         kept = found
     with campaign(tmp_path, *options) as process:
-        assert process.wait() in (0, 1)  # losses that differ in size do not count here
+        assert process.wait() in (0, 1)  # losses that differ do not count here
     found = valid_results(tmp_path)
     assert len(found) == 12
     assert kept.items() <= found.items()

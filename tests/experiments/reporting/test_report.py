@@ -43,18 +43,21 @@ def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> 
     _save(tmp_path, _rescaling(0.8), result("kuijia", TABLE_2_KUIJIA), result("rescaling", TABLE_2_RESCALING))
     report = report_of(tmp_path)
     lead = report.lead
-    assert lead.startswith("Differ in size: Figure 10 on emulation (rescaling at 1.2 is 20.0 instead of 3.57). ")
+    assert lead.startswith("Differ: Figure 10 on emulation (rescaling at 1.2 is 20.0 instead of 3.57). ")
     found = {finding.item: finding.cells[1:] for finding in report.findings}
     assert list(found) == ["Figure 10 on emulation", "Table 2 on emulation", "Table 4 on emulation"]
-    where, published, ours, deviation, verdict, why = found["Figure 10 on emulation"]
-    assert (where, verdict) == ("rescaling at 1.2 (1 of 1 beyond)", "differs in size")
+    verdict, *scored, where, published, ours, deviation, why = found["Figure 10 on emulation"]
+    assert (where, verdict) == ("rescaling at 1.2", "differs")
+    assert scored == ["0 of 1", "20%, or 1 where that is more", "460%", "1", ""]
     assert (published, ours, deviation) == ("3.57", "20.0", "16.4 (+460%)")
     assert "docs/gscale.md" in why
     assert "Losses hang on which pairs are drawn" in lead
     page = page_of(report_of(tmp_path))
-    assert page.index("<th>verdict</th>") < page.index("Differ in size") < page.index("<h2")
+    assert page.index("<th>verdict</th>") < page.index("Differ: ") < page.index("<h2")
     opening = markdown_page(report).split("\n\n")[1:3]
-    assert opening[0].startswith("| item | at | published | ours | deviation | verdict | why |")
+    assert opening[0].startswith(
+        "| item | verdict | within margin | margin | mean error | runs | spread | at | published |"
+    )
     assert opening[1] == lead
 
 
@@ -64,16 +67,31 @@ def test_matching_numbers_are_said_to_match(tmp_path: Path) -> None:
     assert lead == "Reproduced: Figure 10 on emulation. Bars for measured runs: 1 of 1 are met."
 
 
+def test_numbers_within_noise_alone_are_not_said_to_match(tmp_path: Path) -> None:
+    _save(tmp_path, _rescaling(0.974))
+    lead = report_of(tmp_path).lead
+    assert lead == "Within noise: Figure 10 on emulation. Bars for measured runs: 1 of 1 are met."
+
+
 def test_the_first_table_leads_with_what_is_not_as_published() -> None:
     def of(name: str, value: float, *checks: Check) -> Exhibit:
         lines = (Line("kuijia", (Point.of(1.6, [value], 8.0),)),)
         return judged(Exhibit(name, "t", name, "emulation", "demand", "%", lines, checks=checks))
 
     rows = findings_of([of("a", 8.1), of("b", 30.0), of("c", 8.0, order("x less y", -1.0, low=0.0))])
-    assert [row.cells[:-1] for row in rows] == [
-        ("c on emulation", "x less y", "at least 0", "-1", "", "not shown"),
-        ("b on emulation", "kuijia at 1.6 (1 of 1 beyond)", "8", "30", "22 (+275%)", "differs in size"),
-        ("a on emulation", "kuijia at 1.6", "8", "8.10", "0.100 (+1%)", "reproduced"),
+    assert [(*row.cells[:4], *row.cells[7:-1]) for row in rows] == [
+        (
+            "c on emulation",
+            "order not shown",
+            "1 of 1",
+            "20%",
+            "x less y (1 of 1 orders missed)",
+            "at least 0",
+            "-1",
+            "",
+        ),
+        ("b on emulation", "differs", "0 of 1", "20%", "kuijia at 1.6", "8", "30", "22 (+275%)"),
+        ("a on emulation", "reproduced", "1 of 1", "20%", "kuijia at 1.6", "8", "8.10", "0.100 (+1%)"),
     ]
 
 
@@ -84,7 +102,7 @@ def test_bars_of_measured_runs_are_told_first_and_apart_from_those_of_the_model(
     model = Exhibit("fig10", "t", "Figure 10", "flow", "x", "y", lines, "the paper", checks=(good,))
     measured = replace(model, backend="emulation", checks=(good, bad))
     assert lead_of([model, measured]) == (
-        "Differ in size: Figure 10 on emulation (limit: loss is 3, expected at most 2)."
+        "Differ: Figure 10 on emulation (limit: loss is 3, expected at most 2)."
         " Reproduced: Figure 10 on flow."
         " Bars for measured runs: 1 of 2 are met; missed: fig10 (emulation): limit: loss is 3, expected at most 2."
         " Bars for the model: 1 of 1 are met."
@@ -279,8 +297,8 @@ def test_the_command_writes_both_pages_and_the_pictures_they_show(
     assert {path.name for path in (tmp_path / "out").iterdir()} == {"report.html", "report.md", *pictures}
     assert all(f"]({picture})" in (tmp_path / "out" / "report.md").read_text() for picture in pictures)
     printed = capsys.readouterr().out
-    assert printed.split("\n")[0].split() == ["item", "at", "published", "ours", "deviation", "verdict", "why"]
-    assert "Differ in size: Figure 10 on emulation" in printed
+    assert printed.split("\n")[0].split()[:5] == ["item", "verdict", "within", "margin", "margin"]
+    assert "Differ: Figure 10 on emulation" in printed
     assert main(["report", str(tmp_path / "runs"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["exhibits"][0]["name"] == "fig10"
 

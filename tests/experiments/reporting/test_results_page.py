@@ -12,9 +12,9 @@ from experiments.registry import find_experiment
 from experiments.reporting import results_page
 from experiments.reporting.report import report_of
 from experiments.reporting.report_lead import findings_of
-from experiments.reporting.results_page import Item, Results, all_items, page_of, places
+from experiments.reporting.results_page import Item, Results, _row, all_items, page_of, places
 from experiments.results.result import LIMIT, ORDER
-from experiments.results.verdict import UNPUBLISHED, judgement_of
+from experiments.results.verdict import REPRODUCED, UNPUBLISHED, judgement_of
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 
@@ -62,9 +62,9 @@ def test_another_number_in_a_result_is_another_page(monkeypatch: pytest.MonkeyPa
     assert "| reproduced |" in before
     path = root / "tables" / "fig8.json"
     data = json.loads(path.read_text(encoding="utf-8"))
-    data["checks"][0]["measured"] = 0.5
+    data["checks"][0]["measured"] = 0.51
     path.write_text(json.dumps(data), encoding="utf-8")
-    assert "| **differs in size** |" in page_of(root)
+    assert "| **differs** | 0 of 1 | 20% |" in page_of(root)
 
 
 def test_a_row_whose_result_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -76,12 +76,52 @@ def test_a_row_whose_result_is_gone_is_an_error(monkeypatch: pytest.MonkeyPatch,
 def test_the_worst_of_several_results_decides(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     both = Item("Kuijia", "Counts", results=("tables fig6 tables", "tables fields tables"))
     page = page_of(one_item(monkeypatch, tmp_path, both))
-    assert "**differs in size** | fields on tables: part saved" in page
+    assert "| **differs** | 3 of 6 | 20% |" in page
+    assert "| fields on tables: part saved |" in page
 
 
 def test_an_item_that_nobody_attempted_is_a_row(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     page = page_of(one_item(monkeypatch, tmp_path, Item("Hedera", "61 % wasted", question="not attempted")))
-    assert "| 61 % wasted | none |  | **not shown** |  |  |  |  | not attempted |" in page
+    assert f"| 61 % wasted | none |  | **not measured** | {' | ' * 8} | not attempted |" in page
+
+
+def test_what_cannot_be_decided_says_what_would_decide_it_and_how_it_is_as_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    item = Item("Kuijia", "fields", results=("tables fields tables",), decided_by="its entries")
+    page = page_of(one_item(monkeypatch, tmp_path, item))
+    assert "**not decidable from what is published** | 3 of 6 |" in page
+    assert "| as run: differs; would decide it: its entries; " in page
+
+
+def test_what_is_reproduced_is_so_whatever_would_decide_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    item = Item("Kuijia", "fields", results=("tables fig8 tables",), decided_by="its entries", memory=True)
+    page = page_of(one_item(monkeypatch, tmp_path, item))
+    assert "| reproduced | 1 of 1 |" in page
+    assert "would decide it" not in page
+    assert "the published numbers are from memory" in page
+
+
+def test_no_row_is_reproduced_with_a_number_beyond_a_fifth() -> None:
+    for row in map(lambda item: _row(item, RESULTS_READ), all_items()):
+        if row.verdict == REPRODUCED:
+            assert all(number.is_within_part for number in row.score.numbers), row.item.item
+
+
+def test_numbers_from_memory_are_marked_and_judged() -> None:
+    marked = [item for item in all_items() if item.memory]
+    assert [item.item.split(" ")[0] for item in marked] == ["Time", "Time", "Iterations"]
+    for item in marked:
+        for place in item.results:
+            shown = RESULTS_READ.exhibit(place)
+            assert "memory" in (shown.published or "")
+            assert judgement_of(shown).score.numbers
+
+
+def test_rows_by_which_the_default_reading_was_chosen_say_so() -> None:
+    for item in all_items():
+        if item.paper == "Kuijia" and item.item.startswith(("Figure 10", "Figure 11", "Figure 12", "Figure 13")):
+            assert "chosen by these numbers" in item.question
 
 
 def test_the_command_writes_the_page_alone(

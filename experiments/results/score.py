@@ -1,0 +1,157 @@
+"""Published numbers beside ours: how far apart, within which margin, and over how many runs; pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, isclose
+from statistics import fmean
+
+from experiments.results.exhibit import Point
+from experiments.results.exhibit_table import heading
+from experiments.results.result import SIZE, Check
+
+PART = 0.2
+"""Margin on both sides of a published number, as a part of it: figures are read to a hundredth of their axis, and seeds
+of simulated loads differ by up to a tenth."""
+
+TWICE = 2.0
+"""Margins within which a number is near."""
+
+_ROUNDING = 1e-9
+"""Relative: a number at the very margin is within it."""
+
+
+@dataclass(frozen=True)
+class PublishedNumber:
+    """A published number and ours.
+
+    Attributes:
+        line: label of its line, or the name of the bar that states it.
+        place: position on the line; empty for none.
+        noise: least margin, in the unit of the number.
+        runs: number of ours that are averaged.
+        spread: half the distance from the lowest to the highest of several runs, as a part of our number; None if there
+            is one run or our number is 0.
+        cause: short reason for a known difference; empty for none.
+    """
+
+    line: str
+    place: str
+    ours: float
+    published: float
+    noise: float = 0.0
+    runs: int = 0
+    spread: float | None = None
+    cause: str = ""
+
+    @classmethod
+    def of_point(cls, line: str, point: Point, noise: float, cause: str) -> PublishedNumber:
+        """Return the number of a point that has both."""
+        assert point.value is not None, "a point with both numbers"
+        assert point.published is not None, "a point with both numbers"
+        return cls(
+            line, heading(point.x), point.value, point.published, noise, point.runs, _spread(point, point.value), cause
+        )
+
+    def is_same_as(self, other: PublishedNumber) -> bool:
+        """Return True if both have the same numbers."""
+        return isclose(self.ours, other.ours) and isclose(self.published, other.published)
+
+    @property
+    def what(self) -> str:
+        return f"{self.line} at {self.place}" if self.place else self.line
+
+    @property
+    def margin(self) -> float:
+        return max(PART * abs(self.published), self.noise)
+
+    @property
+    def is_small(self) -> bool:
+        """True if the published number is no more than noise: parts of such a number say nothing."""
+        return abs(self.published) <= self.noise
+
+    @property
+    def relative_error(self) -> float | None:
+        """Distance from the published number as a part of it; None if that is 0 or as small as noise."""
+        return None if self.is_small else abs(self.ours - self.published) / abs(self.published)
+
+    @property
+    def excess(self) -> float:
+        """Distance from the published number in margins."""
+        return _in_parts(abs(self.ours - self.published), self.margin)
+
+    @property
+    def is_within_part(self) -> bool:
+        """True if the number is within a fifth of the published one, whatever is noise."""
+        return _in_parts(abs(self.ours - self.published), PART * abs(self.published)) <= 1 + _ROUNDING
+
+    @property
+    def is_beyond(self) -> bool:
+        return self.excess > 1 + _ROUNDING
+
+    @property
+    def is_far(self) -> bool:
+        """True if the number is beyond twice its margin."""
+        return self.excess > TWICE * (1 + _ROUNDING)
+
+    def check(self, beyond: int, total: int) -> Check:
+        """Return the bar of this number, which stands for `total` numbers of a line, `beyond` of them off."""
+        low, high = self.published - self.margin, self.published + self.margin
+        if not self.place:
+            return Check(self.line, self.ours, low, high, self.published, self.cause)
+        counted = f" ({beyond} of {total} beyond)" if beyond else ""
+        return Check(f"{SIZE}{self.what}{counted}", self.ours, low, high, self.published, self.cause if beyond else "")
+
+
+@dataclass(frozen=True)
+class Score:
+    """How near all numbers of an exhibit, or of several, are to the published ones."""
+
+    numbers: tuple[PublishedNumber, ...] = ()
+
+    @property
+    def within(self) -> int:
+        """Number of those within their margins."""
+        return sum(not number.is_beyond for number in self.numbers)
+
+    @property
+    def worst(self) -> PublishedNumber | None:
+        """The number farthest beyond its margin; None without any."""
+        return max(self.numbers, key=lambda number: number.excess, default=None)
+
+    @property
+    def counted(self) -> str:
+        """How many are within their margins, in words; empty without any."""
+        return f"{self.within} of {len(self.numbers)}" if self.numbers else ""
+
+    @property
+    def error(self) -> str:
+        """The mean relative error of those that are published as more than noise; empty without any."""
+        errors = [error for number in self.numbers if (error := number.relative_error) is not None]
+        return f"{fmean(errors):.0%}" if errors else ""
+
+    @property
+    def runs(self) -> str:
+        """Least and largest number of runs, or seeds, behind a number; empty if unknown."""
+        found = sorted({number.runs for number in self.numbers if number.runs})
+        return " to ".join(str(each) for each in dict.fromkeys((*found[:1], *found[-1:])))
+
+    @property
+    def spread(self) -> str:
+        """The mean spread of the runs around their mean; empty if there is one run of each."""
+        found = [each.spread for each in self.numbers if each.spread is not None and not each.is_small]
+        return f"±{fmean(found):.0%}" if found else ""
+
+
+def _spread(point: Point, value: float) -> float | None:
+    if point.runs < 2 or not value:
+        return None
+    if point.low is not None and point.high is not None:
+        return (point.high - point.low) / 2 / abs(value)
+    return None if point.spread is None else point.spread / abs(value)
+
+
+def _in_parts(distance: float, margin: float) -> float:
+    if not margin:
+        return inf if distance else 0.0
+    return distance / margin
