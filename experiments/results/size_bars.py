@@ -53,8 +53,9 @@ STUDIES = (
     "hedera-shuffle-readings*",
     "hedera-testbed-backends-matrices",
 )
-"""Patterns of names of exhibits that vary what a paper leaves open, or show backends of ours beside each other: published
-numbers stand there as well, and judge nothing.
+"""Patterns of names of exhibits that vary what a paper leaves open, or show backends of ours beside each other.
+
+Published numbers stand there as well, and judge nothing.
 
 No row of the page of all published items is one of these."""
 

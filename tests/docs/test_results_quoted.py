@@ -54,7 +54,8 @@ def test_all_numbers_in_the_results_of_the_readme_are_looked_up_or_known_not_to_
 
 
 def test_the_readme_counts_verdicts_as_the_page_of_results_does() -> None:
-    of_results = {paper: tuple(counts) for paper, *counts in _ROW_OF_RESULTS.findall(words_of("docs/results/README.md"))}
+    rows = _ROW_OF_RESULTS.findall(words_of("docs/results/README.md"))
+    of_results = {paper: tuple(counts) for paper, *counts in rows}
     assert len(of_results) == 6
     assert {paper: tuple(counts) for paper, *counts in _ROW_OF_README.findall(words_of("README.md"))} == of_results
 

@@ -103,7 +103,7 @@ def test_what_is_reproduced_is_so_whatever_would_decide_it(monkeypatch: pytest.M
 
 
 def test_no_row_is_reproduced_with_a_number_beyond_a_fifth() -> None:
-    for row in map(lambda item: _row(item, RESULTS_READ), all_items()):
+    for row in (_row(item, RESULTS_READ) for item in all_items()):
         if row.verdict == REPRODUCED:
             assert all(number.is_within_part for number in row.score.numbers), row.item.item
 
