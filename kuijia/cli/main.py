@@ -152,7 +152,9 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
         epilog=verbs_by_task(shutil.get_terminal_size().columns - 2),  # as argparse itself
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--version", action=_Version, nargs=0, help="show program's version number and exit")
+    parser.add_argument(
+        "--version", action=_Version, nargs=0, default=argparse.SUPPRESS, help="show program's version number and exit"
+    )
     verbs = parser.add_subparsers(
         metavar="VERB", prog=parser.prog, help=argparse.SUPPRESS, required=True, parser_class=_Parser
     )
