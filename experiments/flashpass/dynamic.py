@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 from typing import Any
 
 from experiments.flashpass.published import published
-from experiments.flashpass.schemes import LABELS, NAMES, PACED, Scheme, published_name
+from experiments.flashpass.schemes import LABELS, NAMES, Scheme, published_name
 from experiments.flashpass.wan import Case, outcome
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.results.bars import order, size
+from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.sweep.keyed import swept_by_key
@@ -26,13 +25,6 @@ TARGETS = ((0.01, 0.05), (0.01, 0.1), (0.01, 0.2), (0.05, 0.1))
 FINISHING_LOAD = TARGETS_LOAD = 0.8
 MEGABYTES = (10, 20, 40, 80)
 
-OVER_CUBIC, OVER_EXPRESS, OVER_EXPRESS_SMALL = (0.65, 0.8), (0.85, 0.98), (0.55, 0.8)
-"""Bars: completion of FlashPass* relative to Cubic and to ExpressPass* of all flows, and of small ones' 99th."""
-
-FCT_WITHIN, SAVED_WITHIN = 0.06, 5.0
-"""Margins: a third of the largest effect on completion, and points of credits, a fifth of the largest."""
-
-LEFT_ROOM = "a flow that ends leaves its own room to its over-provisioned packets (docs/flashpass.md)"
 
 Found = Mapping[Any, Sequence[Mapping[str, Any]]]
 
@@ -103,10 +95,12 @@ def run_targets(flows: int, settings: Settings, workers: Workers, output: Output
             Point.of(label, [100 * (1 - run["credits"] / run["offered"]) for run in found[label]], data["loss"][place])
             for place, label in enumerate(labels)
         ]
-        ours = [point.value or 0.0 for point in fct]
-        ordered = all(
-            (ours[one] > ours[two]) == (data["fct"][one] > data["fct"][two]) for one in range(4) for two in range(one)
-        )
+        by_time = sorted(fct, key=lambda point: point.published or 0.0)
+        orders = [
+            check
+            for fast, slow in itertools.pairwise(by_time)
+            for check in slower(f"{slow.x} / {fast.x}", slow, fast, relative=True)
+        ]
         exhibits = [
             Exhibit(
                 name=f"flashpass-fig14-{key}",
@@ -117,7 +111,7 @@ def run_targets(flows: int, settings: Settings, workers: Workers, output: Output
                 quantity=quantity,
                 lines=(Line("FlashPass", tuple(points)),),
                 published=published()["source"],
-                checks=(order("the four settings as published", float(ordered), low=1.0),) if key == "fct" else (),
+                checks=tuple(orders) if key == "fct" else (),
                 remarks=_remarks(found),
             )
             for key, quantity, points in (
@@ -143,16 +137,13 @@ def run_finishing(
         for kind in kinds
     }
     with swept_by_key("flashpass-fig15", keyed, outcome, workers, output, progress) as found:
-        fct, saved, checks = [], [], []
+        fct, saved = [], []
         for place, megabytes in enumerate(MEGABYTES):
             pairs = list(zip(found[megabytes, kinds[0]], found[megabytes, kinds[1]], strict=True))
             ratios = [on["all average"] / off["all average"] for on, off in pairs]
             parts = [100 * (_wasted(off) - _wasted(on)) for on, off in pairs]
             fct.append(Point.of(megabytes, ratios, data["fct"][place]))
             saved.append(Point.of(megabytes, parts, data["saved"][place]))
-            their_ratio, their_part = data["fct"][place], data["saved"][place]
-            checks.append(size(f"completion at {megabytes} MB", fmean(ratios), their_ratio, FCT_WITHIN))
-            checks.append(size(f"credits saved at {megabytes} MB", fmean(parts), their_part, SAVED_WITHIN, LEFT_ROOM))
         exhibits = [
             Exhibit(
                 name=f"flashpass-fig15-{key}",
@@ -163,12 +154,11 @@ def run_finishing(
                 quantity=quantity,
                 lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
                 published=published()["source"],
-                checks=tuple(check for check in checks if check.name.startswith(starts)),
                 remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
             )
-            for key, starts, quantity, points in (
-                ("fct", "completion", "mean completion time, with relative to without", fct),
-                ("saved", "credits", "credits saved (% of data packets)", saved),
+            for key, quantity, points in (
+                ("fct", "mean completion time, with relative to without", fct),
+                ("saved", "credits saved (% of data packets)", saved),
             )
         ]
         return write_exhibits("flashpass-fig15", exhibits, settings, output)
@@ -213,21 +203,10 @@ def _remarks(found: Found) -> tuple[str, ...]:
 
 
 def ratio_checks(lines: Sequence[Line]) -> list[Check]:
-    mean = {line.label: line.at("all average").value for line in lines}
-    tail = {line.label: line.at("small 99th").value for line in lines}
-    checks = []
-    for name, values, other, bounds in (
-        ("all flows", mean, "Cubic", OVER_CUBIC),
-        ("all flows", mean, LABELS[PACED], OVER_CUBIC),
-        ("all flows", mean, "ExpressPass*", OVER_EXPRESS),
-        ("small flows' 99th", tail, "ExpressPass*", OVER_EXPRESS_SMALL),
-    ):
-        ours, beside = values["FlashPass*"], values.get(other)
-        if ours is not None and beside is not None:
-            checks.append(Check(f"{name}: FlashPass* / {other}", ours / beside, *bounds))
-    labels = list(NAMES.values())
-    for slower, faster in itertools.pairwise(labels):
-        one, two = mean[faster], mean[slower]
-        if one is not None and two is not None:
-            checks.append(order(f"all flows: {faster} / {slower}", one / two, high=1.0))
-    return checks
+    """Return the orders of transports by the mean over all flows, each beside the next slower one."""
+    at = {line.label: line.at("all average") for line in lines}
+    return [
+        check
+        for slow, fast in itertools.pairwise(label for label in NAMES.values() if label in at)
+        for check in slower(f"all flows: {slow} / {fast}", at[slow], at[fast])
+    ]

@@ -9,9 +9,10 @@ from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Where, swept_grids
 from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
-from experiments.hermes.tables import Naming, over_loads, ratio_bar
+from experiments.hermes.tables import Naming, over_loads
 from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.result import Check
 from simulator.packet.transports import Congestion
 
 LONGER = 1.5
@@ -53,7 +54,9 @@ def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
         extent.counts(SIMULATED, workload),
     )
     with swept_grids(name, [grid], where) as (found,):
-        checks = [bar for load in extent.loads for bar in ratio_bar(found, "hermes", "conga", load, *WITHIN)]
+        checks = [
+            Check(f"Hermes / CONGA at {load:g}", found.ratio("hermes", "conga", load), *WITHIN) for load in extent.loads
+        ]
         remark = "Published, in words alone: Hermes is within 10 to 25 % of CONGA."
         naming = Naming(name, "plain TCP", f"{workload}, NewReno, {SIMULATED.name}", bars=True, remarks=(remark,))
         exhibit = over_loads(naming, found, "overall average", None, checks)

@@ -10,7 +10,6 @@ from experiments.hermes.schemes import SIMULATED_HERMES, Scheme
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
@@ -24,8 +23,6 @@ RATE = 10_000.0
 ROUNDS = 20
 SIMULATED_RACKS = 5
 """Racks of the simulation; each of them probes all others alike, so that probes grow in proportion to these."""
-
-WITHIN = 0.02
 
 _KEEPS_SENDING = ConstantRate(5.0, 128)
 """A packet every 205 us: agents probe as long as hosts send."""
@@ -76,7 +73,7 @@ def probed(paths: int, seed: int) -> tuple[float, float]:
 def run_probing(settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
     """Count the probes of all ways, and compute the part of an agent's link that they take."""
     theirs = published()["table6"]
-    visible, overhead, checks = [], [], []
+    visible, overhead = [], []
     show = progress.patiently()
     for number, (name, way) in enumerate(WAYS.items()):
         show(f"hermes-table6: {LABELS[name]}", number, len(WAYS))
@@ -85,9 +82,6 @@ def run_probing(settings: Settings, output: OutputFolder, progress: Progress) ->
         part = 100 * asked * size * 8e-6 / SIMULATED_HERMES.probe_every / RATE
         visible.append(Point.of(LABELS[name], [paths], theirs[name]["visible"]))
         overhead.append(Point.of(LABELS[name], [part], theirs[name]["overhead"]))
-        ratio = part / theirs[name]["overhead"]
-        checks.append(Check(f"overhead of {LABELS[name]} / published", ratio, 1 - WITHIN, 1 + WITHIN))
-        checks.append(Check(f"paths of {LABELS[name]}", paths, theirs[name]["visible"], theirs[name]["visible"]))
     exhibit = Exhibit(
         name="hermes-table6",
         title=f"probes among {RACKS * RACK_HOSTS:,} hosts in {RACKS} racks under {SPINES} spines",
@@ -100,7 +94,6 @@ def run_probing(settings: Settings, output: OutputFolder, progress: Progress) ->
             Line("overhead at the host that probes (%)", tuple(overhead)),
         ),
         published=published()["source"],
-        checks=tuple(checks),
         remarks=(
             f"Probes and their bytes are counted in a simulation of {SIMULATED_RACKS} racks under {SPINES} spines.",
             "They are multiplied by the number of racks, or hosts, that a host probes.",

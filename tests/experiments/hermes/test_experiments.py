@@ -16,9 +16,9 @@ from experiments.hermes import command, detail_commands, motivation, probing, ru
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
 from experiments.hermes.published import published
-from experiments.hermes.runs import PATIENCE, Case, Grid, Where, outcome, swept_grids
+from experiments.hermes.runs import PATIENCE, Case, Grid, Measured, Where, outcome, swept_grids
 from experiments.hermes.schemes import Scheme
-from experiments.hermes.tables import order_as_published, theirs_of
+from experiments.hermes.tables import order_as_published, ratio_bar, theirs_of
 from experiments.registry import Settings, find_experiment
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
@@ -342,3 +342,18 @@ def test_the_examples_show_how_many_runs_are_done(tmp_path: Path, monkeypatch: p
     assert lines[0] == "hermes-motivation: example 1, 2 of 28 runs"
     assert len(lines) > 4
     assert lines[-1].startswith("hermes-motivation: example 4, ")
+
+
+@pytest.mark.parametrize(
+    ("times", "is_tie"), [(((9.0, 10.0), (10.0, 10.0)), True), (((9.5, 9.6), (10.0, 10.0)), False)]
+)
+def test_schemes_published_nearer_to_each_other_than_seeds_differ_are_a_tie(
+    times: tuple[tuple[float, float], tuple[float, float]], *, is_tie: bool
+) -> None:
+    """Published are 10.2 and 10.0, a ratio of 1.02; seeds lie .05, or .005, around theirs."""
+    grid = Grid(SMALL, "web-search", {name: Scheme.of("ecmp", SMALL) for name in ("conga", "letflow")}, {0.5: 10})
+    seeds = [[{"overall average": time} for time in each] for each in times]
+    found = Measured(grid, {("letflow", 0.5): seeds[0], ("conga", 0.5): seeds[1]})
+    (check,) = ratio_bar(found, "letflow", "conga", 0.5, 1.0, theirs=((0.5,), {"letflow": [10.2], "conga": [10.0]}))
+    assert check.published == pytest.approx(1.02)
+    assert check.is_tie == check.passed == is_tie
