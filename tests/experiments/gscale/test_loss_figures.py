@@ -72,8 +72,9 @@ def test_the_distance_is_told_of_whole_campaigns_only() -> None:
 
 
 def test_numbers_like_the_published_ones_pass_every_check() -> None:
-    figure = judged(_fig10(_runs(AS_PUBLISHED)))
-    assert figure.passed
+    """Under Kuijia flows gain up to 1.41 % as published, which is more than noise at the largest demand."""
+    figure = judged(_fig10(_runs(AS_PUBLISHED, 1.01)))
+    assert list(figure.missed()) == []
     assert len(figure.checks) == len(DEMANDS) + 1 + (len(DEMANDS) - 1) + len(figure.lines)
 
 
