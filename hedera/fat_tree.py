@@ -104,15 +104,6 @@ class FatTree(Fabric):
             raise UnknownHostError(f"{address} is not a host of a fat-tree of {self.k}-port switches")
         return (pod * self.half + edge) * self.half + place
 
-    def pod_switch_address(self, pod: int, number: int) -> IPv4Address:
-        """Return 10.pod.number.1; edge switches are numbers 0 to k/2 - 1 of a pod, aggregation switches the rest."""
-        return _address(pod, number, 1)
-
-    def core_address(self, core: int) -> IPv4Address:
-        """Return 10.k.j.i, both counted from 1: core switch i in the column of aggregation switch j."""
-        column, place = divmod(core, self.half)
-        return _address(self.k, column + 1, place + 1)
-
     def edge_name(self, edge: int) -> str:
         return f"p{edge // self.half}e{edge % self.half}"
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import is_page
-from kuijia_base.partial_file import replace_file
 from kuijia_base.reading import reason_of
 from kuijia_base.text import is_file_name, require_writable, write_bytes
 
@@ -54,17 +53,6 @@ class OutputFolder:
         if self._keeps(name):
             write_bytes(self._place(name), content)
             self._note(name)
-
-    def write_with(self, name: str, write: Callable[[Path], None]) -> None:
-        """Call `write` with a file of the same suffix in the same folder, which then takes the file's place."""
-        if not self._keeps(name):
-            return
-        target = self._place(name)
-        try:
-            replace_file(target, write, target.suffix)
-        except OSError as error:
-            raise InputError(target, "", f"cannot be written ({error.strerror})", "space and permission") from error
-        self._note(name)
 
     def remove_if_empty(self) -> None:
         """Remove the folders that were created for it, if they are empty."""

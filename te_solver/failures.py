@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import comb
 
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.suggestion import meant
@@ -58,18 +56,6 @@ def single_nodes(topology: Topology) -> Iterator[Failure]:
     return (Failure(node, nodes=(node,)) for node in topology.nodes)
 
 
-def random_links(topology: Topology, size: int, count: int, seed: int) -> Iterator[Failure]:
-    """Yield `count` different sets of `size` edges, all equally likely; a seed always gives the same sets.
-
-    Raises:
-        ValueError: `size` is less than one, or there are fewer than `count` sets.
-    """
-    possible = comb(len(topology.edges), size) if size > 0 else 0
-    if not 0 <= count <= possible:
-        raise ValueError(f"{count} sets of {size} links, expected 0 to {possible} sets of at least one link")
-    return _drawn(topology, size, count, random.Random(seed))
-
-
 def named(text: str, topology: Topology) -> tuple[Failure, ...]:
     """Return the failures that a text may mean: of a node, and of each edge `A-B`, as names may contain dashes."""
     nodes = (Failure(text, nodes=(text,)),) if topology.has_node(text) else ()
@@ -97,16 +83,6 @@ def surviving(topology: Topology, failure: Failure) -> Topology:
             if lost_nodes.isdisjoint(link.ends) and frozenset(link.ends) not in lost_edges
         ),
     )
-
-
-def _drawn(topology: Topology, size: int, count: int, generator: random.Random) -> Iterator[Failure]:
-    positions = range(len(topology.edges))
-    seen: set[tuple[int, ...]] = set()
-    while len(seen) < count:
-        drawn = tuple(sorted(generator.sample(positions, size)))
-        if drawn not in seen:
-            seen.add(drawn)
-            yield _of_edges(tuple(topology.edges[position] for position in drawn))
 
 
 def _of_edges(edges: tuple[tuple[str, str], ...]) -> Failure:

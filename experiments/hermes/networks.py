@@ -56,10 +56,6 @@ class Fabric:
         return self.leaves * self.leaf_hosts
 
     @property
-    def is_symmetric(self) -> bool:
-        return not self.cut and not self.slow and not self.slow_share
-
-    @property
     def pattern(self) -> Random:
         """Random senders, and receivers under another leaf."""
         return Random(self.leaf_hosts)

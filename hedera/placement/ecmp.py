@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedera.fabric import HASHED, Fabric, Ints, Vector, crosses
+from hedera.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import Elephants, Placement
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -33,19 +33,3 @@ def hashed_labels(fabric: Fabric, keys: NDArray[np.uint64], seed: int) -> Ints:
         word ^= word >> np.uint64(31)
     labels: Ints = ((word >> np.uint64(32)) * np.uint64(fabric.labels) >> np.uint64(32)).astype(np.int32)
     return labels
-
-
-def around_dead_links(fabric: Fabric, source: Ints, target: Ints, label: Ints, capacity: Vector) -> Ints:
-    """Return the labels; flows with a dead link on their path get the next label without one, if there is any."""
-    dead = capacity <= 0
-    if not dead.any():
-        return label
-    living: Ints = label.copy()
-    cut = crosses(fabric.flow_paths(source, target, label), dead)
-    for flow in np.flatnonzero(cut).tolist():
-        for step in range(1, fabric.labels):
-            other = (int(label[flow]) + step) % fabric.labels
-            if not dead[list(fabric.path(int(source[flow]), int(target[flow]), other))].any():
-                living[flow] = other
-                break
-    return living

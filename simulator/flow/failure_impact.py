@@ -95,12 +95,6 @@ class Impact:
         return _roles(self.rerouting, self.flows)
 
     @cached_property
-    def tunnel_goodput(self) -> Vector:
-        """Mbit/s that arrive through each tunnel, in the columns of the rerouting's tunnels."""
-        tunnels = self.rerouting.tunnels.pair.size
-        return np.bincount(self.rerouting.carrier, self.goodput, minlength=tunnels).astype(np.float64)
-
-    @cached_property
     def pair_goodput(self) -> Vector:
         """Mbit/s of each pair that arrive, shape (P,)."""
         return np.bincount(self.rerouting.pair, self.goodput, minlength=self.before.size).astype(np.float64)

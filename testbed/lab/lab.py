@@ -105,11 +105,6 @@ class Lab:
     def controller(self) -> LabController:
         return self._controller
 
-    @property
-    def listening_port(self) -> int:
-        """TCP port at which the controller waits for switches, the first one if there are several."""
-        return self._ground.listening.port
-
     def start(self) -> None:
         """Build the network and program it, after removing what killed labs left behind.
 

@@ -11,7 +11,7 @@ from hedera.demand_estimation import estimate_demands
 from hedera.fabric import HASHED, Fabric, Ints, Vector, crosses
 from hedera.fat_tree import FatTree
 from hedera.matrices import authors_matrices, stride
-from hedera.placement.ecmp import EcmpPlacement, around_dead_links, hashed_labels
+from hedera.placement.ecmp import EcmpPlacement, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
 from hedera.placement.registry import make_placement, placement_names
@@ -173,14 +173,6 @@ def test_hashes_spread_over_labels_and_differ_by_seed() -> None:
     assert abs(counts - 1000).max() < 150
     assert (labels == hashed_labels(tree, keys, seed=2)).mean() < 0.1
     assert (labels == hashed_labels(tree, keys, seed=1)).all()
-
-
-def test_the_hash_goes_round_dead_links_where_there_is_a_way() -> None:
-    capacity = TREE.capacity.copy()
-    capacity[TREE.path(0, 8, 0)[2]] = capacity[TREE.path(0, 8, 1)[2]] = 0
-    labels = around_dead_links(TREE, ints(0, 0, 4), ints(8, 9, 8), ints(0, 3, 0), capacity)
-    assert labels.tolist() == [2, 3, 0]
-    assert around_dead_links(TREE, ints(0), ints(8), ints(1), np.zeros(TREE.links)).tolist() == [1]
 
 
 def test_placements_are_made_by_name() -> None:

@@ -35,21 +35,3 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     assert caught.value.exit_status == 2
     with pytest.raises(InputError, match="cannot be written to"):
         OutputFolder(tmp_path / "file")
-
-
-def test_a_picture_that_fails_leaves_the_old_one_and_no_half_one(tmp_path: Path) -> None:
-    folder = OutputFolder(tmp_path)
-
-    def write_old(path: Path) -> None:
-        path.write_bytes(b"old")
-
-    folder.write_with("a.png", write_old)
-
-    def fail(path: Path) -> None:
-        path.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
-
-    with pytest.raises(InputError, match="No space left on device"):
-        folder.write_with("a.png", fail)
-    assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("a.png", b"old")]
-    assert folder.written == ["a.png"]

@@ -2,24 +2,18 @@
 
 from __future__ import annotations
 
-from itertools import combinations
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
 from te_solver.failures import (
     NO_FAILURE,
     Failure,
     link_pairs,
-    random_links,
     single_links,
     single_nodes,
     surviving,
 )
 from te_solver.topology import Link, Topology
-from tests.te_solver.random_networks import topologies
 
 RING = Topology(
     "ring",
@@ -46,33 +40,6 @@ def test_every_two_cables_fail_together_once() -> None:
 
 def test_every_node_fails_once() -> None:
     assert list(single_nodes(RING)) == [Failure(node, nodes=(node,)) for node in "abc"]
-
-
-@given(topologies(), st.data())
-def test_random_failures_are_different_sets_and_the_same_for_the_same_seed(
-    topology: Topology, data: st.DataObject
-) -> None:
-    size = data.draw(st.integers(1, min(3, len(topology.edges))))
-    everything = set(combinations(topology.edges, size))
-    count = data.draw(st.integers(0, len(everything)))
-    seed = data.draw(st.integers(0, 2**32))
-    drawn = list(random_links(topology, size, count, seed))
-    assert len({failure.edges for failure in drawn}) == len(drawn) == count
-    assert {failure.edges for failure in drawn} <= everything
-    assert list(random_links(topology, size, count, seed)) == drawn
-
-
-def test_another_seed_draws_other_failures() -> None:
-    wheel = Topology("wheel", tuple("abcdef"), tuple(Link("a", b, 1.0) for b in "bcdef") + RING.links[2:4])
-    draws = {tuple(random_links(wheel, 2, 5, seed)) for seed in range(10)}
-    assert len(draws) > 1
-
-
-@pytest.mark.parametrize(("size", "count", "possible"), [(2, 4, 3), (4, 1, 0), (0, 1, 0), (-1, 1, 0), (1, -1, 3)])
-def test_more_random_failures_than_there_are_are_refused(size: int, count: int, possible: int) -> None:
-    message = f"{count} sets of {size} links, expected 0 to {possible} sets of at least one link"
-    with pytest.raises(ValueError, match=message):
-        random_links(RING, size, count, seed=0)
 
 
 def test_a_failed_cable_leaves_the_network_in_both_directions() -> None:

@@ -14,9 +14,9 @@ from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.packet_grid import PacketModel, compute
 from experiments.measuring.packet_run import Conditions
 from experiments.registry import Settings
-from experiments.results.backend_comparison import compare
 from kuijia.cli.main import main
 from tests.experiments.gscale.results import committed_run
+from tests.experiments.results.backend_comparison import compare
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 

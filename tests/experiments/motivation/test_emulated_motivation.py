@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from experiments.measuring import attempts
-from experiments.results.backend_comparison import compare
 from experiments.results.result import Result, load_result
 from kuijia.cli.main import main
 from testbed.machine.run_directory import labs, owner_of
+from tests.experiments.results.backend_comparison import compare
 
 pytestmark = pytest.mark.emulation
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.results.backend_comparison import compare, loss_of
 from experiments.results.result import Result
+from tests.experiments.results.backend_comparison import compare, loss_of
 from tests.experiments.sample_results import TABLE_2_KUIJIA, TABLE_2_RESCALING, flow, result
 
 COMPUTED = result("kuijia", {"f1": (8, 4), "f2": (8, 4), "f3": (16, 16), "f4": (16, 16)})
