@@ -3,12 +3,268 @@
 from __future__ import annotations
 
 import argparse
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import product
+from statistics import fmean
+from typing import Any, Literal
 
-from experiments.hedera.iterations_cases import Scope
+import numpy as np
+
+from experiments.hedera.goodput import fair_rates, non_blocking, tcp_goodput
 from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.reporting.exhibit_output import write_study
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.published import published_numbers
 from experiments.results.stored_files import each_file
+from hedera.demand_estimation import estimate_demands
+from hedera.fabric import HASHED, Fabric, Ints
+from hedera.fat_tree import FatTree
+from hedera.matrices import Matrix, random_targets
+from hedera.placement.interface import Elephants
+from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, Start
+from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+
+NAME = "hedera-iterations"
+
+_SHARE = "part of goodput without blocking (%)"
+_REMARKS = (
+    "Flows go to random hosts; annealing begins from nothing, and all flows to a host have one label.",
+    "Published: bisection bandwidth, divided by that of the network that does not block.",
+)
+
+
+def published() -> dict[str, Any]:
+    """Return the authors' table."""
+    return published_numbers("hedera_iterations")
+
+
+def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
+    """Return the share over iterations of ours and of the nearest reading, and all readings at the fewest."""
+    theirs = data["published"]
+    ports = list(dict.fromkeys(row["ports"] for row in data["rows"]))
+
+    def exhibit(name: str, title: str, axis: str, quantity: str, lines: Iterator[Line]) -> Exhibit:
+        about = ("Hedera's table of iterations", data["backend"])
+        seeds = f"Means over {data['seeds']} seeds."
+        return Exhibit(name, title, *about, axis, quantity, tuple(lines), theirs["source"], remarks=(*_REMARKS, seeds))
+
+    return (
+        exhibit(
+            NAME,
+            "random destinations under annealing, one flow from each host",
+            "iterations",
+            _SHARE,
+            _over_iterations(data, ports, OURS),
+        ),
+        exhibit(
+            f"{NAME}-nearest",
+            f"the same in the nearest reading: {NEAREST}",
+            "iterations",
+            _SHARE,
+            _over_iterations(data, ports, NEAREST),
+        ),
+        exhibit(
+            f"{NAME}-readings",
+            f"every reading after {theirs['iterations'][0]:,} iterations and before the first one",
+            "reading",
+            _SHARE,
+            (
+                Line(f"{each} ports{label}", tuple(_by_reading(data, each, iterations)))
+                for each in ports
+                for label, iterations in (("", theirs["iterations"][0]), (", at first", 0))
+            ),
+        ),
+        exhibit(
+            f"{NAME}-control",
+            "goodput where nothing blocks",
+            "reading",
+            "part of all hosts' interfaces (%)",
+            (Line(f"{each} ports", tuple(_controls(data, each))) for each in ports),
+        ),
+    )
+
+
+def _over_iterations(data: Mapping[str, Any], ports: list[int], reading: str) -> Iterator[Line]:
+    for each in ports:
+        rows = [row for row in data["rows"] if (row["ports"], row["reading"]) == (each, reading)]
+        points = (_point(row["iterations"], row, _share(data["published"], each, row["iterations"])) for row in rows)
+        yield Line(f"{each} ports", tuple(points))
+
+
+def _by_reading(data: Mapping[str, Any], ports: int, iterations: int) -> Iterator[Point]:
+    for row in data["rows"]:
+        if (row["ports"], row["iterations"]) == (ports, iterations):
+            yield _point(row["reading"], row, _share(data["published"], ports, iterations))
+
+
+def _controls(data: Mapping[str, Any], ports: int) -> Iterator[Point]:
+    fewest, theirs = data["published"]["iterations"][0], data["published"]["non-blocking"]
+    for row in data["rows"]:
+        if (row["ports"], row["iterations"]) == (ports, fewest):
+            yield Point.of(row["reading"], [100 * each for each in row["control"]], theirs.get(str(ports)))
+
+
+def _point(x: float | str, row: Mapping[str, Any], theirs: float | None) -> Point:
+    return Point.of(x, [100 * fmean(row["parts"])], theirs)
+
+
+def _share(theirs: Mapping[str, Any], ports: int, iterations: int) -> float | None:
+    """Return the published share of the non-blocking bandwidth in percent, or None."""
+    if str(ports) not in theirs["percent"] or iterations not in theirs["iterations"]:
+        return None
+    percent: float = theirs["percent"][str(ports)][theirs["iterations"].index(iterations)]
+    control: float = theirs["non-blocking"][str(ports)]
+    return 100 * percent / control
+
+
+Demands = Literal["estimated", "whole interfaces"]
+
+Sharing = Literal["tcp", "ideal"]
+"""Of links: as TCP's saw-tooth leaves them (`experiments.hedera.goodput`), or max-min fair and full."""
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Networks and seeds of a run.
+
+    Attributes:
+        ports: of a switch, for each network.
+        seeds: of the destinations and of the search, for each network.
+        most_iterations: published numbers of iterations beyond it are left out.
+    """
+
+    ports: tuple[int, ...]
+    seeds: int
+    most_iterations: int = 2_000_000
+
+
+@dataclass(frozen=True)
+class IterationReading:
+    """A reading of what the authors simulated.
+
+    Attributes:
+        flows: from each host, to a random other one each.
+        start: first state of the search.
+        demands: of flows, as the search sees them.
+        rounds: of the scheduler, each of which goes on where the last one ended.
+        in_every_pod: True if an iteration is an exchange in every pod, not one in a single pod.
+        sharing: of links by flows.
+        greed: as in `Annealing`; None for the paper's.
+    """
+
+    flows: int = 1
+    start: Start = "drawn"
+    demands: Demands = "estimated"
+    rounds: int = 1
+    in_every_pod: bool = False
+    sharing: Sharing = "tcp"
+    greed: float | None = None
+
+
+OURS, NEAREST = "ours", "3 flows, 12 rounds, in every pod"
+
+READINGS: Mapping[str, IterationReading] = {
+    OURS: IterationReading(),
+    "2 flows a host": IterationReading(flows=2),
+    "3 flows a host": IterationReading(flows=3),
+    "4 flows a host": IterationReading(flows=4),
+    "8 flows a host": IterationReading(flows=8),
+    "spread": IterationReading(start="spread"),
+    "in order": IterationReading(start="in order"),
+    "whole interfaces": IterationReading(demands="whole interfaces"),
+    "12 rounds": IterationReading(rounds=12),
+    "in every pod": IterationReading(in_every_pod=True),
+    "ideal sharing": IterationReading(sharing="ideal"),
+    "warmer": IterationReading(greed=0.5),
+    "3 flows, 12 rounds": IterationReading(flows=3, rounds=12),
+    "3 flows, in every pod": IterationReading(flows=3, in_every_pod=True),
+    NEAREST: IterationReading(flows=3, rounds=12, in_every_pod=True),
+}
+"""By name: each changes one thing in ours, and the last ones several of these. A minute has 12 rounds."""
+
+CURVES = {OURS: 2_000_000, NEAREST: 100_000}
+"""Readings that are run at published numbers of iterations up to these; the others only at none and at the least. The
+published bandwidth changes little beyond 100,000, which are 38 million exchanges in a minute on 8,192 hosts."""
+
+
+NIC_RATE = 1000.0
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Goodput under annealing, in parts of the non-blocking one, and the latter in parts of all hosts' interfaces."""
+
+    part: float
+    control: float
+
+
+def run_iterations(settings: Settings, scope: Scope, output: OutputFolder, progress: Progress) -> Outcome:
+    """Run every reading; write tables and pictures."""
+    began = time.time()
+    theirs = published()
+    rows = []
+    for ports, (name, reading), iterations in _cases(scope, theirs["iterations"]):
+        progress.show(f"{NAME}: {ports} ports, {name}, {iterations:,} iterations")
+        tree = FatTree(ports, NIC_RATE)
+        seeds = range(settings.seed, settings.seed + scope.seeds)
+        found = [carried(tree, targets(tree, reading.flows, seed), reading, iterations, seed) for seed in seeds]
+        rows.append(
+            {
+                "ports": ports,
+                "reading": name,
+                "iterations": iterations,
+                "parts": [each.part for each in found],
+                "control": [each.control for each in found],
+            }
+        )
+    data = {
+        "experiment": NAME,
+        "backend": "flow",
+        "seeds": scope.seeds,
+        "rows": rows,
+        "published": theirs,
+        "manifest": describe_computation(began, time.time() - began),
+    }
+    return write_study(NAME, data, exhibits(data), output)
+
+
+def _cases(scope: Scope, iterations: list[int]) -> Iterator[tuple[int, tuple[str, IterationReading], int]]:
+    for ports, (name, reading) in product(scope.ports, READINGS.items()):
+        most = min(scope.most_iterations, CURVES.get(name, iterations[0]))
+        for each in (0, *iterations):
+            if each <= most:
+                yield ports, (name, reading), each
+
+
+def targets(tree: FatTree, flows: int, seed: int) -> Matrix:
+    """Return this number of flows from each host to random others; the first of each are the same for any number."""
+    random = np.random.default_rng([seed, tree.k, 5])
+    drawn = [random_targets(tree.hosts, random) for _ in range(flows)]
+    return Matrix("random", np.concatenate([m.source for m in drawn]), np.concatenate([m.target for m in drawn]))
+
+
+def carried(fabric: Fabric, matrix: Matrix, reading: IterationReading, iterations: int, seed: int) -> Carried:
+    """Return what the network carries after annealing, which begins from nothing."""
+    source, target = matrix.source, matrix.target
+    demand = (
+        estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
+        if reading.demands == "estimated"
+        else np.full(source.size, fabric.nic_rate)
+    )
+    swaps = iterations * (fabric.pod_first.size - 1 if reading.in_every_pod else 1)
+    placement = AnnealingPerHost(Annealing(swaps, greed=reading.greed, seed=seed, start=reading.start))
+    label: Ints = np.full(source.size, HASHED, np.int32)
+    for _ in range(reading.rounds):
+        label = placement.place(fabric, Elephants.of(source, target, demand, label), fabric.capacity)
+    paths = fabric.flow_paths(source, target, label)
+    rates = tcp_goodput if reading.sharing == "tcp" else fair_rates
+    reached, control = (float(rates(each, paths).sum()) for each in (fabric.capacity, non_blocking(fabric)))
+    return Carried(reached / control, control / (fabric.hosts * fabric.nic_rate))
+
 
 _QUICK = Scope((16,), seeds=1, most_iterations=50_000)
 _USUAL = Scope((16, 24), seeds=3)
@@ -24,13 +280,10 @@ _FULL = Scope((16, 24, 32), seeds=3)
     ignores=("capacity", "repetitions"),
     own_help={"full": "also 32 ports (default: 16 and 24)"},
     order=405,
-    reader=each_file("experiments.hedera.iterations_report"),
+    reader=each_file("experiments.hedera.iterations"),
 )
 def hedera_iterations(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    # Pictures take a second to import; listing the experiments must not need them.
-    from experiments.hedera.iterations_run import run_iterations  # noqa: PLC0415  # slow to import: matplotlib
-
     scope = _FULL if args.full else _QUICK if settings.quick else _USUAL
     return run_iterations(settings, scope, output, progress)

@@ -83,7 +83,6 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
     if options.ramp is not None and settings.backend != "flow":
         raise InputError("option", "--ramp", "changes nothing where TCP has its own", "--backend flow with it")
     if settings.backend == "packet":
-        # Pictures take a second to import; listing the experiments must not need them.
         from experiments.hedera.packet.shuffle_run import run_packet_shuffle  # noqa: PLC0415  # slow to import
 
         packet = packet_options_from(args)

@@ -114,7 +114,6 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, settings.backend, quick=settings.quick)
     if settings.backend == "packet":
-        # Pictures take a second to import; listing the experiments must not need them.
         from experiments.hedera.packet.testbed_run import run_packets  # noqa: PLC0415  # slow to import: matplotlib
 
         how = packet_options_from(args), args.emulation

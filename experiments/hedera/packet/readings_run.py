@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from experiments.hedera.packet.reading_cases import READINGS, SCHEMES
+from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.packet.readings_report import compared, exhibits, published
 from experiments.hedera.packet.shuffle import ShuffleCase, run_shuffle_case, transfers_from
-from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE
+from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, Order
 from experiments.hedera.shuffle_report import figures, published_shuffle
-from experiments.hedera.testbed_cases import AUTHORS_PERIOD, NON_BLOCKING
+from experiments.hedera.testbed_cases import ANNEALING, AUTHORS_PERIOD, ECMP, NON_BLOCKING, ONE_TREE
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, no_preparation, swept
@@ -19,6 +20,51 @@ from experiments.sweep.workers import Workers
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+
+SCHEMES = (NON_BLOCKING, ONE_TREE, ECMP, ANNEALING)
+
+
+@dataclass(frozen=True)
+class PacketReading:
+    """Choices that the authors leave open, the same for every scheme.
+
+    Attributes:
+        at_once: simultaneous transfers of a host.
+        order: of a host's receivers.
+        options: buffers, delays and TCP.
+    """
+
+    at_once: int = 2
+    order: Order = "random"
+    options: PacketOptions = field(default_factory=PacketOptions)
+
+
+_SMALL, _LARGE = PacketOptions(buffer=16), PacketOptions(buffer=1000)
+
+READINGS: Mapping[str, PacketReading] = {
+    "as in hedera-shuffle": PacketReading(),
+    "one transfer at a time": PacketReading(at_once=1),
+    "four at a time": PacketReading(at_once=4),
+    "all fifteen at a time": PacketReading(at_once=15),
+    "one at a time, in turn": PacketReading(at_once=1, order="rotated"),
+    "one at a time, same order": PacketReading(at_once=1, order="same"),
+    "two at a time, same order": PacketReading(at_once=2, order="same"),
+    "four at a time, same order": PacketReading(at_once=4, order="same"),
+    "five at a time, same order": PacketReading(at_once=5, order="same"),
+    "queues of 16 KB": PacketReading(options=_SMALL),
+    "queues of 1 MB": PacketReading(options=_LARGE),
+    "fifteen at a time, 16 KB": PacketReading(at_once=15, options=_SMALL),
+    "four, same order, 16 KB": PacketReading(at_once=4, order="same", options=_SMALL),
+    "round trips of 60 us": PacketReading(options=PacketOptions(delay=5)),
+    "round trips of 2.4 ms": PacketReading(options=PacketOptions(delay=200)),
+    "one at a time, 2.4 ms, 16 KB": PacketReading(at_once=1, options=PacketOptions(buffer=16, delay=200)),
+    "hosts at .6 of their cables": PacketReading(options=PacketOptions(host_part=0.6)),
+    "hosts at .4 of their cables": PacketReading(options=PacketOptions(host_part=0.4)),
+    "one, same order, hosts at .7": PacketReading(at_once=1, order="same", options=PacketOptions(host_part=0.7)),
+    "NewReno": PacketReading(options=PacketOptions(tcp="newreno")),
+}
+"""Readings by their names in tables."""
+
 
 NAME = "hedera-shuffle-readings"
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.hedera.first_fit_readings import OURS, READINGS, FirstFitReading, detected, first_fit_labels
-from experiments.hedera.first_fit_run import KINDS, part_of
-from experiments.hedera.matrices_run import FIRST_FIT, published, row_of
+from experiments.hedera.first_fit import KINDS, OURS, READINGS, FirstFitReading, detected, first_fit_labels, part_of
+from experiments.hedera.matrices import FIRST_FIT, published, row_of
 from experiments.reporting.report import report_of
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix, authors_matrices

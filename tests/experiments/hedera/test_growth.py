@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.hedera import growth_run, large_run
-from experiments.hedera.growth_run import exhibits, in_own_process, run_growth, simulate
+from experiments.hedera import growth, large_run
+from experiments.hedera.growth import exhibits, in_own_process, run_growth, simulate
 from experiments.registry import Settings
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -19,7 +19,7 @@ from kuijia_base.progress import Progress
 def test_every_size_is_told_with_its_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(large_run, "ITERATIONS", 200)
     monkeypatch.setattr(large_run, "FLOW_ITERATIONS", 200)
-    monkeypatch.setattr(growth_run, "in_own_process", simulate)
+    monkeypatch.setattr(growth, "in_own_process", simulate)
     chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     with (tmp_path / "progress").open("w") as stream:
         outcome = run_growth(chosen, (4, 6), OutputFolder(tmp_path), Progress(stream))

@@ -9,9 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.hedera.iterations_cases import OURS, READINGS, IterationReading
-from experiments.hedera.iterations_report import published
-from experiments.hedera.iterations_run import carried, targets
+from experiments.hedera.iterations import OURS, READINGS, IterationReading, carried, published, targets
 from experiments.reporting.report import report_of
 from hedera.fat_tree import FatTree
 from hedera.matrices import Matrix

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.hedera import matrices_run
+from experiments.hedera import matrices
 from experiments.hedera.goodput import non_blocking, tcp_goodput, utilisation
-from experiments.hedera.matrices_run import (
+from experiments.hedera.matrices import (
     FIRST_FIT,
     IN_ROUNDS,
     Row,
@@ -64,7 +64,7 @@ def test_first_fit_upon_detection_reserves_what_later_flows_leave_unused() -> No
 
 
 def data_with(part: float) -> dict[str, Any]:
-    names = (*matrices_run.PLACEMENTS, IN_ROUNDS)
+    names = (*matrices.PLACEMENTS, IN_ROUNDS)
     rows = [Row(name, 12529.0, {name: [part] for name in names}) for name in published()["rows"]]
     return summary(rows, published())
 
@@ -82,7 +82,7 @@ def test_the_table_is_written_beside_what_was_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     few = {name: authors_matrices()[name] for name in ("rand0", "randbij3")}
-    monkeypatch.setattr(matrices_run, "authors_matrices", lambda: few)
+    monkeypatch.setattr(matrices, "authors_matrices", lambda: few)
     main(["run", "hedera-matrices", "--quick", "-o", str(tmp_path)])
     data = json.loads((tmp_path / "hedera-matrices.json").read_text())
     assert data["matrices"]["rand0"]["published"]["non-blocking"] == 9009

@@ -16,8 +16,16 @@ from matplotlib.patches import Rectangle
 
 from experiments.hedera.shuffle_cases import ShuffleOptions
 from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_reading_cases import READINGS, Hash, ShuffleReading
-from experiments.hedera.shuffle_readings_run import compared, labels, of_reading, off_the_matrices, run_readings
+from experiments.hedera.shuffle_readings import (
+    READINGS,
+    Hash,
+    ShuffleReading,
+    compared,
+    labels,
+    of_reading,
+    off_the_matrices,
+    run_readings,
+)
 from experiments.hedera.shuffle_report import exhibits, figures, published_shuffle
 from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed_cases import ANNEALING, ARRANGEMENTS, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE
@@ -139,7 +147,7 @@ def test_the_published_shuffle_is_compared_like_ours() -> None:
 
 
 def test_readings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.hedera.shuffle_readings_run.READINGS", {"all at once": ShuffleReading(at_once=15)})
+    monkeypatch.setattr("experiments.hedera.shuffle_readings.READINGS", {"all at once": ShuffleReading(at_once=15)})
     chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     with (tmp_path / "progress").open("w") as stream:
         outcome = run_readings(chosen, 1, OutputFolder(tmp_path), Progress(stream))

@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 from matplotlib.patches import Rectangle
 
-from experiments.hedera import timing_run
-from experiments.hedera.timing_run import exhibits, run_timing
+from experiments.hedera import timing
+from experiments.hedera.timing import exhibits, run_timing
 from experiments.reporting.exhibit_picture import exhibit_figure
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 
 def test_timings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(timing_run, "_REPETITIONS", 2)
+    monkeypatch.setattr(timing, "_REPETITIONS", 2)
     with (tmp_path / "progress").open("w") as stream:
         outcome = run_timing(1_024, OutputFolder(tmp_path), Progress(stream))
     rows = json.loads((tmp_path / "hedera-timing.json").read_text())["rows"]
