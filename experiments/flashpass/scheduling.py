@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.flashpass.pictures import timeline_figure
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import HEADER, NAMES, Scheme
 from experiments.flashpass.static import RATE, network_of
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
+from experiments.reporting.picture_style import legend_below, look, new_figure
 from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
@@ -22,6 +23,27 @@ from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishi
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+Vector = NDArray[np.float64]
+
+
+def timeline_figure(curves: Mapping[str, tuple[Vector, Vector]]) -> Figure:
+    """Return the packets that wait over milliseconds, a curve for each transport."""
+    figure = new_figure(5, 3.4)
+    axes = figure.subplots()
+    for position, (label, (times, queued)) in enumerate(curves.items()):
+        how = look(position)
+        axes.plot(1e3 * times, queued, color=how.colour, linestyle=how.dashes, label=label)
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel("queue (packets)")
+    axes.grid(alpha=0.3)
+    legend_below(figure, axes)
+    return figure
+
 
 DURATION = 0.02
 """Seconds that each flow lasts at the rate that data may have."""

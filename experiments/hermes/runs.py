@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.hermes.concurrency import in_progress
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
@@ -25,6 +24,30 @@ from simulator.packet.network import Network
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.workload import Workload
+
+MARGIN = 4
+"""One of so many flows at the beginning, which meet a network that fills, and as many at the end do not count."""
+
+
+def in_progress(
+    start: NDArray[np.float64], time: NDArray[np.float64], size: NDArray[np.int64], offered: float
+) -> float:
+    """Return the mean number of flows in progress in a network at which flows arrive for ever.
+
+    By Little's law it is the number of flows that arrive in a second times their mean completion time, or the bytes
+    that arrive in a second times the completion time of a byte. A count while flows arrive would leave out the rest of
+    all flows that are not over at the last arrival; a large flow can take longer than all arrivals of a run.
+
+    Args:
+        start: of each flow, in seconds.
+        time: from the start of each flow to its end, in seconds.
+        size: of each flow, in bytes.
+        offered: bytes that arrive in a second.
+    """
+    margin = len(start) // MARGIN
+    counted = np.argsort(start, kind="stable")[margin : len(start) - margin]
+    return offered * float(time[counted].sum() / size[counted].sum())
+
 
 SMALL, LARGE = 100_000, 10_000_000
 """Bytes below which a flow is small, and above which it is large."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
+from statistics import fmean
+from typing import Any
 
 from experiments.measuring.attempts import ATTEMPTS
 from experiments.measuring.wanted_flow import WantedFlow
@@ -18,12 +20,11 @@ from experiments.motivation.cases import (
     MotivationTable,
 )
 from experiments.motivation.exhibits import motivation_exhibit
-from experiments.motivation.report import summary
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import order
 from experiments.results.judge import judge
-from experiments.results.published import published_throughput
+from experiments.results.published import PublishedThroughput, published_throughput
 from experiments.results.result import Check, Failure, FlowResult, Result, Window
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
@@ -33,6 +34,63 @@ from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
+
+
+@dataclass(frozen=True)
+class _Shares:
+    """Mean goodput of one flow over the valid runs of a scheme, in parts of the paper's link; None without any."""
+
+    before: float | None
+    after: float | None
+
+
+def summary(table: MotivationTable, published: PublishedThroughput, results: Sequence[Result]) -> dict[str, Any]:
+    """Return the same as JSON data: goodput in parts of the paper's link (means of valid runs), and every check."""
+    return {
+        "experiment": table.name,
+        "source": published.source,
+        "link_parts": table.link_parts,
+        "capacity": results[0].capacity,
+        "link": list(results[0].failure.link),
+        "passed": all(result.passed for result in results),
+        "schemes": {
+            scheme: {
+                "flows": {
+                    name: {
+                        "offered": table.offered_parts[name],
+                        "before": shares.before,
+                        "after": shares.after,
+                        "published_before": published.before[name],
+                        "published_after": published.after.get(scheme, {}).get(name),
+                    }
+                    for name in table.offered_parts
+                    for shares in [_shares(table, results, scheme, name)]
+                },
+                "runs": [
+                    {
+                        "repetition": result.repetition,
+                        "invalid": list(result.invalid),
+                        "checks": [{**asdict(check), "passed": check.passed} for check in result.checks],
+                    }
+                    for result in results
+                    if result.scheme == scheme
+                ],
+            }
+            for scheme in dict.fromkeys(result.scheme for result in results)
+        },
+    }
+
+
+def _shares(table: MotivationTable, results: Sequence[Result], scheme: str, name: str) -> _Shares:
+    runs = [result for result in results if result.scheme == scheme and not result.invalid]
+    scale = table.link_parts / results[0].capacity
+    if not runs:
+        return _Shares(None, None)
+    return _Shares(
+        before=fmean(run.flow(name).before for run in runs) * scale,
+        after=fmean(run.flow(name).after for run in runs) * scale,
+    )
+
 
 _NO_TIME = Window(0.0, 0.0)
 _DEMAND_TO_CAPACITY = 3

@@ -10,7 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.results.text_table import TextTable
 from kuijia.cli import lab_web
@@ -22,8 +22,6 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
-from kuijia.cli.lab_changes import add_changes
-from kuijia.cli.lab_live import add_live_actions, flow_table
 from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
@@ -36,13 +34,188 @@ from kuijia_base.quantities import rate
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
 from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.plan_file import load_plan, plan_to_json
+from te_solver.topology import Link, Topology
 from testbed.boxes.inventory import read_inventory
-from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab
+from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
+from testbed.lab.lab_requests import MOST_FLOW_SECONDS, MOST_PRIORITY
+from testbed.lab.lab_texts import (
+    flow_text,
+    handover_text,
+    link_text,
+    node_text,
+    plan_text,
+    reaction_text,
+    withdrawn_text,
+)
 from testbed.machine.commands import find_program, search_path
 from testbed.machine.run_directory import LAB_VARIABLE
+
+if TYPE_CHECKING:
+    Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # it has no public name
+
+
+_UDP_RATE = 5.0
+
+
+def add_live_actions(actions: Actions) -> None:
+    watching = actions.add_parser("watch", help="print events as they happen, until the lab is down")
+    watching.add_argument(
+        "--after",
+        type=whole_number(0, expected="a whole number, zero or more"),
+        metavar="N",
+        help="begin with the events after number N; 0 for all that the lab remembers (default: new ones only)",
+    )
+    watching.set_defaults(act=_watch)
+    flow = actions.add_parser("flow", help="start an iperf3 flow from the host of A to that of B")
+    flow.add_argument("source", metavar="A")
+    flow.add_argument("target", metavar="B")
+    kind = flow.add_mutually_exclusive_group()
+    kind.add_argument(
+        "--rate", type=positive_rate, default=_UDP_RATE, help="send by UDP, Mbit/s (default: %(default)g)"
+    )
+    kind.add_argument("--tcp", action="store_true", help="send by TCP, as fast as it can")
+    flow.add_argument(
+        "--seconds",
+        type=whole_number(1, MOST_FLOW_SECONDS, of=" seconds"),
+        default=60,
+        metavar="S",
+        help="seconds until it ends (default: %(default)s)",
+    )
+    flow.add_argument(
+        "--priority",
+        type=whole_number(0, MOST_PRIORITY, expected=f"a whole number from 0 to {MOST_PRIORITY}"),
+        default=0,
+        metavar="N",
+        help="class of traffic (default: %(default)s)",
+    )
+    flow.set_defaults(act=_flow)
+    stop = actions.add_parser("stop", help="end a flow before its time")
+    stop.add_argument("flow", metavar="FLOW", help="name of the flow, such as f1")
+    stop.set_defaults(act=_stop)
+
+
+def flow_table(flows: Sequence[Mapping[str, Any]]) -> TextTable:
+    """Return the flows of a lab's state as a table."""
+    rows = [
+        (
+            flow["flow"],
+            f"{flow['source']}->{flow['target']}",
+            flow["kind"].upper(),
+            "-" if flow["rate"] is None else rate(flow["rate"]),
+            "-" if flow["goodput"] is None else rate(flow["goodput"]),
+            "-" if flow["path_id"] is None else f"{flow['path_id']}",
+        )
+        for flow in flows
+    ]
+    return TextTable((("flow", "hosts", "kind", "rate", "goodput", "tunnel"), *rows), left=(0, 1, 2))
+
+
+def _watch(args: argparse.Namespace) -> int:
+    for event in watch(the_running_lab(), args.after):
+        if args.json:
+            print_json("lab-event", event, indent=None)
+        else:
+            at = time.strftime("%H:%M:%S", time.localtime(event["time"]))
+            print(f"{at}.{int(event['time'] * 1000) % 1000:03} {event['kind']}: {event['text']}")
+        sys.stdout.flush()
+    return 0
+
+
+def _flow(args: argparse.Namespace) -> int:
+    kind, wanted = ("tcp", None) if args.tcp else ("udp", args.rate)
+    wish = {"source": args.source, "target": args.target, "seconds": args.seconds, "priority": args.priority}
+    started = ask_lab("start-flow", kind=kind, rate=wanted, **wish)
+    if args.json:
+        print_json("lab-flow", started)
+    else:
+        print(f"{flow_text(started)} has started")
+    return 0
+
+
+def _stop(args: argparse.Namespace) -> int:
+    done = ask_lab("stop-flow", flow=args.flow)
+    if args.json:
+        print_json("lab-flow", done)
+    else:
+        print(f"flow {args.flow} is stopped")
+    return 0
+
+
+def add_changes(actions: Actions) -> None:
+    update = actions.add_parser("update", help="solve for other demands and replace the plan while traffic flows")
+    add_demands(update, of_topology=False)
+    update.add_argument("--plan", type=Path, metavar="PLAN", help="plan file to put in force instead, verified before")
+    update.set_defaults(act=_update)
+    withdraw = actions.add_parser(
+        "withdraw", help="take the plan out of force, or an update that is under way: the plan before stays"
+    )
+    withdraw.set_defaults(act=_withdraw)
+    handover = actions.add_parser("handover", help="let the other of two controllers act, without an interruption")
+    handover.set_defaults(act=_hand_over)
+    for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
+        action = actions.add_parser(name, help=f"{what}, or all links of node A")
+        action.add_argument("a", metavar="A")
+        action.add_argument("b", metavar="B", nargs="?")
+        action.set_defaults(act=_fail_or_heal, do=name)
+
+
+def _update(args: argparse.Namespace) -> int:
+    if (args.plan is None) == (args.demands is None):
+        raise InputError(
+            "lab",
+            "update",
+            "there are both demands and a plan" if args.plan else "there is no plan",
+            "DEMANDS or --plan PLAN",
+        )
+    if args.plan is not None:
+        done = ask_lab("replace", plan=plan_to_json(load_plan(args.plan)), source=str(args.plan))
+    else:
+        described = ask_lab("topology")
+        links = tuple(Link(**link) for link in described["links"])
+        demands = read_demands(args, Topology(described["name"], tuple(described["nodes"]), links))
+        rows = [(demand.source, demand.target, demand.rate, demand.priority) for demand in demands]
+        done = ask_lab("update", demands=rows, source=str(args.demands))
+    if args.json:
+        print_json("lab-update", done)
+        return 0
+    print(plan_text(done))
+    for what in ("added", "removed"):
+        print(*(f"{what:<8} {'-'.join(path)}" for path in done[what]), sep="\n", end="\n" if done[what] else "")
+    return 0
+
+
+def _withdraw(args: argparse.Namespace) -> int:
+    done: dict[str, Any] = ask_lab("withdraw")
+    if args.json:
+        print_json("lab-update", done)
+    else:
+        print("the update is withdrawn" if "withdrawn" in done else withdrawn_text(done))
+    return 0
+
+
+def _hand_over(args: argparse.Namespace) -> int:
+    done: dict[str, Any] = ask_lab("handover")
+    if args.json:
+        print_json("lab-handover", done)
+    else:
+        print(handover_text(done))
+    return 0
+
+
+def _fail_or_heal(args: argparse.Namespace) -> int:
+    event = ask_lab(args.do, node=args.a) if args.b is None else ask_lab(args.do, a=args.a, b=args.b)
+    if args.json:
+        print_json("lab-event", event)
+        return 0
+    print(node_text(event) if args.b is None else link_text(event))
+    reaction = reaction_text(event)
+    if reaction is not None:
+        print(reaction)
+    return 0
+
 
 DEFAULT_CAPACITY = 20.0
 

@@ -7,30 +7,32 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import astuple
 from functools import cached_property
+from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal
 
 from kuijia_app.framework.listening import require_free
 from kuijia_app.preparation.send_buffer import HARMLESS_FRAME
 from kuijia_app.preparation.sessions import ends_of
 from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Fleet
-from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.boxes.killed_labs import BoxesNote, put_back_boxes
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, SshConnection
-from testbed.boxes.switch_machine import BoxSwitchMachine
 from testbed.controllers.application_process import Listening
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming
 from testbed.links.link_state import CARRIER_SECONDS
 from testbed.links.load_counters import LoadCounters
+from testbed.machine.clocks import ClockOffset, ask_clock
 from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath
+from testbed.machine.processes import SocketKind
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState
 from testbed.network.bridges import Bridge, controller_arguments
@@ -46,6 +48,128 @@ from testbed.network.queue_counters import (
     parse_all_queue_counters,
     parse_queue_counters,
 )
+
+_POLL_SECONDS = 0.05
+
+
+class BoxHost:
+    """Remote counterpart of `testbed.network.hosts.Host`."""
+
+    def __init__(self, name: str, address: Address, interface: str, namespace: str, connection: SshConnection) -> None:
+        self.name = name
+        self.address = address
+        self.interface = interface
+        self._namespace = namespace
+        self._connection = connection
+
+    def launch(self, argv: Sequence[str]) -> BoxProgram:
+        number = self._connection.call("launch", argv=[*self._prefix, *argv])
+        return BoxProgram(self._connection, argv[0], number)
+
+    def launch_python(self, file: Path, arguments: Sequence[str]) -> BoxProgram:
+        number = self._connection.call(
+            "launch_python", prefix=self._prefix, source=file.read_text(), arguments=list(arguments)
+        )
+        return BoxProgram(self._connection, file.name, number)
+
+    def batch(self, program: Literal["ip", "tc"], commands: Sequence[list[str]]) -> None:
+        self._connection.call("batch", namespace=self._namespace, program=program, commands=commands)
+
+    def clock(self) -> ClockOffset:
+        return ask_clock(lambda: float(self._connection.call("monotonic_clock")), time.monotonic)
+
+    @property
+    def _prefix(self) -> list[str]:
+        return ["ip", "netns", "exec", self._namespace]  # which replaces itself by the program
+
+
+class BoxProgram:
+    """A program on a box; see `testbed.machine.programs.StartedProgram`."""
+
+    def __init__(self, connection: SshConnection, name: str, number: int) -> None:
+        self._connection = connection
+        self._name = name
+        self._number = number
+        self._stopped = False
+
+    def status(self) -> int | None:
+        status: int | None = self._connection.call("program_status", program=self._number)
+        return status
+
+    def wait(self, seconds: float) -> int:
+        deadline = time.monotonic() + seconds
+        while (status := self.status()) is None:
+            if time.monotonic() > deadline:
+                raise TestbedError(f"{self._connection.name}: {self._name} does not end")
+            time.sleep(_POLL_SECONDS)
+        return status
+
+    def output(self) -> str:
+        return str(self._connection.call("program_output", program=self._number))
+
+    def owns_socket(self, kind: SocketKind, local_port: int, remote_port: int = 0) -> bool:
+        return bool(
+            self._connection.call(
+                "program_owns_socket",
+                program=self._number,
+                protocol=kind.protocol,
+                state=kind.state,
+                local_port=local_port,
+                remote_port=remote_port,
+            )
+        )
+
+    def bytes_read(self) -> int:
+        return int(self._connection.call("program_bytes_read", program=self._number))
+
+    def terminate(self) -> None:
+        self._connection.call("terminate_program", program=self._number)
+
+    def stop(self) -> None:
+        """End the program; has no effect if it was ended before, or the box is dead."""
+        if not self._stopped and self._connection.is_alive:
+            self._connection.call("stop_program", program=self._number)
+        self._stopped = True
+
+
+class BoxSwitchMachine:
+    """A switch's box, used by sessions as a `testbed.network.bfd.SwitchMachine`; everything raises BoxError."""
+
+    def __init__(self, box: SwitchBox, connection: SshConnection) -> None:
+        self.box = box
+        self.connection = connection
+
+    @property
+    def management(self) -> str:
+        """OpenFlow socket of the bridge."""
+        return f"unix:{self.box.ovs_directory / f'{self.box.bridge}.mgmt'}"
+
+    def vsctl(self, *arguments: str) -> str:
+        return self._run("ovs-vsctl", f"--db=unix:{self.box.ovs_directory / 'db.sock'}", "--timeout=20", *arguments)
+
+    def appctl(self, *arguments: str) -> str:
+        return self._run("env", f"OVS_RUNDIR={self.box.ovs_directory}", "ovs-appctl", "--timeout=20", *arguments)
+
+    def ofctl(self, command: str, *arguments: str, stdin: str | None = None) -> str:
+        tool = ("ovs-ofctl", "-O", "OpenFlow13", "--timeout=20")
+        return self._run(*tool, command, self.management, *arguments, stdin=stdin)
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        self.connection.call("batch", namespace=None, program="ip", commands=commands)
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        self.connection.call("delete_links", names=names)
+
+    def empty(self) -> None:
+        """Remove the controller, BFD sessions, entries and groups."""
+        self.vsctl("del-controller", self.box.bridge)
+        self.connection.call("remove_cables", directory=str(self.box.ovs_directory), bridge=self.box.bridge)
+        for command in ("del-flows", "del-groups"):
+            self.ofctl(command)
+
+    def _run(self, *argv: str, stdin: str | None = None) -> str:
+        return str(self.connection.call("run", argv=argv, stdin=stdin))
+
 
 Report = Callable[[str], None]
 

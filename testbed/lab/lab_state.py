@@ -7,21 +7,39 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.identifiers import DROP_PRIORITY
 from te_solver.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.lab.faults import LabFaults
 from testbed.lab.lab_options import metrics_addresses
 from testbed.lab.lab_parts import LabParts
 from testbed.machine.errors import TestbedError
 from testbed.network.bfd import EndState
 from testbed.network.queue_counters import QueueRates
+
+_T = TypeVar("_T")
+
+
+class LabFaults(list[str]):
+    """Faults found, each listed once."""
+
+    def unless_found(self, look: Callable[[], _T], *, otherwise: _T) -> _T:
+        """Return the result of `look`, or `otherwise` if it finds something broken."""
+        try:
+            return look()
+        except TestbedError as error:
+            self.add(str(error))
+            return otherwise
+
+    def add(self, fault: str) -> None:
+        if fault not in self:
+            self.append(fault)
+
 
 CONTROLLER_DIED = "the controller has died: nobody reacts to failures beyond a tunnel's first link"
 

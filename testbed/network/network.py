@@ -56,7 +56,22 @@ from testbed.network.machine_objects import (
 from testbed.network.names import bridge_name, host_interface, host_name, port_name
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import PortCounters, QueueTotals, read_all_queue_counters, read_queue_counters
-from testbed.network.this_machine import ThisMachine
+
+
+class ThisMachine:
+    """The machine of all emulated switches (`testbed.network.bfd.SwitchMachine`)."""
+
+    def __init__(self, ovs: Ovs) -> None:
+        self.vsctl = ovs.vsctl
+        self.appctl = ovs.appctl
+
+    def make_links(self, commands: Sequence[list[str]]) -> None:
+        run_batch("ip", commands)
+
+    def delete_links(self, names: Sequence[str]) -> None:
+        present = interfaces()
+        run_batch("ip", [["link", "delete", name] for name in names if name in present])
+
 
 _T = TypeVar("_T")
 

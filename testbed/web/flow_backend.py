@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -32,6 +33,7 @@ from testbed.web.backend import (
     Description,
     Finding,
     LogEntry,
+    LogKind,
     SetClock,
     SetDemands,
     SetLink,
@@ -47,8 +49,28 @@ from testbed.web.backend import (
 from testbed.web.clock import SimulatedClock
 from testbed.web.drawing import cables, node_places, tunnel_infos
 from testbed.web.fluid import Effect, ExtraFlow, FluidNetwork, link_states
-from testbed.web.journal import PageJournal
 from testbed.web.verifying import findings, layout_for, sound_plan
+
+_KEPT = 5000
+
+
+class PageJournal:
+    """Numbers entries from 1 on; its methods may be called by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: deque[LogEntry] = deque(maxlen=_KEPT)
+        self._seq = 0
+
+    def note(self, time: float, kind: LogKind, text: str, view: str | None = None, **subject: Any) -> None:  # noqa: ANN401  # JSON
+        with self._lock:
+            self._seq += 1
+            self._entries.append(LogEntry(self._seq, round(time, 3), view, kind, text, subject))
+
+    def after(self, seq: int) -> list[LogEntry]:
+        with self._lock:
+            return [entry for entry in self._entries if entry.seq > seq]
+
 
 SCHEMES = ("kuijia", "rescaling")
 _REQUEST = "request"

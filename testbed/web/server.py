@@ -14,20 +14,114 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
+from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kuijia_base.certificate_expiry import ExpiryWatch
+from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, part_logger, set_up_logs
 from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app
 from testbed.web.backend import Backend
 from testbed.web.hub import Hub
-from testbed.web.listener import PageListener, listen
-from testbed.web.punctual import PunctualProtocol
 from testbed.web.recording import Recorder
 from testbed.web.tls import TlsPair, follow
+
+MOST_CONNECTIONS = 512
+MOST_OF_A_CLIENT = 64
+"""Connections of one address; those of this machine share one, so that only the total limits them."""
+
+_UNREAD_BYTES = 256 * 1024
+"""Bytes that the kernel keeps for a reader who does not read."""
+
+
+class PageListener(socket.socket):
+    """Closes connections beyond the limits as soon as they are accepted, so that those that exist go on.
+
+    They are counted before TLS and HTTP begin: a peer without a token, or without a handshake, takes a place, too. On
+    Windows, whose event loop does not call `accept`, there are no limits.
+
+    Attributes:
+        accepted: number of connections so far.
+    """
+
+    def __init__(self, family: socket.AddressFamily) -> None:
+        super().__init__(family)
+        self.accepted = 0
+        self._open: list[tuple[str, socket.socket]] = []
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        """Return the next connection and its peer; raises ConnectionAbortedError, which event loops expect."""
+        connection, peer = super().accept()
+        self.accepted += 1
+        client = str(peer[0])
+        self._open = [each for each in self._open if each[1].fileno() != -1]
+        if len(self._open) >= MOST_CONNECTIONS or self._has_all(client):
+            connection.close()
+            raise ConnectionAbortedError("too many connections")
+        self._open.append((client, connection))
+        return connection, peer
+
+    def _has_all(self, client: str) -> bool:
+        return not _is_this_machine(client) and sum(each == client for each, _ in self._open) >= MOST_OF_A_CLIENT
+
+
+def _is_this_machine(client: str) -> bool:
+    address = ipaddress.ip_address(client.partition("%")[0])
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return (mapped or address).is_loopback
+
+
+def listen(address: str, port: int) -> PageListener:
+    """Return a socket that listens; what it accepts is closed when a peer leaves data unread for long.
+
+    Raises:
+        InputError: the address is none of this machine, or the port is not free.
+    """
+    place = f"{address}:{port}"
+    try:
+        family = socket.AF_INET6 if ipaddress.ip_address(address).version == 6 else socket.AF_INET
+    except ValueError as error:
+        raise InputError("--bind", "", f"found {address!r}", "an IP address of this machine") from error
+    listener = PageListener(family)
+    try:
+        if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+            listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 30_000)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_BYTES)
+        listener.bind((address, port))
+        listener.listen(128)
+    except OSError as error:
+        listener.close()
+        expected = "an address of this machine and a port that is free (--port 0 takes any)"
+        raise InputError("--port", "", f"cannot listen on {place} ({error.strerror})", expected) from error
+    return listener
+
+
+SILENT_SECONDS = 20.0
+"""Time in which the head of a request must have come."""
+
+
+class PunctualProtocol(H11Protocol):
+    """Closes a connection on which no request has begun for a while, also one whose head comes in small pieces."""
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
+        super().connection_made(transport)
+        self.loop.call_later(SILENT_SECONDS, self._look, None)
+
+    def _look(self, request: object) -> None:
+        """Close the connection if its last request, None if it had none, is still this one and has been answered."""
+        if self.transport.is_closing():
+            return
+        is_answered = request is None or self.cycle.response_complete
+        if self.cycle is request and is_answered:
+            self.transport.close()
+        else:
+            self.loop.call_later(SILENT_SECONDS, self._look, self.cycle)
+
 
 PORT = 8400
 LOOPBACK = "127.0.0.1"

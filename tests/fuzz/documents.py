@@ -27,7 +27,7 @@ from kuijia_app.tables.queue_layout_file import load_layout
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
-from simulator.flow_sizes.reading import read_flow_sizes
+from simulator.flow_sizes.published import read_flow_sizes
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from te_solver.plan_file import load_plan, plan_text

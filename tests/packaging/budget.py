@@ -17,7 +17,7 @@ ROOMS = {
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
-MODULES = {"import kuijia": 2, "kuijia --help": 20, "kuijia list": 200}
+MODULES = {"import kuijia": 2, "kuijia --help": 20, "kuijia list": 250}
 """Modules of our own that are imported: what start-up takes, whatever the machine."""
 
 OTHER_PACKAGES = {

@@ -26,7 +26,6 @@ LATE = {
     "testbed/chaos/picture.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",
     "testbed/web/app.py": "starlette",
-    "testbed/web/punctual.py": "uvicorn",
     "testbed/web/server.py": "uvicorn",
 }
 """Modules that others import only after they have asked whether the package of an extra, or of Debian, is there."""

@@ -10,12 +10,10 @@ from hypothesis import given
 
 from kuijia_base.errors import UnsoundError
 from te_solver.connectivity import Reachability, connected_parts, largest_part
-from te_solver.diameter import hop_diameter
-from te_solver.disjoint_paths import DisjointPathCounter, DisjointPaths
 from te_solver.networks import shipped_network
 from te_solver.topology import Link, Topology
 from te_solver.topology_file import load_topology
-from te_solver.topology_summary import summarise
+from te_solver.topology_summary import DisjointPathCounter, DisjointPaths, hop_diameter, summarise
 from tests.cpu_time import at_most
 from tests.te_solver.random_networks import digraph, topologies
 
@@ -96,7 +94,7 @@ def test_a_ring_of_fifteen_hundred_nodes_is_more_than_is_counted_exactly() -> No
 def test_a_sample_is_smaller_where_each_search_takes_longer(
     steps: int, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("te_solver.disjoint_paths._SAMPLE_STEPS", steps)
+    monkeypatch.setattr("te_solver.topology_summary._SAMPLE_STEPS", steps)
     ring = Topology("ring", tuple("abcde"), tuple(Link(a, b, 1.0) for a, b in pairwise("abcdea")))
     assert sum(DisjointPathCounter(ring).of_all_pairs(effort=0, sample=5).pairs.values()) == size
 

@@ -3,21 +3,78 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
-from experiments.gscale.cases import REPETITIONS
-from experiments.gscale.readings.losses import Losses, alike, losses_of_each
-from experiments.gscale.readings.packet_losses import PacketReadings
-from experiments.gscale.readings.reading import READINGS
+import numpy as np
+
+from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.gscale.bench import LAYOUTS
+from experiments.gscale.cases import REPETITIONS, Edge
+from experiments.gscale.packet_grid import phases_of
+from experiments.gscale.readings.losses import (
+    PROTOCOLS,
+    Failed,
+    Losses,
+    Rates,
+    alike,
+    losses_of_each,
+    sent_under,
+    victims_of,
+)
+from experiments.gscale.readings.reading import READINGS, GscaleReading
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import summary_of
-from experiments.registry import Outcome, Settings
+from experiments.gscale.scenario import NOTHING, scaled
+from experiments.measuring.packet_run import Conditions, Failing, simulate
+from experiments.registry import DEFAULT_CAPACITY, Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
+from experiments.results.result import FlowResult
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers
+from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from te_solver.plan import Plan
+from testbed.traffic.hash_probe import Protocol
+
+CAPACITY = DEFAULT_CAPACITY
+"""Mbit/s of every link, as on the emulated switches; losses at 1 Gbit/s are the same (docs/gscale.md)."""
+
+
+@dataclass(frozen=True)
+class PacketReadings:
+    """Simulates failures in packets, with the emulation's queues and times."""
+
+    settings: Settings
+
+    def losses(self, names: Sequence[str], draw: int) -> dict[str, Losses]:
+        """Return the losses of a draw under the readings of these names."""
+        readings = [READINGS[name] for name in names]
+        return dict(zip(names, losses_of_each(readings, draw, self.settings.seed, self.failure), strict=True))
+
+    def failure(self, reading: GscaleReading, plan: Plan, link: Edge) -> Failed:
+        """Return the flows around the failure of a link, but for those of pairs that are allocated nothing."""
+        plan = scaled(plan, CAPACITY, reading.planned_share * CAPACITY)
+        flows = tuple(flow for flow in sent_under(reading, plan, link) if flow.offered > NOTHING * CAPACITY)
+        had: dict[tuple[Protocol, str], Rates] = {}
+        after: dict[tuple[Protocol, str], Rates] = {}
+        for protocol in PROTOCOLS:
+            phases = phases_of(protocol, quick=self.settings.quick)
+            for scheme in PAPERS_SCHEMES:
+                tables = pipeline_options(
+                    OptionWords(scheme=scheme, slots=self.settings.slots, layout=LAYOUTS[protocol])
+                )
+                run = Failing(plan, tables, flows, protocol, link, self.settings.seed)
+                found = simulate(run, Conditions(), phases)
+                had[protocol, scheme] = np.array([_had(flow) for flow in found])
+                after[protocol, scheme] = np.array([flow.after for flow in found])
+        return Failed(flows, victims_of(flows, link), had, after)
+
+
+def _had(flow: FlowResult) -> float:
+    return flow.before if flow.sent is None else flow.sent
+
 
 NAME = "gscale-readings"
 

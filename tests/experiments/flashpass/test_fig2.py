@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.flashpass import fig2_run
-from experiments.flashpass.fig2_run import (
+from experiments.flashpass import fig2
+from experiments.flashpass.fig2 import (
     BUFFERS,
     BY_THE_PAPERS,
     FLOWS,
@@ -49,7 +49,7 @@ def test_every_published_value_has_its_buffer() -> None:
 
 
 def test_a_larger_buffer_gives_reno_more_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fig2_run, "RATE", 500.0)
+    monkeypatch.setattr(fig2, "RATE", 500.0)
     small, large = (measured(None, Case("newreno", buffer, 1.0, 1)) for buffer in (0.02, 2.0))
     assert 0 < small[0] < large[0] <= 0.5 * 1448 / 1538 + 0.001
     assert 0 < small[1] < 1
@@ -60,12 +60,12 @@ def test_checks_hold_deviations_order_and_losses_against_the_paper() -> None:
         theirs = {"a": (6.0, 9.0), "b": (7.0, 9.0)}[label]
         return Line(label, tuple(Point.of(x, [v], p) for x, v, p in zip((0.2, 1.0), values, theirs, strict=True)))
 
-    good = fig2_run.throughput_checks([line("a", (6.5, 9.2)), line("b", (6.6, 8.5))])
+    good = fig2.throughput_checks([line("a", (6.5, 9.2)), line("b", (6.6, 8.5))])
     assert all(check.passed for check in good)
     assert [check.measured for check in good] == pytest.approx([0.2, -0.5, 0])
-    bad = fig2_run.throughput_checks([line("a", (7.5, 9.7)), line("b", (6.6, 8.5))])
+    bad = fig2.throughput_checks([line("a", (7.5, 9.7)), line("b", (6.6, 8.5))])
     assert [check.passed for check in bad] == [False, True, False]
-    losses = fig2_run.loss_checks([line("a", (13.0, 4.6))])
+    losses = fig2.loss_checks([line("a", (13.0, 4.6))])
     assert [check.passed for check in losses] == [True, False]
 
 
@@ -75,7 +75,7 @@ def test_checks_hold_deviations_order_and_losses_against_the_paper() -> None:
 def test_the_experiment_writes_tables_and_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: Choices, remark: str
 ) -> None:
-    monkeypatch.setattr(fig2_run, "RATE", 50.0)
+    monkeypatch.setattr(fig2, "RATE", 50.0)
     settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     progress = Progress(io.StringIO())
     outcome = run_fig2(Grid((0.2, 2.0), 0.3, choices), settings, Workers(1), OutputFolder(tmp_path), progress)

@@ -13,8 +13,7 @@ from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.campaign import Campaign
 from experiments.gscale.case_plan import CAMPAIGN_READINGS, pairs_of_case, plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, TRAFFICS, Case, case_of, grid, stored_case
-from experiments.gscale.distance import ALL, distance_exhibit
-from experiments.gscale.exhibits import exhibits_of
+from experiments.gscale.exhibits import ALL, distance_exhibit, exhibits_of
 from experiments.gscale.flow_run import compute
 from experiments.gscale.readings.losses import losses_of
 from experiments.gscale.scenario import measures

@@ -10,12 +10,12 @@ import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
-from experiments.gscale.readings import packet_losses, study
+from experiments.gscale.readings import study
 from experiments.gscale.readings.losses import PROTOCOLS, Failed, fluid_failure, losses_of_each
-from experiments.gscale.readings.packet_losses import PacketReadings
 from experiments.gscale.readings.plans import pairs_under, plans_under
 from experiments.gscale.readings.reading import READINGS, SHARED, GscaleReading
 from experiments.gscale.readings.show import exhibits
+from experiments.gscale.readings.study import PacketReadings
 from experiments.gscale.readings.summary import summary_of
 from experiments.registry import Settings
 from experiments.sweep.workers import Workers
@@ -52,8 +52,7 @@ def test_readings_are_summed_up_in_packets_as_in_the_fluid_model(
         failures.append(reading)
         return fluid_failure(reading, plan, link)
 
-    for module in (study, packet_losses):
-        monkeypatch.setattr(module, "READINGS", compared)
+    monkeypatch.setattr(study, "READINGS", compared)
     monkeypatch.setattr(PacketReadings, "failure", fail)
     study.run_packet_study(SETTINGS, 1, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     data = json.loads((tmp_path / "gscale-readings.json").read_text())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.gscale.private_entries import entries_of
+from experiments.gscale.bench import entries_of
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
 from te_solver.networks import shipped_network

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from experiments.gscale.validity import disturbed, uncarried
+from experiments.gscale.bench import disturbed, uncarried
 from experiments.results.result import FlowResult
 
 TCP = FlowResult("f1", "aboriginal", "tcp", "1", "2", offered=10.0, before=9.56, after=9.55)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.hermes.concurrency import in_progress
+from experiments.hermes.runs import in_progress
 
 
 def test_a_flow_a_second_that_takes_three_seconds_makes_three_flows_in_progress() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.memory.aggregate_entries import aggregate_tables
+from experiments.memory.exhibits import aggregate_tables
 from kuijia_app.proof.equivalence import first_difference
 from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.field_counts import count_fields

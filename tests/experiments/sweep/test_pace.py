@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.sweep.pace import Pace, duration
+from experiments.sweep.sweep import Pace, duration
 
 
 def test_the_start_of_the_workers_is_not_counted() -> None:

@@ -11,9 +11,8 @@ import pytest
 
 from experiments.sweep.workers import Workers
 from experiments.whatif_packets.conditions import Conditions, central_site, switch_options
-from experiments.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play
+from experiments.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, Traffic, traffic_of
 from experiments.whatif_packets.sweep import Questions, results_of
-from experiments.whatif_packets.traffic import Traffic, traffic_of
 from kuijia_base.errors import UnsoundError
 from kuijia_base.progress import Progress
 from simulator.flow_sizes.distribution import FlowSizes

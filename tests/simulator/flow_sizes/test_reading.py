@@ -8,7 +8,7 @@ import pytest
 
 from kuijia_base.errors import InputError
 from simulator.flow_sizes.distribution import Interpolation
-from simulator.flow_sizes.reading import parse_flow_sizes, read_flow_sizes
+from simulator.flow_sizes.published import parse_flow_sizes, read_flow_sizes
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from testbed.boxes.cable_probes import probe_cables
+from testbed.boxes.box_actions import probe_cables
 from testbed.machine.commands import run_command
 from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import private_network

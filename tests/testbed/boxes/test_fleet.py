@@ -17,9 +17,8 @@ import yaml
 from kuijia.cli.main import EXIT_INTERRUPTED, main
 from kuijia_app.tables.wiring import Wiring
 from testbed.boxes.fleet import Fleet
-from testbed.boxes.hosts import BoxHost
 from testbed.boxes.inventory import read_inventory
-from testbed.boxes.network import BoxNetwork
+from testbed.boxes.network import BoxHost, BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
 from testbed.boxes.watch import BoxesWatch

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.framework.event_log import PORT_STATUS, EventLog
-from testbed.controllers.event_file import EventFile
+from testbed.controllers.application_process import EventFile
 
 
 def numbers(lines: list[bytes]) -> list[int]:

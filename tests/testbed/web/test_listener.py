@@ -11,9 +11,8 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="no uvicorn")
 
-from testbed.web import listener  # after the package that may be missing
-from testbed.web.listener import PageListener, listen
-from testbed.web.server import PageLink, Serving
+from testbed.web import server  # after the package that may be missing
+from testbed.web.server import PageLink, PageListener, Serving, listen
 from tests.testbed.web.serving import while_serving
 
 MOST = 5
@@ -21,8 +20,8 @@ MOST = 5
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listener, "MOST_CONNECTIONS", MOST)
-    monkeypatch.setattr(listener, "MOST_OF_A_CLIENT", 2)
+    monkeypatch.setattr(server, "MOST_CONNECTIONS", MOST)
+    monkeypatch.setattr(server, "MOST_OF_A_CLIENT", 2)
 
 
 def accepts(listening: PageListener) -> bool:
@@ -72,5 +71,5 @@ def test_other_machines_have_fewer_connections_each(address: str, most: int, mon
 
 @pytest.mark.parametrize("loopback", ["127.0.0.1", "127.8.0.1", "::1", "::ffff:127.0.0.1"])
 def test_the_addresses_of_this_machine_are_limited_in_total_only(loopback: str) -> None:
-    assert listener._is_this_machine(loopback)
-    assert not listener._is_this_machine("fe80::1%eth0")
+    assert server._is_this_machine(loopback)
+    assert not server._is_this_machine("fe80::1%eth0")

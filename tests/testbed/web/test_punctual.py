@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("uvicorn", reason="no uvicorn")
 
-from testbed.web import punctual  # after the package that may be missing
+from testbed.web import server  # after the package that may be missing
 from testbed.web.server import PageLink, Serving
 from tests.testbed.web.serving import while_serving
 
@@ -22,7 +22,7 @@ def connected(link: PageLink, sent: str) -> socket.socket:
 def test_a_connection_without_a_request_is_closed_and_a_stream_of_events_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(punctual, "SECONDS", 0.2)
+    monkeypatch.setattr(server, "SILENT_SECONDS", 0.2)
 
     def act(link: PageLink) -> None:
         head = f"GET /api/events HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {link.token}\r\n"
