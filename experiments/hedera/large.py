@@ -90,7 +90,7 @@ def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFold
     refuse_packet_options(args, settings.backend)
     if args.seconds is not None:
         raise InputError("option", "--seconds", "changes nothing on flow", "--backend packet with it")
-    from experiments.hedera.large_run import run_large  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hedera.large_run import run_large  # noqa: PLC0415  # slow to import: the simulator
 
     ports = args.ports or (_QUICK_PORTS if settings.quick else _PORTS)
     return run_large(
@@ -101,7 +101,7 @@ def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFold
 def _in_packets(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     if args.ramp is not None:
         raise InputError("option", "--ramp", "changes nothing where TCP has its own", "--backend flow with it")
-    from experiments.hedera.packet.arrivals import ArrivalCase  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hedera.packet.arrivals import ArrivalCase  # noqa: PLC0415  # slow to import: the simulator
     from experiments.hedera.packet.arrivals_run import run_packet_arrivals  # noqa: PLC0415  # slow to import
 
     usual = _PORTS if args.full else _QUICK_PACKET_PORTS if settings.quick else _PACKET_PORTS

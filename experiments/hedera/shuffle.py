@@ -89,6 +89,6 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
         return run_packet_shuffle(settings, options, packet, workers_from(args), output, progress)
     refuse_packet_options(args, settings.backend)
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415  # slow to import: the simulator
 
     return run_shuffle(settings, options, output, progress)

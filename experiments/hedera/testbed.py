@@ -114,7 +114,7 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, settings.backend, quick=settings.quick)
     if settings.backend == "packet":
-        from experiments.hedera.packet.testbed_run import run_packets  # noqa: PLC0415  # slow to import: matplotlib
+        from experiments.hedera.packet.testbed_run import run_packets  # noqa: PLC0415  # slow to import: the simulator
 
         how = packet_options_from(args), args.emulation
         return run_packets(settings, options, how, workers_from(args), output, progress)
@@ -122,6 +122,6 @@ def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputF
     if args.emulation is not None:
         raise InputError("option", "--emulation", "changes nothing on emulation", "--backend packet with it")
     # Measuring code takes seconds to import; listing the experiments must not need it.
-    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
     return run_testbed(settings, options, output, progress)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from experiments.registry import Outcome, Settings, experiment
@@ -12,7 +13,7 @@ from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
-if TYPE_CHECKING:  # its modules import matplotlib, which takes a second
+if TYPE_CHECKING:  # its modules import the simulator
     from experiments.hermes.loads import Extent
     from experiments.hermes.runs import Where
 
@@ -41,7 +42,7 @@ _FULL_LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _CUT_LOADS = (0.3, 0.5, 0.6)
 _FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
 
-# Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
+# Listing the experiments must not import the simulator, so runs are imported where they begin.
 
 
 def profile_option(parser: argparse.ArgumentParser) -> None:
@@ -76,7 +77,7 @@ def extent_of(
     testbed: bool = False,
 ) -> Extent:
     """Return the size of an experiment's runs: `loads` are those of the default and of `--full`."""
-    from experiments.hermes.loads import Extent  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import Extent  # noqa: PLC0415  # slow to import: the simulator
 
     size = "quick" if settings.quick else "full" if args.full else "default"
     counts = (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size]
@@ -98,110 +99,89 @@ _ON_TESTBED = {"full": _WHOLE, "repetitions": "N seeds (default: 2, with --quick
 _BOTH = ("web-search", "data-mining")
 _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
 
+_simulated = partial(experiment, backends=("packet",), configure=profile_option, sweeps=True, unused=("capacity",))
+"""Registers an experiment in the packet simulator: a sweep, unless it says otherwise."""
 
-@experiment(
+
+@_simulated(
     "hermes-fig9",
     title="load balancers on the testbed of 12 hosts",
     reproduces="Hermes, Figure 9",
-    backends=("packet",),
-    configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=_ON_TESTBED,
     order=740,
 )
 def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig9", settings, args, _BOTH, (_LOADS[:3], _FULL_LOADS), testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=False)
 
 
-@experiment(
+@_simulated(
     "hermes-fig10",
     title="load balancers on the testbed with one cable cut",
     reproduces="Hermes, Figure 10",
-    backends=("packet",),
-    configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=_ON_TESTBED,
     order=742,
 )
 def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig10", settings, args, _BOTH, _CUT, testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=True)
 
 
-@experiment(
+@_simulated(
     "hermes-fig11",
     title="small and large flows on the testbed with one cable cut",
     reproduces="Hermes, Figure 11",
-    backends=("packet",),
-    configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=_ON_TESTBED,
     order=744,
 )
 def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_testbed_sizes  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import run_testbed_sizes  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig11", settings, args, _BOTH[:1], _CUT, testbed=True)
     return run_testbed_sizes(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS))
 
 
-@experiment(
+@_simulated(
     "hermes-fig12",
     title="load balancers in the simulated network of 128 hosts",
     reproduces="Hermes, Figure 12",
-    backends=("packet",),
-    configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=746,
 )
 def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig12", settings, args, _BOTH, (_FEW_LOADS, _LOADS))
     return run_symmetric(extent, where_of(settings, args, output, progress))
 
 
-@experiment(
+@_simulated(
     "hermes-fig13",
     title="web search where a fifth of the links between switches is slow",
     reproduces="Hermes, Figure 13",
-    backends=("packet",),
-    configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=748,
 )
 def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig13", settings, args, ("web-search",))
     return run_asymmetric("web-search", extent, where_of(settings, args, output, progress))
 
 
-@experiment(
+@_simulated(
     "hermes-fig14",
     title="data mining where a fifth of the links between switches is slow",
     reproduces="Hermes, Figure 14",
-    backends=("packet",),
-    configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=750,
 )
 def hermes_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig14", settings, args, ("data-mining",))
     return run_asymmetric("data-mining", extent, where_of(settings, args, output, progress))

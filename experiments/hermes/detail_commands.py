@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from functools import partial
 
 from experiments.hermes.command import IN_SIMULATION, extent_of, profile_option, where_of
 from experiments.registry import Outcome, Settings, experiment, no_options
@@ -19,149 +20,129 @@ _PART_LOADS = ((0.4, 0.8), (0.4, 0.6, 0.8))
 _SPARSE = 3
 """The default runs every third of the thresholds in Figure 19."""
 
-# Pictures take a second to import; listing the experiments must not need them, so runs are imported where they begin.
+# Listing the experiments must not import the simulator, so runs are imported where they begin.
+
+_simulated = partial(experiment, backends=("packet",), configure=no_options, sweeps=True, unused=("capacity",))
+"""Registers an experiment in the packet simulator: a sweep, unless it says otherwise."""
 
 
-@experiment(
+@_simulated(
     "hermes-motivation",
     title="four examples of flowlets, spraying and stale tables",
     reproduces="Hermes, section 2",
-    backends=("packet",),
-    configure=no_options,
-    unused=("capacity",),
     own_help={"full": "50 seeds (default: 10)", "repetitions": "N seeds (default: 10, with --quick 2, with --full 50)"},
     order=730,
+    sweeps=False,
 )
 def hermes_motivation(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.hermes.motivation import run_motivation  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.motivation import run_motivation  # noqa: PLC0415  # slow to import: the simulator
 
     seeds = _QUICK_EXAMPLES if settings.quick else _FULL_EXAMPLES if args.full else _EXAMPLES
     return run_motivation(args.repetitions or seeds, settings, output, progress)
 
 
-@experiment(
+@_simulated(
     "hermes-table2",
     title="concurrent flows that pairs of leaves and of hosts see",
     reproduces="Hermes, Table 2",
-    backends=("packet",),
     configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=732,
 )
 def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.visibility import run_visibility  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.visibility import run_visibility  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-table2", settings, args, _BOTH, _TABLE_LOADS)
     return run_visibility(extent, where_of(settings, args, output, progress))
 
 
-@experiment(
+@_simulated(
     "hermes-table6",
     title="paths that probes see, and what they cost",
     reproduces="Hermes, Table 6",
-    backends=("packet",),
-    configure=no_options,
     unused=("capacity", "repetitions", "quick", "full"),
     order=734,
+    sweeps=False,
 )
 def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.probing import run_probing  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.probing import run_probing  # noqa: PLC0415  # slow to import: the simulator
 
     del args
     return run_probing(settings, output, progress)
 
 
-@experiment(
+@_simulated(
     "hermes-fig15",
     title="CONGA with three flowlet gaps",
     reproduces="Hermes, Figure 15",
-    backends=("packet",),
-    configure=no_options,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=752,
 )
 def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.parameters import run_gaps  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.parameters import run_gaps  # noqa: PLC0415  # slow to import: the simulator
 
     return run_gaps(extent_of("hermes-fig15", settings, args, _WEB), where_of(settings, args, output, progress))
 
 
-@experiment(
+@_simulated(
     "hermes-fig16",
     title="a spine that drops 2 % of its packets silently",
     reproduces="Hermes, Figure 16",
-    backends=("packet",),
     configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=754,
 )
 def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.failures import run_drops  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.failures import run_drops  # noqa: PLC0415  # slow to import: the simulator
 
     return run_drops(
         extent_of("hermes-fig16", settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress)
     )
 
 
-@experiment(
+@_simulated(
     "hermes-fig17",
     title="a spine with a black hole for some pairs of hosts",
     reproduces="Hermes, Figure 17",
-    backends=("packet",),
     configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=756,
 )
 def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.failures import run_hole  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.failures import run_hole  # noqa: PLC0415  # slow to import: the simulator
 
     return run_hole(
         extent_of("hermes-fig17", settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress)
     )
 
 
-@experiment(
+@_simulated(
     "hermes-fig18",
     title="Hermes without rerouting and without probing",
     reproduces="Hermes, Figure 18",
-    backends=("packet",),
     configure=profile_option,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=758,
 )
 def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.parameters import run_parts  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.parameters import run_parts  # noqa: PLC0415  # slow to import: the simulator
 
     return run_parts(
         extent_of("hermes-fig18", settings, args, _MINING, _PART_LOADS), where_of(settings, args, output, progress)
     )
 
 
-@experiment(
+@_simulated(
     "hermes-fig19",
     title="Hermes with other thresholds",
     reproduces="Hermes, Figure 19",
-    backends=("packet",),
-    configure=no_options,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=760,
 )
 def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.parameters import run_thresholds  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.parameters import run_thresholds  # noqa: PLC0415  # slow to import: the simulator
 
     sparse = 1 if args.full else _SPARSE
     return run_thresholds(
@@ -169,19 +150,15 @@ def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFol
     )
 
 
-@experiment(
+@_simulated(
     "hermes-plain-tcp",
     title="load balancers under plain TCP",
     reproduces="Hermes, plain TCP",
-    backends=("packet",),
-    configure=no_options,
-    sweeps=True,
-    unused=("capacity",),
     own_help=IN_SIMULATION,
     order=762,
 )
 def hermes_plain_tcp(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.plain_tcp import run_plain_tcp  # noqa: PLC0415  # slow to import: matplotlib
+    from experiments.hermes.plain_tcp import run_plain_tcp  # noqa: PLC0415  # slow to import: the simulator
 
     return run_plain_tcp(
         extent_of("hermes-plain-tcp", settings, args, _WEB), where_of(settings, args, output, progress)
