@@ -83,7 +83,7 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
     if options.ramp is not None and settings.backend != "flow":
         raise InputError("option", "--ramp", "changes nothing where TCP has its own", "--backend flow with it")
     if settings.backend == "packet":
-        from experiments.hedera.packet.shuffle_run import run_packet_shuffle  # noqa: PLC0415  # slow to import
+        from experiments.hedera.packet.shuffle import run_packet_shuffle  # noqa: PLC0415  # slow to import
 
         packet = packet_options_from(args)
         return run_packet_shuffle(settings, options, packet, workers_from(args), output, progress)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.gscale.campaign import LOG_NAME, _read_log
 from experiments.hedera.testbed_cases import MatrixOptions, Span
-from experiments.hedera.testbed_record import FILE_NAME, Record
+from experiments.hedera.testbed_run import FILE_NAME, Record
 from experiments.packet_study.fault_file import read_faults
 from experiments.packet_study.networks import Links, generated, node_names
 from experiments.reporting.report import report_of

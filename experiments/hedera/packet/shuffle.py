@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,15 @@ import numpy as np
 from experiments.hedera.packet.matrices import PORTS_OF_SWITCH
 from experiments.hedera.packet.network import PacketNetwork
 from experiments.hedera.packet.options import PacketOptions
-from experiments.hedera.shuffle_cases import Order, receivers_of
+from experiments.hedera.shuffle_cases import Order, ShuffleOptions, receivers_of
+from experiments.hedera.shuffle_report import NAME, exhibits, figures, summary
+from experiments.registry import Outcome, Settings
+from experiments.reporting.exhibit_output import write_study
+from experiments.sweep.sweep import Sweep, no_preparation, swept
+from experiments.sweep.workers import Workers
+from kuijia_base.manifest import describe_computation
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from testbed.traffic.transfers import Transfer
 
 _SOURCE_PORTS = range(20000, 30000)
@@ -124,3 +133,42 @@ class _Shuffle:
         goodput = self._network.simulation.flow_counters()["goodput"]
         left = self._case.size - max(int(goodput[flow]) for flow in self._sending)
         return max(left * 8e-6 / self._case.nic_rate, self._least / _LOOKS, _SHORTEST_PAUSE)
+
+
+COUNTS = ("sent", "dropped", "timeouts", "moved", "rounds")
+
+
+def run_packet_shuffle(
+    settings: Settings,
+    options: ShuffleOptions,
+    packet: PacketOptions,
+    workers: Workers,
+    output: OutputFolder,
+    progress: Progress,
+) -> Outcome:
+    """Shuffle under every scheme; write figures and all transfers."""
+    cases = [
+        ShuffleCase(
+            scheme, settings.seed, options.size, options.at_once, "random", options.nic_rate, options.period, packet
+        )
+        for scheme in options.schemes
+    ]
+    began = time.time()
+    asked = {"cases": [asdict(case) for case in cases]}
+    sweep = Sweep(f"{NAME}-packet", asked, None, no_preparation, run_shuffle_case, cases)
+    with swept(sweep, workers, output, progress) as runs:
+        manifest = describe_computation(began, time.time() - began)
+        done = {case.scheme: transfers_from(run) for case, run in zip(cases, runs, strict=True)}
+        found = {
+            case.scheme: {
+                **figures(done[case.scheme], options.size),
+                **{name: run[name] for name in COUNTS},
+                "disturbed": (),
+                "manifest": manifest,
+            }
+            for case, run in zip(cases, runs, strict=True)
+        }
+        data = {**summary(found, options, settings.seed, settings.backend), "packet": asdict(packet)}
+        transfers = {scheme: [asdict(each) for each in of_scheme] for scheme, of_scheme in done.items()}
+        output.write_json(f"{NAME}-transfers.json", transfers)
+        return write_study(NAME, data, exhibits(data), output)

@@ -18,7 +18,6 @@ from experiments.hedera.shuffle_report import exhibits as exhibits_of_shuffle
 from experiments.hedera.shuffle_report import summary as summary_of_shuffle
 from experiments.hedera.testbed_cases import ARRANGEMENTS, ECMP, NON_BLOCKING, MatrixOptions
 from experiments.hedera.testbed_lab import is_quiet
-from experiments.hedera.testbed_record import FILE_NAME, Record
 from experiments.hedera.testbed_report import (
     Measured,
     Results,
@@ -27,6 +26,7 @@ from experiments.hedera.testbed_report import (
     published_goodput,
     summary,
 )
+from experiments.hedera.testbed_run import FILE_NAME, Record
 from experiments.registry import all_experiments, find_experiment, refuse_unheeded
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text

@@ -18,8 +18,7 @@ from testbed.machine.errors import TestbedError
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.network import Network
-from testbed.traffic.iperf import Goodput, IperfFlow, IperfRun
-from testbed.traffic.iperf_report import Interval, IperfError, parse_report, reported_failure
+from testbed.traffic.iperf import Goodput, Interval, IperfError, IperfFlow, IperfRun, parse_report, reported_failure
 from testbed.traffic.offered_rate import OfferedRate, limit_offered_rates
 from tests.testbed.emulated import program_path, running_network
 
