@@ -74,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
         output.write_bytes(name, drawn)
     if args.json:
         data = {
-            "findings": [asdict(finding) for finding in report.findings],
+            "findings": [{"item": finding.item, **asdict(finding.found)} for finding in report.findings],
             "lead": report.lead,
             "missed": report.missed,
             "exhibits": [exhibit_to_json(exhibit) for exhibit in report.exhibits],
