@@ -99,6 +99,12 @@ class YamlDocument:
             raise self.error(node, f"{what} {quoted(text)} is not a number", expected)
         return number
 
+    def whole(self, node: yaml.Node, what: str, expected: str = "a whole number, zero or more") -> int:
+        number = self.number(node, what, expected)
+        if not (number >= 0 and number.is_integer()):
+            raise self.error(node, f"{what} {quoted(str(node.value))}", expected)
+        return int(number)
+
     def rate(self, node: yaml.Node, what: str, expected: str) -> float:
         """Return a rate in Mbit/s: a number, or one with its unit, which JSON has in quotes."""
         text = self.text(node, what)

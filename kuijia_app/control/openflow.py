@@ -398,8 +398,14 @@ class Messages:
             "eth_dst": match.eth_dst,
             "vlan_vid": _vlan_field(match.vlan_vid),
             "vlan_pcp": match.vlan_pcp,
+            "ip_proto": match.ip_proto,
+            "tcp_src": match.tcp_src,
+            "tcp_dst": match.tcp_dst,
+            "udp_src": match.udp_src,
+            "udp_dst": match.udp_dst,
         }
-        for name, prefix in (("ipv4_dst", match.ipv4_dst), ("ipv6_dst", match.ipv6_dst)):
+        prefixes = {"ipv4_dst": match.ipv4_dst, "ipv6_dst": match.ipv6_dst, "ipv4_src": match.ipv4_src}
+        for name, prefix in prefixes.items():
             if prefix is not None:
                 fields[name] = (str(prefix.network_address), str(prefix.netmask))
         return self._parser.OFPMatch(**{name: value for name, value in fields.items() if value is not None})

@@ -43,7 +43,10 @@ from kuijia_app.tables.rules import (
 )
 
 _PLAIN_FIELDS = frozenset(
-    {"in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "mpls_bos", "vlan_vid", "vlan_pcp"}
+    {
+        *("in_port", "eth_type", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "mpls_bos", "vlan_vid", "vlan_pcp"),
+        *("ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst"),
+    }
 )
 _POPPED = frozenset({ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS})
 
@@ -171,6 +174,7 @@ def _match(match: Any) -> Match:
     if len(fields) < len(match.items()):
         raise _UnknownError  # a field twice
     destinations = fields.pop("ipv4_dst", None), fields.pop("ipv6_dst", None)
+    source = fields.pop("ipv4_src", None)
     if "vlan_vid" in fields:
         fields["vlan_vid"] = _vlan(fields["vlan_vid"])
     if not fields.keys() <= _PLAIN_FIELDS or not all(isinstance(value, int) for value in fields.values()):
@@ -179,6 +183,7 @@ def _match(match: Any) -> Match:
     return Match(
         ipv4_dst=None if ipv4 is None else IPv4Network(_start_and_length(IPv4Address, ipv4)),
         ipv6_dst=None if ipv6 is None else IPv6Network(_start_and_length(IPv6Address, ipv6)),
+        ipv4_src=None if source is None else IPv4Network(_start_and_length(IPv4Address, source)),
         **fields,
     )
 
@@ -197,9 +202,9 @@ def _vlan_id(value: int) -> int:
     return value & ~VLAN_PRESENT
 
 
-def _start_and_length(kind: type[IPv4Address | IPv6Address], destination: Any) -> tuple[int, int]:
+def _start_and_length(kind: type[IPv4Address | IPv6Address], value: Any) -> tuple[int, int]:
     """Return the prefix of an address, or of an address and its mask; not all masks are those of prefixes."""
-    address, mask = (destination, None) if isinstance(destination, str) else destination
+    address, mask = (value, None) if isinstance(value, str) else value
     try:
         start = kind(address)
         bits = -1 if mask is None else int(kind(mask)) - (1 << start.max_prefixlen)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeVar
 
-from kuijia_app.tables.identifiers import DROP_GROUP
+from kuijia_app.tables.identifiers import DROP_GROUP, is_of_classification
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, Match, SwitchTables, ToGroup
 
 Rule = TypeVar("Rule", Group, FlowEntry)
@@ -110,8 +110,8 @@ class IndexedTables(SwitchTables):
 
     @cached_property
     def transit(self) -> dict[FlowKey, FlowEntry]:
-        """The entries that lead no traffic into groups, besides the one that drops it."""
-        return {key: entry for key, entry in self.entry_of.items() if set(_groups_of(entry)) <= {DROP_GROUP}}
+        """The entries that lead no traffic into groups, besides the one that drops it, nor into classification."""
+        return {key: entry for key, entry in self.entry_of.items() if _is_transit(entry)}
 
     def is_same(self, other: IndexedTables) -> bool:
         """Return True if both mean the same to a switch: the order does not matter."""
@@ -166,6 +166,11 @@ class Tables:
 
     def copy(self) -> Tables:
         return Tables(dict(self.groups), dict(self.flows))
+
+
+def _is_transit(entry: FlowEntry) -> bool:
+    leads_on = entry.goto_table is not None and is_of_classification(entry.goto_table)
+    return not leads_on and set(_groups_of(entry)) <= {DROP_GROUP}
 
 
 def difference(present: Tables, wanted: SwitchTables) -> list[Change]:

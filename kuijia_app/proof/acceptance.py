@@ -13,6 +13,8 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_IPV6,
     ETH_TYPE_MPLS,
     NO_VLAN,
+    TCP,
+    UDP,
     Action,
     Group,
     GroupType,
@@ -25,9 +27,12 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 
-_BITS = {"ip_dscp": 6, "ip_ecn": 2, "mpls_label": 20, "mpls_tc": 3, "mpls_bos": 1, "vlan_vid": 12, "vlan_pcp": 3}
+_TRANSPORT_BITS = {"ip_proto": 8, "tcp_src": 16, "tcp_dst": 16, "udp_src": 16, "udp_dst": 16}
+_PROTOCOLS = {"tcp_src": TCP, "tcp_dst": TCP, "udp_src": UDP, "udp_dst": UDP}
+_LABEL_BITS = {"mpls_label": 20, "mpls_tc": 3, "mpls_bos": 1, "vlan_vid": 12, "vlan_pcp": 3}
+_BITS = {"ip_dscp": 6, "ip_ecn": 2, **_LABEL_BITS, **_TRANSPORT_BITS}
 _OF_PAYLOAD = tuple(name for name in MATCH_FIELDS[1:] if not name.startswith("vlan"))
-_OF_ONE_FAMILY = {"ipv4_dst": (ETH_TYPE_IPV4,), "ipv6_dst": (ETH_TYPE_IPV6,)}
+_OF_ONE_FAMILY = {"ipv4_dst": (ETH_TYPE_IPV4,), "ipv6_dst": (ETH_TYPE_IPV6,), "ipv4_src": (ETH_TYPE_IPV4,)}
 _ETH_TYPES = {
     name: (ETH_TYPE_MPLS,) if name.startswith("mpls") else _OF_ONE_FAMILY.get(name, (ETH_TYPE_IPV4, ETH_TYPE_IPV6))
     for name in _OF_PAYLOAD
@@ -70,6 +75,9 @@ def _match_problems(match: Match) -> Iterator[str]:
     for name, eth_types in _ETH_TYPES.items():
         if getattr(match, name) is not None and match.eth_type not in eth_types:
             yield f"{name} without EtherType {' or '.join(f'{each:#06x}' for each in eth_types)}"
+    for name, protocol in _PROTOCOLS.items():
+        if getattr(match, name) is not None and match.ip_proto != protocol:
+            yield f"{name} without protocol {protocol}"
     if match.vlan_pcp is not None and not match.vlan_vid:
         yield "vlan_pcp without a VLAN id"
     own = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match

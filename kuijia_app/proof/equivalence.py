@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from itertools import product
 
 from kuijia_app.proof.header_values import prefix_bounds, with_another
-from kuijia_app.proof.model.packet import Label, Packet, VlanTag
+from kuijia_app.proof.model.packet import Label, Packet, Transport, VlanTag
 from kuijia_app.proof.model.switch import ModelSwitch
-from kuijia_app.tables.families import Family, family_of
+from kuijia_app.tables.families import Address, Family, family_of
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_IPV4,
@@ -17,6 +17,8 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_MPLS,
     IPV6_EXPLICIT_NULL,
     NO_VLAN,
+    TCP,
+    UDP,
     Bucket,
     FlowEntry,
     Group,
@@ -38,10 +40,18 @@ _BITS = {
     "ip_ecn": 2,
     "vlan_vid": 12,
     "vlan_pcp": 3,
+    "ip_proto": 8,
+    "tcp_src": 16,
+    "tcp_dst": 16,
+    "udp_src": 16,
+    "udp_dst": 16,
 }
+_PORT_FIELDS = {TCP: ("tcp_src", "tcp_dst"), UDP: ("udp_src", "udp_dst")}
+FIRST_TABLE_PORT = -(1 << 32)
+"""Stands for table 0; all groups have greater numbers."""
 
 Sent = tuple[tuple[int, Packet], ...]
-"""Output ports, each with the packet as it left; a negative group number stands for a group instead of a port."""
+"""Output ports, each with the packet as it left; a negative number stands for a group or a table instead."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +72,7 @@ def first_difference(
 ) -> PipelineDifference | None:
     """Return a packet that two pipelines treat differently, None if there is none of any kind.
 
-    Groups are not examined: both pipelines must give them the same packet.
+    Groups are not examined, nor are later tables that both pipelines have: both must give them the same packet.
 
     Args:
         one: entries of one pipeline, in any number of tables.
@@ -71,13 +81,35 @@ def first_difference(
         misses_execute: True if a packet that misses in a later table executes its action set so far, as in Open
             vSwitch; False if it is dropped, as in OpenFlow (1.3.5, 5.4).
     """
-    entries = [tuple(one), tuple(other)]
+    entries = _without_common_tables(tuple(one), tuple(other))
     switches = [_switch(each, empty_groups, misses_execute=misses_execute) for each in entries]
     for packet in packet_kinds([*entries[0], *entries[1]]):
         sent = [tuple(switch.process(packet).sent) for switch in switches]
         if sent[0] != sent[1]:
             return PipelineDifference(packet, *sent)
     return None
+
+
+def _without_common_tables(one: tuple[FlowEntry, ...], other: tuple[FlowEntry, ...]) -> list[tuple[FlowEntry, ...]]:
+    """Return both pipelines with one entry for each later table that both have and that leads to such tables only.
+
+    It sends all packets out of a port of the table's own.
+    """
+    tables = [_by_table(one), _by_table(other)]
+    common: set[int] = set()
+    for table_id in sorted(tables[0].keys() & tables[1].keys() - {0}, reverse=True):
+        its = tables[0][table_id]
+        if its == tables[1][table_id] and {entry.goto_table for entry in its} <= {None, *common}:
+            common.add(table_id)
+    stubs = tuple(FlowEntry(0, Match(), (Output(FIRST_TABLE_PORT - each),), each) for each in sorted(common))
+    return [(*(entry for entry in each if entry.table_id not in common), *stubs) for each in (one, other)]
+
+
+def _by_table(entries: tuple[FlowEntry, ...]) -> dict[int, set[FlowEntry]]:
+    found: dict[int, set[FlowEntry]] = {}
+    for entry in entries:
+        found.setdefault(entry.table_id, set()).add(entry)
+    return found
 
 
 def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
@@ -108,12 +140,33 @@ def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
             if any(match.mpls_bos is not None for match in met):
                 payloads += [((tag, Label(IPV6_EXPLICIT_NULL, 0)), ETH_TYPE_IPV6) for tag in tags]
         bounds = prefix_bounds(match.destination for match in met if match.destination is not None)
+        transports = list(_transports(met))
         for (stack, payload), code_point, bits, vlans in product(payloads, code_points, ecn, _vlans(met)):
             family = Family.IPV6 if payload == ETH_TYPE_IPV6 else Family.IPV4
             own = {int(bound) for bound in bounds if family_of(bound) is family}
-            for address in map(family.address, sorted({0} | own)):
-                source = family.unspecified
-                yield Packet(in_port, source, address, code_point, bits, stack, eth_type=payload, vlans=vlans)
+            addresses = map(family.address, sorted({0} | own))
+            for address, source, transport in product(addresses, _sources(met, family), transports):
+                yield Packet(
+                    *(in_port, source, address, code_point, bits, stack),
+                    eth_type=payload,
+                    vlans=vlans,
+                    transport=transport,
+                )
+
+
+def _sources(matches: Sequence[Match], family: Family) -> list[Address]:
+    bounds = prefix_bounds(match.ipv4_src for match in matches if match.ipv4_src is not None)
+    own = {int(bound) for bound in bounds if family_of(bound) is family}
+    return [family.address(start) for start in sorted({0} | own)]
+
+
+def _transports(matches: Sequence[Match]) -> Iterator[Transport]:
+    for protocol in _values(matches, "ip_proto"):
+        names = _PORT_FIELDS.get(protocol)
+        if names is None:
+            yield Transport(protocol, 0, 0)
+            continue
+        yield from (Transport(protocol, *ports) for ports in product(*(_values(matches, name) for name in names)))
 
 
 def _vlans(matches: Sequence[Match]) -> list[tuple[VlanTag, ...]]:

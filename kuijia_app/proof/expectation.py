@@ -6,14 +6,16 @@ Tables only determine which packets they distinguish, so that each of these is a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
-from kuijia_app.proof.header_values import HeaderValues, with_another
+from kuijia_app.proof.classes import ORDINARY, Conversation, class_of, conversations
+from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, with_another
+from kuijia_app.proof.model.packet import Packet
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.options import PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import other_directions, served_as
-from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout
+from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass
 from kuijia_app.tables.wiring import Wiring
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failures import Failure
@@ -68,6 +70,7 @@ class ExpectedTraffic:
         moved: treatment on another one.
         last: treatment while no tunnel is alive, should a packet be sent all the same.
         host_port: port of the target where they leave the network.
+        conversation: their source, protocol and ports.
     """
 
     source: str
@@ -83,11 +86,12 @@ class ExpectedTraffic:
     moved: Treatment
     last: Treatment
     host_port: int
+    conversation: Conversation = ORDINARY
 
     def __str__(self) -> str:
         ecn = f", ecn {self.ecn}" if self.ecn else ""
         address = "" if self.is_for_host and self.address.version == 4 else f", to {self.address}"
-        return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}"
+        return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}{self.conversation}"
 
     def delivered_tos(self, treatment: Treatment) -> tuple[int, int]:
         """Return code point and ECN bits at the target's host: as sent where tags are labels."""
@@ -98,6 +102,9 @@ def expected_traffic(
     plan: Plan, options: PipelineOptions, told_apart: Mapping[str, HeaderValues] | None = None
 ) -> Iterator[ExpectedTraffic]:
     """Yield all traffic that the plan promises to carry: both ways, every class, every code point that may matter.
+
+    Where classifiers put packets with equal addresses and code points into several classes, one conversation stands for
+    each.
 
     A class planned in one direction only gets the way back over the same links. Packets with a code point of no planned
     class belong to the least important planned class. Of the code points that no class of the layout names, one stands
@@ -111,36 +118,60 @@ def expected_traffic(
     """
     layout, wiring = options.layout, options.wired(plan.topology)
     yield from _others(plan, options, wiring, told_apart or {})
+    rules = layout.classifiers.rules
     named = {code_point for each in layout.classes for code_point in each.code_points}
+    named |= {rule.dscp for rule in rules if rule.dscp is not None}
+    ends = prefix_bounds(rule.destination for rule in rules if rule.destination is not None)
     for (source, target), by_priority in planned_paths(plan).items():
         told = (told_apart or {}).get(source, HeaderValues())
+        told = replace(told, bounds=told.bounds | ends)
+        talks = conversations(layout, told.conversations)
         classes = [each for each in layout.classes if each.priority in by_priority]
-        owner = {code_point: each for each in classes for code_point in each.code_points}
         hosts, host_port = wiring.host_addresses(target), wiring.host_port(target)
         code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
         every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
         addresses = [address for prefix in wiring.prefixes(target) for address in told.addresses_in(prefix, hosts)]
         for address, ecn, code_point in product(addresses, every_ecn, code_points):
             is_split = code_point != DSCP_NETWORK_CONTROL
-            served = owner.get(code_point, classes[-1]) if is_split else classes[0]
-            name = f"class {served.priority}" if is_split else "control"
-            normal = served.normal if is_split else layout.control
-            moved = served.victim if is_split and options.scheme.demotes(VICTIM) else normal
-            yield ExpectedTraffic(
-                source,
-                target,
-                name,
-                address,
-                address in hosts,
-                code_point,
-                ecn,
-                by_priority[served.priority],
-                is_split,
-                _treatment(options, normal),
-                _treatment(options, moved),
-                _treatment(options, served.victim if is_split else normal),
-                host_port,
-            )
+            sender = wiring.source_for(source, address)
+            packet = Packet.between(wiring.host_port(source), sender, address, code_point, ecn)
+            by_class = _by_class(packet, layout, classes, talks) if is_split else {classes[0]: ORDINARY}
+            for served, conversation in by_class.items():
+                normal = served.normal if is_split else layout.control
+                moved = served.victim if is_split and options.scheme.demotes(VICTIM) else normal
+                yield ExpectedTraffic(
+                    source,
+                    target,
+                    class_name(served) if is_split else "control",
+                    address,
+                    address in hosts,
+                    code_point,
+                    ecn,
+                    by_priority[served.priority],
+                    is_split,
+                    _treatment(options, normal),
+                    _treatment(options, moved),
+                    _treatment(options, served.victim if is_split else normal),
+                    host_port,
+                    conversation,
+                )
+
+
+def class_name(served: TrafficClass) -> str:
+    """Return the name of a class for people."""
+    return f"class {served.priority}"
+
+
+def _by_class(
+    packet: Packet, layout: QueueLayout, planned: list[TrafficClass], talks: list[Conversation]
+) -> dict[TrafficClass, Conversation]:
+    """Return the classes of a host's packet in any conversation, each with the first one."""
+    found: dict[TrafficClass, Conversation] = {}
+    for talk in talks:
+        found.setdefault(class_of(talk.of(packet), layout, planned), talk)
+        if len(found) == len(planned):
+            break
+    return found
 
 
 def _others(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from kuijia_app.tables.families import Address, Family, Prefix, families_of, family_of
-from kuijia_app.tables.rules import ETH_TYPE_OF, FlowEntry
+from kuijia_app.tables.rules import ETH_TYPE_OF, FlowEntry, Match
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,11 +18,13 @@ class HeaderValues:
         code_points: DSCP values.
         ecn: values of the two ECN bits.
         bounds: first address of each prefix, and the one after its last, if there is one.
+        conversations: matches on sources, protocols and ports, if there are any.
     """
 
     code_points: frozenset[int] = frozenset()
     ecn: frozenset[int] = frozenset()
     bounds: frozenset[Address] = frozenset()
+    conversations: tuple[Match, ...] = ()
 
     def addresses_in(self, prefix: Prefix, hosts: Iterable[Address]) -> Iterator[Address]:
         """Yield one address of each range inside the prefix, that of a host for its range, and first, if it is there.
@@ -56,6 +58,7 @@ def values_told_apart(entries: Iterable[FlowEntry], in_port: int) -> HeaderValue
         frozenset(match.ip_dscp for match in met if match.ip_dscp is not None),
         frozenset(match.ip_ecn for match in met if match.ip_ecn is not None),
         prefix_bounds(match.destination for match in met if match.destination is not None),
+        tuple(match for match in met if match.ipv4_src is not None or match.ip_proto is not None),
     )
 
 

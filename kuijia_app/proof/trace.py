@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.proof.model.network import End, Hop, ModelNetwork, Walk
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import ORDINARY_TRANSPORT, Packet, Transport
 from kuijia_app.proof.model.switch import EntryStep, GroupStep, Step
 from kuijia_app.proof.walk_text import tag_texts
+from kuijia_app.tables.classifiers import LAST_PROTOCOL, LAST_TRANSPORT_PORT, PROTOCOLS
 from kuijia_app.tables.ofctl_text import actions_text, instructions_text, match_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL
+from kuijia_app.tables.rules import TCP, UDP
 from kuijia_base.errors import InputError, quoted, shown
 from kuijia_base.suggestion import meant
 from te_solver.failures import Failure, named
@@ -24,7 +26,17 @@ _MOST_DIGITS = 9
 _MOST_WORDS = 16
 """After the nodes of a packet, which can have three."""
 
-PACKET_SYNTAX = "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N]"
+PACKET_SYNTAX = (
+    "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N] "
+    "[protocol=tcp | udp | icmp | N] [source_port=N] [destination_port=N]"
+)
+
+_TRANSPORT_WORDS = {
+    "protocol": LAST_PROTOCOL + 1,
+    "source_port": LAST_TRANSPORT_PORT + 1,
+    "destination_port": LAST_TRANSPORT_PORT + 1,
+}
+"""Words for the fields of a transport, with the number after the last one."""
 
 _WORD = re.compile(r"\w+=\S*|control")
 
@@ -46,12 +58,14 @@ class AskedPacket:
     slot: int
     dscp: int
     ecn: int
+    transport: Transport = ORDINARY_TRANSPORT
 
     def entering(self, network: ModelNetwork) -> Packet:
         wiring = network.wiring
         wiring.require_hosts((self.source, self.target))
         ends = wiring.host_address(self.source), wiring.host_address(self.target)
-        return Packet(wiring.host_port(self.source), *ends, self.dscp, self.ecn, slot=self.slot)
+        in_port, tos = wiring.host_port(self.source), (self.dscp, self.ecn)
+        return Packet(in_port, *ends, *tos, slot=self.slot, transport=self.transport)
 
 
 def parse_packet(packet: str | tuple[str, str], topology: Topology, options: PipelineOptions) -> AskedPacket:
@@ -82,7 +96,17 @@ def parse_packet(packet: str | tuple[str, str], topology: Topology, options: Pip
         if name in values:
             raise InputError("packet", "", f"{quoted(word)} gives the {name} a second time", PACKET_SYNTAX)
         values[name] = value
-    return AskedPacket(source, target, values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0))
+    transport = _transport({name: values[name] for name in _TRANSPORT_WORDS if name in values})
+    return AskedPacket(source, target, values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0), transport)
+
+
+def _transport(values: dict[str, int]) -> Transport:
+    protocol = values.get("protocol", ORDINARY_TRANSPORT.protocol)
+    if protocol in {TCP, UDP}:
+        return replace(ORDINARY_TRANSPORT, **values)
+    if len(values) > 1:
+        raise InputError("packet", "", f"ports with protocol {protocol}", "protocol=tcp or protocol=udp")
+    return Transport(protocol, 0, 0)
 
 
 def _parts(packet: str | tuple[str, str]) -> tuple[str, str, list[str]]:
@@ -104,7 +128,9 @@ def _word(word: str, options: PipelineOptions) -> tuple[str, int]:
     if word == "control":
         return "dscp", DSCP_NETWORK_CONTROL
     name, _, text = word.partition("=")
-    beyond = {"slot": options.slot_count, "dscp": CODE_POINTS, "ecn": ECN_CODES, "class": None}
+    beyond = {"slot": options.slot_count, "dscp": CODE_POINTS, "ecn": ECN_CODES, "class": None, **_TRANSPORT_WORDS}
+    if name == "protocol" and text in PROTOCOLS:
+        return name, PROTOCOLS[text]
     if name not in beyond:
         raise InputError("packet", name, "is unknown", PACKET_SYNTAX)
     limit = beyond[name]

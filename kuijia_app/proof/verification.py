@@ -12,18 +12,22 @@ from itertools import product
 
 from kuijia_app.control.restoration import Restoration
 from kuijia_app.proof.acceptance import refusals
+from kuijia_app.proof.classes import ORDINARY, class_of, conversations
 from kuijia_app.proof.equivalence import first_difference
 from kuijia_app.proof.expectation import (
     DSCP_BITS,
     ECN_BITS,
     ExpectedTraffic,
     Path,
+    class_name,
     expected_traffic,
+    planned_paths,
     shares_due,
 )
 from kuijia_app.proof.header_values import values_told_apart, with_another
 from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
 from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.switch import GroupStep
 from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
 from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, tag_texts, way_text
 from kuijia_app.tables.identifiers import DROP_GROUP
@@ -43,7 +47,7 @@ class Violation:
 
     Attributes:
         rule: the promise: one of delivered, path, queue, header, loop, copy, ambiguous, choice, aboriginal, split,
-            alarm, healed, session, acceptable, stray, decomposed.
+            alarm, healed, session, acceptable, stray, class, decomposed.
         failure: by name, "none" for the network as planned.
         traffic: the kind of traffic; empty if the fault concerns no traffic in particular.
         slots: the hash slots concerned.
@@ -118,6 +122,7 @@ class Verifier:
         self._check_decomposition()
         self._check_sessions()
         self._check_strays()
+        self._check_classes()
         flows = [flow for traffic in self._traffic for flow in self._flows(traffic)]
         alarmed = [flow for traffic in self._traffic for flow in self._alarmed_flows(traffic)]
         self._found.header_classes = sum(len(flow.slots) for flow in flows)
@@ -174,6 +179,35 @@ class Verifier:
                     fault = "but not dropped" if is_sent else "dropped but not counted"
                     problem = f"traffic of no pair, {fault} at {place(walk.hops[0])}"
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
+
+    def _check_classes(self) -> None:
+        """Check that an ingress leads every conversation into the groups of its class.
+
+        Those are known from the traffic that stands for the class, whose way is checked under every failure.
+        """
+        layout, planned = self._options.layout, planned_paths(self._plan)
+        split = [traffic for traffic in self._traffic if traffic.is_split] if layout.classifiers.are_used else []
+        due = {(each.source, each.target, each.address, each.name): self._groups_used(each) for each in split}
+        talks = {name: conversations(layout, told.conversations) for name, told in self._told_apart.items()}
+        for traffic in split:
+            if traffic.conversation != ORDINARY:
+                continue
+            ends = traffic.source, traffic.target
+            classes = [each for each in layout.classes if each.priority in planned[ends]]
+            packet = entering_packet(self._network, traffic, 0)
+            for talk in talks[traffic.source]:
+                served = class_name(class_of(talk.of(packet), layout, classes))
+                shown = replace(traffic, name=served, conversation=talk)
+                used = self._groups_used(shown)
+                if used != due.get((*ends, traffic.address, served)):
+                    problem = f"used groups {used or 'none'}, not those of its class, at {traffic.source}"
+                    self._found.violations.append(Violation("class", NO_FAILURE.name, str(shown), (), problem))
+
+    def _groups_used(self, traffic: ExpectedTraffic) -> tuple[int, ...]:
+        self._found.walks += 1
+        packet = entering_packet(self._network, traffic, 0)
+        steps = self._network.switch(traffic.source).process(packet).steps
+        return tuple(step.group.group_id for step in steps if isinstance(step, GroupStep))
 
     def _check_sessions(self) -> None:
         """Check that each BFD session gets through over exactly the links of its path, in the control queue."""
@@ -329,7 +363,7 @@ class Verifier:
 def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Packet:
     """Return a packet of this traffic as its host sends it to the ingress."""
     wiring = network.wiring
-    return Packet.between(
+    packet = Packet.between(
         wiring.host_port(traffic.source),
         wiring.source_for(traffic.source, traffic.address),
         traffic.address,
@@ -337,3 +371,4 @@ def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) 
         traffic.ecn,
         slot=slot,
     )
+    return traffic.conversation.of(packet)

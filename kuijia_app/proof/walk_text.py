@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kuijia_app.proof.equivalence import Sent
+from kuijia_app.proof.equivalence import FIRST_TABLE_PORT, Sent
 from kuijia_app.proof.model.network import Hop, Walk
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import EntryStep
@@ -31,8 +31,13 @@ def header_text(packet: Packet) -> str:
 
 
 def sent_text(sent: Sent) -> str:
-    to = (f"group {-1 - port}" if port < 0 else f"port {port} queue {packet.queue}" for port, packet in sent)
+    to = (_place_text(port) if port < 0 else f"port {port} queue {packet.queue}" for port, packet in sent)
     return ", ".join(to) or "nothing"
+
+
+def _place_text(number: int) -> str:
+    is_table = number <= FIRST_TABLE_PORT
+    return f"table {FIRST_TABLE_PORT - number}" if is_table else f"group {-1 - number}"
 
 
 def way_text(walk: Walk) -> str:

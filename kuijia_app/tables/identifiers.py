@@ -43,6 +43,14 @@ QUEUE_TABLE = 1
 DELIVERY_TABLE = 2
 """The same at the end of a tunnel, where the queue also decides the delivered header."""
 
+CLASSIFIER_TABLE = 4
+"""Table of an ingress that finds the class of a packet, if the layout has classifiers."""
+
+_FIRST_CLASS_TABLE = 5
+
+FIRST_CLASSIFIER_PRIORITY = 1000
+"""Of the first classifier; each further one has the next lower priority."""
+
 MAX_CLASSES = 8
 """Most classes of traffic; group ids have three bits for them."""
 
@@ -79,6 +87,16 @@ _LAST_RESORT_BASE = 0x7800_0000
 _OWN_GROUPS = range(_SPLIT_BASE, 0x8000_0000)
 _EGRESSES = 1 << 16
 _CHAINED = 2 * MAX_TUNNELS_PER_PAIR
+
+
+def class_table(class_index: int) -> int:
+    """Return the table of an ingress for packets of one class, if the layout has classifiers."""
+    return _FIRST_CLASS_TABLE + class_index
+
+
+def is_of_classification(table_id: int) -> bool:
+    """Return True for the table of classifiers and those of classes."""
+    return CLASSIFIER_TABLE <= table_id < _FIRST_CLASS_TABLE + MAX_CLASSES
 
 
 def is_own_group(group_id: int) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.classifier_tables import classes_used
 from kuijia_app.tables.failover import Failover, GroupIds, TunnelChoice, failover_at
 from kuijia_app.tables.families import Prefix, families_of, family_of
 from kuijia_app.tables.options import PipelineOptions
@@ -67,8 +68,11 @@ class Ingress:
     def entries(self) -> Iterator[FlowEntry]:
         """Yield entries for each prefix of the egress.
 
-        They match by code point for each planned class but the last, which gets all others; CS6 is control.
+        They match by code point for each planned class but the last, which gets all others; CS6 is control. With
+        classifiers, tables of their own find the class.
         """
+        if self.options.layout.classifiers.are_used:
+            yield from self._entries_by_class()
         for port in self.wiring.host_ports(self.classes[0].ingress):
             for prefix in self.wiring.prefixes(self.classes[0].egress):
                 yield from self._entries_to(prefix, port)
@@ -77,7 +81,12 @@ class Ingress:
         *marked, last = self.classes
         layout, family = self.options.layout, family_of(prefix)
         to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last), family))
-        yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (to_last,))
+        if layout.classifiers.are_used:
+            data, to_table = self._match(prefix, port), identifiers.CLASSIFIER_TABLE
+            yield FlowEntry(identifiers.DATA_PRIORITY, data, goto_table=to_table)
+            marked = []
+        else:
+            yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (to_last,))
         for direction in marked:
             index = self._class_index(direction)
             to_class = ToGroup(identifiers.split_group(self._egress_id, index, family))
@@ -87,6 +96,16 @@ class Ingress:
         match = self._match(prefix, port, DSCP_NETWORK_CONTROL)
         to_control = (*self.tags.name(family), ToGroup(identifiers.control_group(self._egress_id)))
         yield FlowEntry(identifiers.CONTROL_PRIORITY, match, to_control)
+
+    def _entries_by_class(self) -> Iterator[FlowEntry]:
+        """Yield the entries of the tables of classes; a class that is not planned is treated as the last one."""
+        planned = {direction.priority: direction for direction in self.classes}
+        for priority in classes_used(self.options.layout):
+            index = self._class_index(planned.get(priority, self.classes[-1]))
+            for prefix in self.wiring.prefixes(self.classes[0].egress):
+                to_class = ToGroup(identifiers.split_group(self._egress_id, index, family_of(prefix)))
+                to_table = identifiers.class_table(priority)
+                yield FlowEntry(identifiers.DATA_PRIORITY, Match.to(prefix), (to_class,), to_table)
 
     @property
     def _egress_id(self) -> int:

@@ -81,6 +81,12 @@ def match_text(match: Match) -> str:
         ("dl_dst", match.eth_dst),
         _vlan_text(match.vlan_vid),
         ("dl_vlan_pcp", match.vlan_pcp),
+        ("nw_src", match.ipv4_src),
+        ("nw_proto", match.ip_proto),
+        ("tcp_src", match.tcp_src),
+        ("tcp_dst", match.tcp_dst),
+        ("udp_src", match.udp_src),
+        ("udp_dst", match.udp_dst),
     )
     return ",".join([*fields, *(f"{name}={value}" for name, value in values if value is not None)])
 

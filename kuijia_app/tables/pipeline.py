@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.classifier_tables import classifier_entries
 from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.failover import liveness_group
+from kuijia_app.tables.families import families_of
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.ingress import Ingress
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
@@ -53,7 +55,11 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
     tags = _tags(plan, options, sessions)
     groups: dict[str, list[Group]] = {switch: [] for switch in plan.topology.nodes}
     flows: dict[str, list[FlowEntry]] = {switch: [] for switch in plan.topology.nodes}
-    for (switch, _), classes in classes_by_ends(all_directions).items():
+    by_ends = classes_by_ends(all_directions)
+    families = families_of(prefix for _, egress in by_ends for prefix in wiring.prefixes(egress))
+    for switch in dict.fromkeys(switch for switch, _ in by_ends):
+        flows[switch].extend(classifier_entries(options.layout, families))
+    for (switch, _), classes in by_ends.items():
         ingress = Ingress(classes, wiring, options, tags, sessions)
         groups[switch].extend(ingress.groups())
         flows[switch].extend(ingress.entries())
@@ -92,10 +98,11 @@ def _decomposed(tables: SwitchTables, queue_field: str) -> SwitchTables:
     Open vSwitch executes the action set of a packet that misses in a later table, where OpenFlow drops it (1.3.5, 5.4);
     an entry for such packets adds a group without buckets to the set, which replaces the output.
     """
-    to_hosts = tuple(entry for entry in tables.flows if entry.goto_table is not None)
-    others = (entry for entry in tables.flows if entry.goto_table is None)
-    flows = (*_with_stable_tables(decompose(others, {queue_field})), *to_hosts)
-    later = sorted({entry.table_id for entry in flows} - {0})
+    chained = tuple(entry for entry in tables.flows if entry.goto_table is not None or entry.table_id)
+    others = (entry for entry in tables.flows if entry.goto_table is None and not entry.table_id)
+    split = _with_stable_tables(decompose(others, {queue_field}))
+    flows = (*split, *chained)
+    later = sorted({entry.table_id for entry in split} - {0})
     drop = (ToGroup(identifiers.DROP_GROUP),)
     misses = tuple(FlowEntry(identifiers.MISS_PRIORITY, Match(), table_id=table, written=drop) for table in later)
     no_buckets = (Group(identifiers.DROP_GROUP, GroupType.FAST_FAILOVER, ()),) if misses else ()

@@ -52,7 +52,7 @@ def named_layout(name: str) -> QueueLayout:
     path = layout_file(name)
     if path is None:
         raise InputError("layout", "", f"{quoted(name)} is unknown", f"{', '.join(LAYOUTS)} or a YAML file")
-    return load_layout(path)
+    return load_layout(path, LAYOUTS)
 
 
 def layout_file(name: str) -> Path | None:

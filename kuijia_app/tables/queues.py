@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
+from kuijia_app.tables.classifiers import NO_CLASSIFIERS, Classifiers, require_sound_classifiers
 from kuijia_app.tables.identifiers import MAX_CLASSES
 from kuijia_base.errors import UnsoundError, quoted
 
@@ -67,12 +68,14 @@ class QueueLayout:
         control: the queue of control traffic; it may serve a class as well.
         classes: the most important first. Packets whose code point no class claims, and all packets without a tag,
             belong to the last one.
+        classifiers: rules that classify packets of hosts before their code points do.
     """
 
     name: str
     queues: tuple[Queue, ...]
     control: Queue
     classes: tuple[TrafficClass, ...]
+    classifiers: Classifiers = NO_CLASSIFIERS
 
     @property
     def default(self) -> Queue:
@@ -115,6 +118,14 @@ def require_sound(layout: QueueLayout) -> None:
         for code_point in each.code_points:
             _require_free_code_point(code_point, claimed, (*where, "code_points"))
             claimed.add(code_point)
+    _require_sound_rules(layout)
+
+
+def _require_sound_rules(layout: QueueLayout) -> None:
+    for position, rule in enumerate(layout.classifiers.rules):
+        if rule.dscp is not None:
+            _require_free_code_point(rule.dscp, set(), ("classifiers", position, "dscp"))
+    require_sound_classifiers(layout.classifiers, [each.priority for each in layout.classes])
 
 
 def _require_sound_queue(queue: Queue, where: tuple[str | int, ...]) -> None:

@@ -28,6 +28,9 @@ ANY_VLAN = VLAN_PRESENT
 IPV6_EXPLICIT_NULL = 2
 """Label, at the bottom of the stack, of a packet that is IPv6 (RFC 3032, section 2.1)."""
 
+TCP, UDP = 6, 17
+"""Numbers of protocols in headers of IP (IANA)."""
+
 ETH_TYPE_OF = {Family.IPV4: ETH_TYPE_IPV4, Family.IPV6: ETH_TYPE_IPV6}
 
 
@@ -56,6 +59,12 @@ class Match:
     vlan_pcp: int | None = None
     ipv6_dst: IPv6Network | None = None
     mpls_bos: int | None = None
+    ipv4_src: IPv4Network | None = None
+    ip_proto: int | None = None
+    tcp_src: int | None = None
+    tcp_dst: int | None = None
+    udp_src: int | None = None
+    udp_dst: int | None = None
 
     @classmethod
     def to(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from kuijia_app.control.rollout import Version
 from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.classifiers import NO_CLASSIFIERS
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
@@ -151,7 +152,7 @@ class PlanRun:
 
     Attributes:
         plan: the plan in force at the beginning.
-        options: of its tables: failure scheme, slots, queue layout, liveness and others.
+        options: of its tables: failure scheme, slots, queue layout (without classifiers), liveness and others.
         traffic: flows between its sites, numbered through all groups.
         physical: delays, buffers and hosts.
         timing: delays of detection and of the controller.
@@ -174,6 +175,8 @@ class PlanRun:
     tables: Mapping[str, SwitchTables] | None = None
 
     def __post_init__(self) -> None:
+        # A packet of the model has a class already, and no ports to classify it by.
+        self.options = replace(self.options, layout=replace(self.options.layout, classifiers=NO_CLASSIFIERS))
         scheme = self.options.scheme
         if not scheme.is_precut:
             raise InputError("scheme", scheme.name, "is not simulated packet by packet", "another, or another backend")

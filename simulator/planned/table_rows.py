@@ -34,6 +34,7 @@ _CORE_ORDER: list[type[Action]] = [kind for kind in ACTION_SET_ORDER if kind not
 _KINDS: dict[type[Action], int] = {kind: _CORE_ORDER.index(_SAME_KIND.get(kind, kind)) for kind in ACTION_SET_ORDER}
 """The core's number of each kind of action: their order in action sets."""
 
+_UNKNOWN_FIELDS = ("ipv4_src", "ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst")
 _ENTRY_COLUMNS = (
     *("table", "priority", "matched", "in_port", "eth_type", "destination", "mask"),
     *("dscp", "ecn", "label", "traffic_class", "actions", "written", "next"),
@@ -83,6 +84,8 @@ def _entry(entry: FlowEntry) -> tuple[int, ...]:
 
 
 def _match(match: Match) -> tuple[int, ...]:
+    if any(getattr(match, name) is not None for name in _UNKNOWN_FIELDS):
+        raise ValueError(f"the packet model's packets have no fields to match {match} by")
     network = match.ipv4_dst
     destination = (0, 0) if network is None else (int(network.network_address), int(network.netmask))
     label, traffic_class, eth_type = match.mpls_label, match.mpls_tc, match.eth_type

@@ -14,6 +14,7 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 
+from kuijia_app.proof.classes import ORDINARY, conversations
 from kuijia_app.proof.model.network import Hop, ModelNetwork
 from kuijia_app.proof.model.packet import Label, Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import GroupStep, popped
@@ -21,12 +22,19 @@ from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, Group, GroupType
+from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, TCP, UDP, Group, GroupType
 from simulator.planned.lone_switch import Headers, LoneSwitch, Sent
 from te_solver.failures import Failure
 from testbed.crosscheck.dummy_switches import DummyBridges
 from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
-from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_packet, random_plan, random_stray
+from testbed.crosscheck.random_cases import (
+    RandomPlan,
+    perhaps_classified,
+    random_failure,
+    random_packet,
+    random_plan,
+    random_stray,
+)
 from testbed.machine.unixctl import ControlSocket
 
 FAILURES_PER_PLAN = 8
@@ -96,7 +104,7 @@ def cross_check(
     random = Random(seed)
     found = CrossCheck()
     while found.cases < cases:
-        case = given or random_plan(random)
+        case = given or perhaps_classified(random_plan(random), random)
         found.plans += 1
         with TemporaryDirectory(prefix="kuijia-") as directory, RealNetwork(case, Path(directory)) as real:
             for _ in range(cases if given else FAILURES_PER_PLAN):
@@ -142,7 +150,9 @@ class RealNetwork:
             (switch, group.group_id): group for switch, tables in self._tables.items() for group in tables.groups
         }
         self._down: frozenset[tuple[str, int]] = frozenset()
-        self._simulated = {switch: LoneSwitch(tables) for switch, tables in self._tables.items()}
+        # The packet model's packets have classes, but no ports to classify them by.
+        simulated = {} if case.options.layout.classifiers.are_used else self._tables
+        self._simulated = {switch: LoneSwitch(tables) for switch, tables in simulated.items()}
         self._set_simulated_ports(self._model.dead_ports, self._down)
 
     def __enter__(self) -> RealNetwork:
@@ -215,7 +225,7 @@ class RealNetwork:
 
     def _of_packet_model(self, hops: Iterable[Hop]) -> Iterator[str]:
         """Yield where the packet model's switches treat the packets of these hops otherwise."""
-        for hop in hops:
+        for hop in hops if self._simulated else ():
             if isinstance(hop.packet.destination, IPv6Address):
                 continue  # its hosts send none
             left = self._simulated[hop.switch].treat(hop.packet.in_port, _headers(hop.packet), hop.packet.slot)
@@ -225,7 +235,7 @@ class RealNetwork:
                 yield f"{hop.switch}: the packet model sends {left}, the model {expected}"
 
     def _set_simulated_ports(self, down: frozenset[tuple[str, int]], before: frozenset[tuple[str, int]]) -> None:
-        for switch, port in down ^ before:
+        for switch, port in down ^ before if self._simulated else ():
             self._simulated[switch].set_port(port, live=(switch, port) not in down)
 
     def _slot(self, way: list[SeenHop]) -> int:
@@ -251,11 +261,14 @@ class RealNetwork:
             return stray.switch, with_tag(packet, stray.tag), 1
         drawn = random_packet(self._case, self._destinations, random)
         in_port, source = self._wiring.host_port(drawn.source), self._wiring.source_for(drawn.source, drawn.destination)
-        return drawn.source, Packet.between(in_port, source, drawn.destination, drawn.dscp, drawn.ecn), drawn.dp_hash
+        packet = Packet.between(in_port, source, drawn.destination, drawn.dscp, drawn.ecn)
+        talk = random.choice(conversations(self._case.options.layout, ())) if not self._simulated else ORDINARY
+        return drawn.source, talk.of(packet), drawn.dp_hash
 
     def _modify(self, switch: str, group: Group) -> None:
         self._bridges.ovs.ofctl("mod-group", self._bridges.bridge(switch), group_text(group))
-        self._simulated[switch].replace_groups([group])
+        if self._simulated:
+            self._simulated[switch].replace_groups([group])
         self._groups[switch, group.group_id] = group
 
 
@@ -293,9 +306,14 @@ def _described(packet: Packet, dp_hash: int) -> list[str]:
         top = packet.labels[0]
         fields += ["mpls", f"mpls_label={top.label}", f"mpls_tc={top.traffic_class}", "mpls_bos=1", "mpls_ttl=64"]
     else:
-        prefix = "ipv6" if is_ipv6 else "nw"
-        fields += ["tcp6" if is_ipv6 else "tcp", f"{prefix}_src={packet.source}", f"{prefix}_dst={packet.destination}"]
-        fields += ["nw_ttl=64", f"nw_tos={packet.dscp << 2}", f"nw_ecn={packet.ecn}", "tp_src=1000", "tp_dst=2000"]
+        transport, prefix = packet.transport, "ipv6" if is_ipv6 else "nw"
+        name = {TCP: "tcp", UDP: "udp"}.get(transport.protocol)
+        version = "6" if is_ipv6 else ""
+        fields += [f"{name}{version}" if name else f"ip{'v6' if is_ipv6 else ''},nw_proto={transport.protocol}"]
+        fields += [f"{prefix}_src={packet.source}", f"{prefix}_dst={packet.destination}"]
+        fields += ["nw_ttl=64", f"nw_tos={packet.dscp << 2}", f"nw_ecn={packet.ecn}"]
+        if name is not None:
+            fields += [f"{name}_src={transport.source_port}", f"{name}_dst={transport.destination_port}"]
     return [",".join(fields)]
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 from random import Random
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.proof.model.packet import Label, VlanTag
 from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.classifiers import LAST_TRANSPORT_PORT, Classifier, Classifiers, PortRange
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
+from kuijia_app.tables.rules import TCP, UDP
 from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.stated_wiring import StatedWiring, stated
 from kuijia_app.tables.vlan_tags import LAST_VLAN_ID
@@ -30,6 +32,9 @@ _LONGEST_PATH = 6
 _RATE = 10.0
 _TRAFFIC_CLASSES = 8
 _IPV4_SHARE = 0.4
+_CLASSIFIED_SHARE = 0.4
+"""Share of the plans whose layout has classifiers."""
+_MOST_RULES = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +97,15 @@ def _random_families(topology: Topology, random: Random) -> StatedWiring | None:
             host = replace(host, prefixes=(prefix,), address=prefix[1])
         switches[name] = replace(ends, host=host)
     return StatedWiring("random", switches)
+
+
+def perhaps_classified(case: RandomPlan, random: Random) -> RandomPlan:
+    """Return the plan, often with classifiers in the layout."""
+    if random.random() >= _CLASSIFIED_SHARE:
+        return case
+    layout, wiring = case.options.layout, case.options.wired(case.plan.topology)
+    layout = replace(layout, classifiers=_random_classifiers(random, layout, wiring))
+    return replace(case, options=replace(case.options, layout=layout))
 
 
 def random_failure(plan: Plan, random: Random) -> Failure:
@@ -179,6 +193,44 @@ def random_layout(random: Random) -> QueueLayout:
     layout = QueueLayout("random", queues, random.choice(queues), tuple(classes))
     require_sound(layout)
     return layout
+
+
+def _random_classifiers(random: Random, layout: QueueLayout, wiring: Wiring) -> Classifiers:
+    """Return classifiers of any fields, many of which share packets, without those that earlier ones cover."""
+    priorities = [each.priority for each in layout.classes]
+    rules: list[Classifier] = []
+    for _ in range(random.randint(1, _MOST_RULES)):
+        protocol = random.choice([None, TCP, TCP, UDP, 1])
+        has_ports = protocol in {TCP, UDP}
+        rule = Classifier(
+            random.choice(priorities),
+            random.choice([None, None, *layout.classes[0].code_points, random.randrange(DSCP_NETWORK_CONTROL)]),
+            _random_prefix(random, wiring),
+            _random_prefix(random, wiring),
+            protocol,
+            _random_ports(random) if has_ports else None,
+            _random_ports(random) if has_ports else None,
+        )
+        if not any(earlier.covers(rule) for earlier in rules):
+            rules.append(rule)
+    return Classifiers(tuple(rules), random.choice(priorities))
+
+
+def _random_prefix(random: Random, wiring: Wiring) -> IPv4Network | None:
+    """Return the prefix of a site, a part of it, or one around it; mostly None."""
+    if random.random() < 0.6:
+        return None
+    address = random.choice(wiring.sites).address
+    if address.version != 4:
+        return None
+    return IPv4Network((int(address), random.choice((15, 23, 24, 25, 32))), strict=False)
+
+
+def _random_ports(random: Random) -> PortRange | None:
+    if random.random() < 0.4:
+        return None
+    first = random.choice((1, 999, 1000, 1999, 2000, LAST_TRANSPORT_PORT))
+    return PortRange(first, min(first + random.choice((0, 1, 5)), LAST_TRANSPORT_PORT))
 
 
 def _options(random: Random) -> PipelineOptions:

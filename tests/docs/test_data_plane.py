@@ -13,11 +13,14 @@ from tests.kuijia_app.plans import motivation_plan
 PAGE = Path(__file__).parents[2] / "docs" / "data_plane.md"
 
 
-def test_the_layout_shown_is_read_and_serves_a_plan_with_either_tagging(tmp_path: Path) -> None:
-    (example,) = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
+def test_the_layouts_shown_are_read_and_serve_a_plan_with_every_tagging(tmp_path: Path) -> None:
+    examples = re.findall(r"```yaml\n(.*?)```", PAGE.read_text(), re.DOTALL)
     path = tmp_path / "file.yaml"
-    path.write_text(example)
-    layout = named_layout(str(path))
-    assert layout.name == "mine"
-    for tagging in Tagging:
-        assert build_tables(motivation_plan(), PipelineOptions(layout=layout, tagging=tagging))
+    names = []
+    for example in examples:
+        path.write_text(example)
+        layout = named_layout(str(path))
+        names.append(layout.name)
+        for tagging in Tagging:
+            assert build_tables(motivation_plan(), PipelineOptions(layout=layout, tagging=tagging))
+    assert names == ["mine", "file"]

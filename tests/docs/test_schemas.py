@@ -12,6 +12,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from kuijia_app.tables.queue_layout_file import load_layout
+from kuijia_app.tables.queue_layouts import named_layout
 from kuijia_app.tables.stated_wiring import Mask, StatedWiring, stated
 from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text, wiring_to_json
@@ -73,6 +74,20 @@ def test_layouts_fit_their_schema(tmp_path: Path) -> None:
         (tmp_path / "layout.yaml").write_text(text)
         load_layout(tmp_path / "layout.yaml")
         assert faults("layout", text) == []
+
+
+def test_layouts_with_classifiers_fit_their_schema(tmp_path: Path) -> None:
+    shown = example_of("data_plane.md", "base: four")
+    (tmp_path / "layout.yaml").write_text(shown)
+    assert len(named_layout(str(tmp_path / "layout.yaml")).classifiers.rules) == 4
+    assert faults("layout", shown) == []
+    everything, too_large = "classifiers: [{class: 0}]", "classifiers: [{class: 0, dscp: 64}]"
+    for wrong in ("control: high", "classifiers: []", everything, too_large):
+        text = f"base: four\n{wrong}\n"
+        assert faults("layout", text)
+        (tmp_path / "layout.yaml").write_text(text)
+        with pytest.raises(InputError):
+            named_layout(str(tmp_path / "layout.yaml"))
 
 
 @pytest.mark.parametrize(

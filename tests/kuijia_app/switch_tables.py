@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -14,6 +15,8 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_SERVICE_VLAN,
     ETH_TYPE_VLAN,
     NO_VLAN,
+    TCP,
+    UDP,
     Action,
     Bucket,
     FlowEntry,
@@ -47,7 +50,22 @@ ACTIONS: st.SearchStrategy[Action] = st.one_of(
     st.builds(Output, PORTS),
 )
 
+PREFIXES = st.builds(lambda bits, start: IPv4Network((start << 32 - bits, bits)), st.just(8), st.integers(1, 99))
+
+_SOME_PORTS = st.none() | st.integers(1, 9)
+TRANSPORTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
+    st.builds(dict, ip_proto=st.just(TCP), tcp_src=_SOME_PORTS, tcp_dst=_SOME_PORTS),
+    st.builds(dict, ip_proto=st.just(UDP), udp_src=_SOME_PORTS, udp_dst=_SOME_PORTS),
+    st.builds(dict, ip_proto=st.integers(0, 255)),
+    st.just({}),
+)
+
 MATCHES = st.one_of(
+    st.builds(
+        lambda source, fields: Match(eth_type=ETH_TYPE_IPV4, ipv4_src=source, **fields),
+        st.none() | PREFIXES,
+        TRANSPORTS,
+    ),
     st.builds(
         Match,
         in_port=PORTS,

@@ -6,7 +6,7 @@ ROOMS = {
     "kuijia_base": (3_340, 37),
     "te_solver": (12_640, 126),
     "simulator": (20_630, 208),
-    "kuijia_app": (29_900, 180),
+    "kuijia_app": (30_020, 180),
     "hedera": (4_840, 47),
     "testbed": (23_530, 171),
     "experiments": (26_900, 235),

@@ -13,11 +13,12 @@ Key = tuple[Hashable, ...]
 
 
 class _Shape(NamedTuple):
-    """Fields of entries and the mask of their destination: entries of equal shape can share one dictionary."""
+    """Fields of entries and the masks of their prefixes: entries of equal shape can share one dictionary."""
 
     priority: int
     fields: tuple[str, ...]
     destination_mask: int
+    source_mask: int
 
 
 _MPLS_FIELDS = ("mpls_label", "mpls_tc", "mpls_bos")
@@ -67,32 +68,36 @@ def _shape(entry: FlowEntry) -> _Shape:
     wanted = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match
     fields = tuple(name for name in _READERS if getattr(wanted, name) is not None)
     mask = 0 if match.destination is None else int(match.destination.netmask)
-    return _Shape(entry.priority, fields, mask)
+    source_mask = 0 if match.ipv4_src is None else int(match.ipv4_src.netmask)
+    return _Shape(entry.priority, fields, mask, source_mask)
 
 
 def _key_of_match(match: Match, shape: _Shape) -> Key:
     destination = 0 if match.destination is None else int(match.destination.network_address)
-    return tuple(destination if name in _DESTINATIONS else getattr(match, name) for name in shape.fields)
+    source = 0 if match.ipv4_src is None else int(match.ipv4_src.network_address)
+    starts = {"ipv4_src": source, **dict.fromkeys(_DESTINATIONS, destination)}
+    return tuple(starts[name] if name in starts else getattr(match, name) for name in shape.fields)
 
 
 def _key_of_packet(packet: Packet, shape: _Shape) -> Key | None:
     """Return the values that an entry of this shape must have to match; None if the packet lacks a field.
 
-    Matches on fields of IP include the EtherType (7.2.3.8), which decides whether a packet has them.
+    Matches on fields of IP include the EtherType, and those on ports the protocol (7.2.3.8): these decide whether a
+    packet has them.
     """
     values: list[Hashable] = []
     for name in shape.fields:
         if (name in _MPLS_FIELDS and not packet.labels) or (name == "vlan_pcp" and not packet.vlans):
             return None
-        values.append(_READERS[name](packet, shape.destination_mask))
+        values.append(_READERS[name](packet, shape))
     return tuple(values)
 
 
-_READERS: dict[str, Callable[[Packet, int], Hashable]] = {
+_READERS: dict[str, Callable[[Packet, _Shape], Hashable]] = {
     "in_port": lambda packet, _: packet.in_port,
     "eth_type": lambda packet, _: ETH_TYPE_MPLS if packet.labels else packet.eth_type,
-    "ipv4_dst": lambda packet, mask: int(packet.destination) & mask,
-    "ipv6_dst": lambda packet, mask: int(packet.destination) & mask,
+    "ipv4_dst": lambda packet, shape: int(packet.destination) & shape.destination_mask,
+    "ipv6_dst": lambda packet, shape: int(packet.destination) & shape.destination_mask,
     "ip_dscp": lambda packet, _: packet.dscp,
     "ip_ecn": lambda packet, _: packet.ecn,
     "mpls_label": lambda packet, _: packet.labels[0].label,
@@ -100,5 +105,11 @@ _READERS: dict[str, Callable[[Packet, int], Hashable]] = {
     "mpls_bos": lambda packet, _: int(len(packet.labels) == 1),
     "vlan_vid": lambda packet, _: packet.vlans[0].vid if packet.vlans else NO_VLAN,
     "vlan_pcp": lambda packet, _: packet.vlans[0].pcp,
+    "ipv4_src": lambda packet, shape: int(packet.source) & shape.source_mask,
+    "ip_proto": lambda packet, _: packet.transport.protocol,
+    "tcp_src": lambda packet, _: packet.transport.source_port,
+    "tcp_dst": lambda packet, _: packet.transport.destination_port,
+    "udp_src": lambda packet, _: packet.transport.source_port,
+    "udp_dst": lambda packet, _: packet.transport.destination_port,
 }
 """Fields of `Match`, and functions that read those of a packet."""

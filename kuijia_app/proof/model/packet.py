@@ -6,7 +6,7 @@ from collections.abc import Hashable
 from dataclasses import dataclass, replace
 
 from kuijia_app.tables.families import Address
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_VLAN, eth_type_of
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_VLAN, TCP, eth_type_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,19 @@ class VlanTag:
 
 
 @dataclass(frozen=True, slots=True)
+class Transport:
+    """The protocol in an IPv4 header, and the ports of TCP or UDP behind it."""
+
+    protocol: int = TCP
+    source_port: int = 1000
+    destination_port: int = 2000
+
+
+ORDINARY_TRANSPORT = Transport()
+"""Stands for all that no entry tells apart."""
+
+
+@dataclass(frozen=True, slots=True)
 class Packet:
     """A packet, mostly of IP, under any number of MPLS labels, and VLAN tags around them.
 
@@ -41,6 +54,7 @@ class Packet:
         eth_type: of the packet under the labels; an unlabelled packet has IP fields only if this is IPv4 or IPv6.
         slot: the hash's choice in a SELECT group: bucket position, modulo the number of buckets.
         vlans: the VLAN tags around all this, outermost first.
+        transport: protocol and ports.
     """
 
     in_port: int
@@ -53,11 +67,12 @@ class Packet:
     slot: int = 0
     eth_type: int = ETH_TYPE_IPV4
     vlans: tuple[VlanTag, ...] = ()
+    transport: Transport = ORDINARY_TRANSPORT
 
     @property
     def header(self) -> tuple[Hashable, ...]:
         """All header values that travel over a link."""
-        return self.source, self.destination, self.dscp, self.ecn, self.labels, self.vlans
+        return self.source, self.destination, self.dscp, self.ecn, self.labels, self.vlans, self.transport
 
     @staticmethod
     def between(

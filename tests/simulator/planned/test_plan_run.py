@@ -14,10 +14,12 @@ from hypothesis import strategies as st
 
 from kuijia_app.proof.model.network import End, ModelNetwork
 from kuijia_app.proof.model.packet import Packet
+from kuijia_app.tables.classifiers import Classifier, Classifiers
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from kuijia_app.tables.rules import Output
+from kuijia_app.tables.rules import TCP, UDP, Output
 from kuijia_app.tables.stated_wiring import HostEnd, stated
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError, UnsoundError
@@ -34,6 +36,7 @@ from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.failures import Failure
 from testbed.crosscheck.random_cases import random_failure, random_plan
+from tests.kuijia_app.plans import motivation_plan
 from tests.simulator.planned.plans import diamond
 
 PACKET = 1000
@@ -315,3 +318,19 @@ def test_a_scheme_whose_ranges_the_controller_changes_is_refused() -> None:
     options = PipelineOptions(failure_scheme("rescaling-renormalised"))
     with pytest.raises(InputError, match="is not simulated packet by packet"):
         PlanRun(diamond(), options, ())
+
+
+def test_classifiers_play_no_part_as_flows_have_their_classes() -> None:
+    plan = motivation_plan((0.5, 0.3, 0.2))
+    (high,) = plan.pairs
+    plan = replace(plan, pairs=(high, replace(high, priority=1)))
+    layout = LAYOUTS["four"]
+    rules = Classifiers((Classifier(1, protocol=TCP), Classifier(1, protocol=UDP)), 1)
+    sent = Packets(np.array([1.0]), np.array([PACKET]))
+    found = []
+    for each in (layout, replace(layout, classifiers=rules)):
+        traffic = [SiteFlows.of([("s1", "s4")], sent, slot=[0], priority=priority) for priority in (0, 1)]
+        results = PlanRun(plan, PipelineOptions(layout=each), traffic).run(12.0)
+        found.append(results.windows.queue_sent[0].sum(axis=0))
+    assert np.array_equal(*found)
+    assert np.count_nonzero(found[0]) == 2

@@ -16,6 +16,8 @@ from kuijia_app.proof.model.switch import ModelSwitch
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import (
+    ETH_TYPE_IPV4,
+    TCP,
     Action,
     Bucket,
     FlowEntry,
@@ -177,4 +179,10 @@ def test_packets_seen_before_change_no_way(seed: int) -> None:
 )
 def test_invalid_entries_are_refused(entry: FlowEntry, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
+        LoneSwitch(SwitchTables((), (entry,)))
+
+
+def test_entries_that_match_what_the_packets_lack_are_refused() -> None:
+    entry = FlowEntry(1, Match(eth_type=ETH_TYPE_IPV4, ip_proto=TCP, tcp_dst=443))
+    with pytest.raises(ValueError, match="have no fields"):
         LoneSwitch(SwitchTables((), (entry,)))

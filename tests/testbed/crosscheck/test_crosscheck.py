@@ -20,7 +20,7 @@ from te_solver.failures import Failure
 from te_solver.plan import LAST_PATH_ID, Plan
 from testbed.crosscheck import crosscheck
 from testbed.crosscheck.crosscheck import RealNetwork, cross_check
-from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_plan, random_stray
+from testbed.crosscheck.random_cases import RandomPlan, perhaps_classified, random_failure, random_plan, random_stray
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.slow
@@ -88,8 +88,8 @@ def test_plans_are_drawn_the_same_again_and_can_all_be_built() -> None:
     first, again = (Random(3) for _ in range(2))
     kinds = set()
     for _ in range(300):
-        case = random_plan(first)
-        assert case == random_plan(again)
+        case = perhaps_classified(random_plan(first), first)
+        assert case == perhaps_classified(random_plan(again), again)
         build_tables(case.plan, case.options)
         options = case.options
         kinds.add((options.layout.name, options.tagging, options.form, options.liveness))
@@ -112,10 +112,10 @@ def test_stray_packets_are_of_every_kind() -> None:
     assert min(session_labels, high_code_points, from_hosts, unlabelled, vlans) > 5
 
 
-def test_tables_of_random_layouts_are_sound() -> None:
+def test_tables_of_random_layouts_and_classifiers_are_sound() -> None:
     random = Random(5)
     for _ in range(25):
-        case = random_plan(random)
+        case = perhaps_classified(random_plan(random), random)
         failures = [random_failure(case.plan, random) for _ in range(3)]
         found = Verifier(case.plan, build_tables(case.plan, case.options), case.options).run(failures)
         assert [str(violation) for violation in found.violations] == []
