@@ -508,10 +508,10 @@ class PlanKeeper(PairKeeper):
         self._second_chances.forget(switch)
         self._refused.pop(switch, None)
         self._programmed.add(switch)
-        self._tell_ingresses(self._ports_released(switch))
         lacks = [finding for finding in self._findings.lacks if finding.key.switch == switch]
         self._log.write(event_log.SWITCH_READY, switch=switch, framework=self.framework, lacks=len(lacks))
         self._network_log.programmed(switch)
+        self._tell_ingresses(self._ports_released(switch))  # which may change its groups again
         self._loss_watch.mended(switch, self._now())
         self._note(self._rollout.acknowledged(switch, self._now()))
 
