@@ -116,7 +116,7 @@ def test_pairs_are_carried_as_the_acting_controller_said_last(log: Path, process
 def test_a_failure_says_what_the_log_complains_of_and_names_no_file(
     log: Path, process: ControllerProcess, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(application_process, "START_TIMEOUT", 0.01)
+    monkeypatch.setattr(application_process, "START_TIMEOUT", 3.0)
     script = "echo '2026-11-28T11:00:00.000+00:00 WARNING controller: switch s1 is absent' >&2; exec sleep 600"
     monkeypatch.setattr(process, "_command", lambda: ["sh", "-c", script])
     with pytest.raises(TestbedError) as caught:
