@@ -105,7 +105,7 @@ class PublishedNumber:
 
 @dataclass(frozen=True)
 class Score:
-    """How near all numbers of an exhibit, or of several, are to the published ones."""
+    """Distances of all numbers of an exhibit, or of several, from the published ones."""
 
     numbers: tuple[PublishedNumber, ...] = ()
 
@@ -121,7 +121,7 @@ class Score:
 
     @property
     def counted(self) -> str:
-        """How many are within their margins, in words; empty without any."""
+        """The number of those within their margins, in words; empty without any."""
         return f"{self.within} of {len(self.numbers)}" if self.numbers else ""
 
     @property

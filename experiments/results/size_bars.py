@@ -17,7 +17,7 @@ from experiments.results.score import PART, PublishedNumber
 
 @dataclass(frozen=True)
 class SizeBar:
-    """What the rule leaves to an exhibit.
+    """Choices that the rule leaves to an exhibit.
 
     Attributes:
         noise: losses below this, in the exhibit's unit, are noise: a margin of as much, where a fifth is less.

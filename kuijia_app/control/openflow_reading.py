@@ -207,13 +207,13 @@ def _start_and_length(kind: type[IPv4Address | IPv6Address], value: Any) -> tupl
     address, mask = (value, None) if isinstance(value, str) else value
     try:
         start = kind(address)
-        bits = -1 if mask is None else int(kind(mask)) - (1 << start.max_prefixlen)
+        full = (1 << start.max_prefixlen) - 1
+        host_bits = 0 if mask is None else full ^ int(kind(mask))
     except AddressValueError as error:
         raise _UnknownError from error
-    length = start.max_prefixlen - (-bits).bit_length() + 1
-    if -bits != 1 << start.max_prefixlen - length or int(start) & ~bits:
+    if host_bits & (host_bits + 1) or int(start) & host_bits:
         raise _UnknownError
-    return int(start), length
+    return int(start), start.max_prefixlen - host_bits.bit_length()
 
 
 def _hashable(value: Any) -> Any:

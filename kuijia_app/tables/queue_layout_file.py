@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from ipaddress import IPv4Network
 from pathlib import Path
 from types import MappingProxyType
 
 import yaml
 
-from kuijia_app.tables.classifier_file import read_classifier
-from kuijia_app.tables.classifiers import Classifiers
+from kuijia_app.tables.classifiers import LAST_TRANSPORT_PORT, PROTOCOLS, Classifier, Classifiers, PortRange
 from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.reading import reading
@@ -20,6 +20,10 @@ _KEYS = ("name", "queues", "control", "classes", "base", "classifiers", "unmatch
 _OWN_KEYS = ("queues", "control", "classes")
 _QUEUE_KEYS = ("id", "name", "traffic_class", "ecn", "guaranteed")
 _CLASS_KEYS = ("priority", "code_points", "normal", "victim")
+_FIELDS = ("dscp", "source", "destination", "protocol", "source_port", "destination_port")
+_CLASSIFIER_KEYS = ("class", *_FIELDS)
+_PORTS = f"a port, or a range such as 5000-5009, from 1 to {LAST_TRANSPORT_PORT}"
+_MOST_DIGITS = 5
 _KEY_OF_FIELD = {"queue_id": "id"}
 _QUEUES = "a list of {id, name, traffic_class, ecn?, guaranteed?}"
 _CLASSES = "a list of {priority, code_points?, normal, victim}"
@@ -95,7 +99,7 @@ class _Reader:
         unmatched = layout.classes[-1].priority if nodes else None
         if "unmatched" in keys:
             unmatched = document.whole(keys["unmatched"], "unmatched")
-        return Classifiers(tuple(read_classifier(document, node) for node in nodes), unmatched)
+        return Classifiers(tuple(_classifier(document, node) for node in nodes), unmatched)
 
     def _queue(self, node: yaml.Node) -> Queue:
         keys = self._document.mapping(node, "a queue", _QUEUE_KEYS, required=("id", "name", "traffic_class"))
@@ -130,3 +134,42 @@ class _Reader:
 def _value(item: yaml.Node, key: str) -> yaml.Node:
     """Return the value of a key that `mapping` has found, the item itself if the key is missing."""
     return next((value for name, value in item.value if name.value == key), item)
+
+
+def _classifier(document: YamlDocument, node: yaml.Node) -> Classifier:
+    """Return the rule in a mapping of a `class`, and of fields that its packets have."""
+    keys = document.mapping(node, "a classifier", _CLASSIFIER_KEYS, required=("class",))
+    if len(keys) == 1:
+        raise document.error(node, "a classifier matches everything", f"one of {', '.join(_FIELDS)}, or key unmatched")
+    return Classifier(
+        document.whole(keys["class"], "class"),
+        document.whole(keys["dscp"], "dscp") if "dscp" in keys else None,
+        _prefix(document, keys["source"], "source") if "source" in keys else None,
+        _prefix(document, keys["destination"], "destination") if "destination" in keys else None,
+        _protocol(document, keys["protocol"]) if "protocol" in keys else None,
+        _ports(document, keys["source_port"], "source_port") if "source_port" in keys else None,
+        _ports(document, keys["destination_port"], "destination_port") if "destination_port" in keys else None,
+    )
+
+
+def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> IPv4Network:
+    text = document.text(node, what)
+    try:
+        return IPv4Network(text)
+    except ValueError as error:
+        raise document.error(node, f"{what} {quoted(text)}", "a prefix of IPv4 such as 10.0.1.0/24") from error
+
+
+def _protocol(document: YamlDocument, node: yaml.Node) -> int:
+    text = document.text(node, "protocol")
+    known = PROTOCOLS.get(text)
+    return document.whole(node, "protocol", f"{', '.join(PROTOCOLS)} or a number") if known is None else known
+
+
+def _ports(document: YamlDocument, node: yaml.Node, what: str) -> PortRange:
+    text = document.text(node, what)
+    first, dash, last = text.partition("-")
+    ends = [first.strip(), last.strip() if dash else first.strip()]
+    if not all(end.isascii() and end.isdecimal() and len(end) <= _MOST_DIGITS for end in ends):
+        raise document.error(node, f"{what} {quoted(text)}", _PORTS)
+    return PortRange(int(ends[0]), int(ends[1]))
