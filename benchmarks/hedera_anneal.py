@@ -16,7 +16,7 @@ from hedera.demand_estimation import estimate_demands
 from hedera.fat_tree import FatTree
 from hedera.placement.interface import UNIT, amounts
 from hedera.placement.simulated_annealing import Seats
-from hedera.reference import annealing as reference
+from tests.hedera.reference import annealing as reference
 
 _PORTS = 48
 _FLOWS, _ITERATIONS = 50_000, 10_000

@@ -10,7 +10,7 @@ from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments.hedera.polled_traffic import random_flows
 from hedera import demand_estimation
-from hedera.reference import demand_estimation as reference
+from tests.hedera.reference import demand_estimation as reference
 
 _PUBLISHED = {
     (1_024, 1_024): 1.45,

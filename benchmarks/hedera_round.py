@@ -10,9 +10,9 @@ from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments.hedera.polled_traffic import polls
 from hedera.fat_tree import FatTree
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
-from hedera.reference.demand_estimation import estimate_demands as slow_estimate
-from hedera.reference.scheduling_round import FlowBook
 from hedera.scheduling_round import SchedulingRound
+from tests.hedera.reference.demand_estimation import estimate_demands as slow_estimate
+from tests.hedera.reference.scheduling_round import FlowBook
 
 _PORTS = 48
 _FLOWS_PER_HOST = (1, 5, 10)

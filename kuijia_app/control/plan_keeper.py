@@ -1,6 +1,6 @@
 """Keeps the tables of all switches as the plan in force requires; pure: events, plans and time are passed in.
 
-`kuijia_app.controller` connects it to a framework, `kuijia_app.rehearsal` to simulated switches and a simulated clock.
+`kuijia_app.controller` connects it to a framework, a rehearsal to simulated switches and a simulated clock.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ import pytest
 
 from hedera.fat_tree import FatTree
 from hedera.placement.simulated_annealing import Seats
-from hedera.reference import annealing, refinement
+from tests.hedera.reference import annealing, refinement
 
 UNIT = 2.0
 """An interface; energies are in parts of it."""

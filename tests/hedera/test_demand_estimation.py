@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hedera.demand_estimation import estimate_demands
 from hedera.fabric import Ints
 from hedera.matrices import all_to_all, authors_matrices
-from hedera.reference import demand_estimation as reference
+from tests.hedera.reference import demand_estimation as reference
 
 A, B, C, X, Y = range(5)
 EXAMPLE = [(A, X), (A, Y), (B, Y), (C, Y)]

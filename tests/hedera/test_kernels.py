@@ -12,8 +12,8 @@ from hedera.fabric import Fabric, Ints, Vector
 from hedera.fat_tree import FatTree
 from hedera.placement.interface import UNIT, Elephants, amounts
 from hedera.placement.simulated_annealing import Seats
-from hedera.reference import annealing, first_fit, refinement
 from tests.hedera.cases import capacities, elephants, fabrics
+from tests.hedera.reference import annealing, first_fit, refinement
 
 Case = tuple[Fabric, Elephants, Vector]
 

@@ -13,8 +13,8 @@ from hedera.fat_tree import FatTree
 from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
-from hedera.reference import scheduling_round as reference
 from hedera.scheduling_round import Changes, Poll, SchedulingRound
+from tests.hedera.reference import scheduling_round as reference
 
 TREE = FatTree(4)
 MEGABYTE = 1_000_000

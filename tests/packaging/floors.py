@@ -26,9 +26,6 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.control.liveness kuijia_app.control.reconciliation"
         " kuijia_app.control.restoration"
     ),
-    "kuijia_app.rehearsal": (
-        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"
-    ),
     "kuijia_app.controller": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
         " kuijia_app.preparation testbed.machine.errors"
@@ -100,8 +97,12 @@ ROOMS = {
     "kuijia.api": _LIBRARIES,
     "kuijia.cli": f"{_LIBRARIES} kuijia.api",
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",
-    "benchmarks": _LIBRARIES,
+    "tests.hedera.reference": "hedera",
+    "benchmarks": f"{_LIBRARIES} tests.hedera.reference",
     "docs.site": "kuijia",
+    "tests.rehearsal": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"
+    ),
     "tests": f"{_LIBRARIES} kuijia benchmarks docs.site",
 }
 """Room to the rooms, or single modules of rooms, that it may import, all of which stand before it. A room is a package

@@ -23,10 +23,10 @@ from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.sender import Sender
 from kuijia_app.control.switch_connection import SwitchConnection
-from kuijia_app.rehearsal.sequence import run_sequence
 from kuijia_app.tables.failover import ChainedGroups
 from kuijia_app.tables.rules import Group, SwitchTables
 from te_solver.plan import Plan
+from tests.rehearsal.sequence import run_sequence
 
 _MOST = 1000
 """Sequences after which a defect counts as not found."""

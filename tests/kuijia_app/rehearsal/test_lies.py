@@ -7,11 +7,11 @@ import pytest
 from kuijia_app.control.pair import Pair
 from kuijia_app.control.role_verification import RoleVerification
 from kuijia_app.framework import event_log
-from kuijia_app.rehearsal.calm import require_calm, require_tables
-from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
-from kuijia_app.rehearsal.switch import ViolationError
-from kuijia_app.rehearsal.world import World
+from tests.rehearsal.calm import require_calm, require_tables
+from tests.rehearsal.effects import hit
+from tests.rehearsal.faults import FaultKind, RehearsedFault
+from tests.rehearsal.switch import ViolationError
+from tests.rehearsal.world import World
 
 LIES = (FaultKind.ROLE_LIES, FaultKind.ID_LIES, FaultKind.ERROR_LIES)
 PARTS = (event_log.ROLE_TAKEN, event_log.ROLE_YIELDED, event_log.ROLE_LOST)

@@ -8,12 +8,12 @@ from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Stages
 from kuijia_app.framework import event_log
-from kuijia_app.rehearsal.calm import require_calm
-from kuijia_app.rehearsal.controller import RehearsedController
-from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
-from kuijia_app.rehearsal.world import World
 from te_solver.plan import Plan
+from tests.rehearsal.calm import require_calm
+from tests.rehearsal.controller import RehearsedController
+from tests.rehearsal.effects import hit
+from tests.rehearsal.faults import FaultKind, RehearsedFault
+from tests.rehearsal.world import World
 
 DOWNTIME = 100.0
 

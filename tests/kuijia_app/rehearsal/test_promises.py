@@ -9,18 +9,18 @@ import pytest
 
 from kuijia_app.control.loss_watch import DEFAULT_LIMIT
 from kuijia_app.control.reconciliation import AddGroup
-from kuijia_app.rehearsal.calm import require_calm
-from kuijia_app.rehearsal.controller import RehearsedController
-from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
-from kuijia_app.rehearsal.messages import Message, RehearsedKind, SimulatedRole
-from kuijia_app.rehearsal.sequence import run_sequence
-from kuijia_app.rehearsal.switch import ViolationError
-from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.rules import Group, GroupType, ToGroup
 from kuijia_app.tables.tagging import tunnel_of
 from tests.kuijia_app.rehearsal.planted import PLANTED, Planted
+from tests.rehearsal.calm import require_calm
+from tests.rehearsal.controller import RehearsedController
+from tests.rehearsal.effects import hit
+from tests.rehearsal.faults import FaultKind, RehearsedFault
+from tests.rehearsal.messages import Message, RehearsedKind, SimulatedRole
+from tests.rehearsal.sequence import run_sequence
+from tests.rehearsal.switch import ViolationError
+from tests.rehearsal.world import World
 
 SOON = 400
 """Sequences within which the defects tried here are found."""

@@ -18,16 +18,16 @@ from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.reconciliation import AddGroup, DeleteGroup, FlowKey, PutFlow, difference
 from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.roles import Claims, first_generation
-from kuijia_app.rehearsal.__main__ import main
-from kuijia_app.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
-from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault, faults_of
-from kuijia_app.rehearsal.messages import Message, RehearsedKind, SimulatedRefusal, SimulatedRole
-from kuijia_app.rehearsal.sequence import run_sequence, shortest
-from kuijia_app.rehearsal.switch import FULL, IS_SLAVE, STALE, SimulatedSwitch, ViolationError
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, ToGroup
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
+from tests.rehearsal.__main__ import main
+from tests.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
+from tests.rehearsal.faults import FaultKind, RehearsedFault, faults_of
+from tests.rehearsal.messages import Message, RehearsedKind, SimulatedRefusal, SimulatedRole
+from tests.rehearsal.sequence import run_sequence, shortest
+from tests.rehearsal.switch import FULL, IS_SLAVE, STALE, SimulatedSwitch, ViolationError
 
 SPANS = st.sampled_from((0.01, 0.3, 2.0, 14.0))
 PICKS = st.integers(0, 59)
@@ -75,9 +75,9 @@ def test_a_seed_makes_the_same_sequence_again() -> None:
 
 def test_a_seed_runs_the_same_sequence_again_in_another_process() -> None:
     run = """
-from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import faults_of
-from kuijia_app.rehearsal.world import World
+from tests.rehearsal.effects import hit
+from tests.rehearsal.faults import faults_of
+from tests.rehearsal.world import World
 
 world = World(58)
 world.rest(quiet=1.0)

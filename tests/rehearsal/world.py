@@ -13,18 +13,18 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.reconciliation import Change
 from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.control.rollout import Stages
-from kuijia_app.rehearsal.connections import Pipe, SimulatedConnection
-from kuijia_app.rehearsal.controller import RehearsedController
-from kuijia_app.rehearsal.messages import RehearsedKind, SimulatedRole
-from kuijia_app.rehearsal.peer_lines import PeerLines
-from kuijia_app.rehearsal.plans import NETWORKS, OPTIONS, PlanStore
-from kuijia_app.rehearsal.sessions import Sessions
-from kuijia_app.rehearsal.switch import SimulatedSwitch
-from kuijia_app.rehearsal.timeline import SimulatedTime
-from kuijia_app.rehearsal.traffic import RehearsedTraffic
-from kuijia_app.rehearsal.updates import Updates
 from kuijia_app.tables.options import PipelineOptions
 from te_solver.plan import Plan
+from tests.rehearsal.connections import Pipe, SimulatedConnection
+from tests.rehearsal.controller import RehearsedController
+from tests.rehearsal.messages import RehearsedKind, SimulatedRole
+from tests.rehearsal.peer_lines import PeerLines
+from tests.rehearsal.plans import NETWORKS, OPTIONS, PlanStore
+from tests.rehearsal.sessions import Sessions
+from tests.rehearsal.switch import SimulatedSwitch
+from tests.rehearsal.timeline import SimulatedTime
+from tests.rehearsal.traffic import RehearsedTraffic
+from tests.rehearsal.updates import Updates
 
 _RETRY = 0.4
 """Greatest seconds between two attempts of a switch to connect."""

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from hedera.fabric import Ints
-from hedera.reference.annealing import HOPELESS, Problem, Random
+from tests.hedera.reference.annealing import HOPELESS, Problem, Random
 
 
 @dataclass(frozen=True)

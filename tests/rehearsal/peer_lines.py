@@ -9,9 +9,9 @@ from itertools import permutations
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.rollout import Stages
-from kuijia_app.rehearsal.connections import Pipe
-from kuijia_app.rehearsal.controller import RehearsedController
-from kuijia_app.rehearsal.timeline import SimulatedTime
+from tests.rehearsal.connections import Pipe
+from tests.rehearsal.controller import RehearsedController
+from tests.rehearsal.timeline import SimulatedTime
 
 Way = tuple[int, int]
 """Numbers of a controller that speaks and of one that hears it."""

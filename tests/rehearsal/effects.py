@@ -11,13 +11,13 @@ from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, Dele
 from kuijia_app.control.roles import first_generation, term_of
 from kuijia_app.control.snapshot import ForeignEntry
 from kuijia_app.framework import event_log
-from kuijia_app.rehearsal.calm import require_tables
-from kuijia_app.rehearsal.controller import RehearsedController
-from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
-from kuijia_app.rehearsal.switch import Lie, SimulatedSwitch, ViolationError
-from kuijia_app.rehearsal.world import Line, World
 from kuijia_app.tables.identifiers import LAST_PORT, TUNNEL_PRIORITY
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output
+from tests.rehearsal.calm import require_tables
+from tests.rehearsal.controller import RehearsedController
+from tests.rehearsal.faults import FaultKind, RehearsedFault
+from tests.rehearsal.switch import Lie, SimulatedSwitch, ViolationError
+from tests.rehearsal.world import Line, World
 
 _SLOW_DELAYS = (0.05, 0.3, 2.0)
 _STRAY_GROUP = 0x7000_0BAD

@@ -6,9 +6,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from kuijia_app.rehearsal.messages import Message
-from kuijia_app.rehearsal.switch import ViolationError
-from kuijia_app.rehearsal.timeline import SimulatedTime
+from tests.rehearsal.messages import Message
+from tests.rehearsal.switch import ViolationError
+from tests.rehearsal.timeline import SimulatedTime
 
 
 class Pipe:

@@ -6,12 +6,12 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kuijia_app.rehearsal.calm import require_calm
-from kuijia_app.rehearsal.effects import hit
-from kuijia_app.rehearsal.faults import RehearsedFault, faults_of
-from kuijia_app.rehearsal.switch import ViolationError
-from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.options import Liveness
+from tests.rehearsal.calm import require_calm
+from tests.rehearsal.effects import hit
+from tests.rehearsal.faults import RehearsedFault, faults_of
+from tests.rehearsal.switch import ViolationError
+from tests.rehearsal.world import World
 
 _FORGOTTEN = 5.0
 """Seconds after which entries of others that have gone are not named any more."""

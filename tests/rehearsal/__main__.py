@@ -1,4 +1,4 @@
-"""Runs many sequences of faults: `python -m kuijia_app.rehearsal --sequences 100000 --seed 0`.
+"""Runs many sequences of faults: `python -m tests.rehearsal --sequences 100000 --seed 0`.
 
 With `--cut 3 --network gscale`, draws sets of three links of a network instead, cuts them, and counts pairs that are
 dead a second later although other links connect them.
@@ -11,18 +11,18 @@ import gc
 import sys
 import time
 
-from kuijia_app.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
-from kuijia_app.rehearsal.sequence import BrokenPromise, run_sequence, shortest
 from kuijia_app.tables.options import Liveness
 from te_solver.networks import shipped_names, shipped_network
 from te_solver.topology_file import load_topology
+from tests.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
+from tests.rehearsal.sequence import BrokenPromise, run_sequence, shortest
 
 _SHOWN = 10
 
 
 def main() -> int:
     """Run sequences one after the other; print findings, and the count and speed at the end."""
-    parser = argparse.ArgumentParser(prog="python -m kuijia_app.rehearsal", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.rehearsal", description=__doc__)
     parser.add_argument("--sequences", type=int, default=1000, help="how many (default: 1000)")
     parser.add_argument("--seed", type=int, default=0, help="of the first; the next have the next (default: 0)")
     parser.add_argument("--controllers", type=int, default=1, help="controllers of a network (default: 1)")

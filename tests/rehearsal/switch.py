@@ -23,8 +23,8 @@ from kuijia_app.control.reconciliation import (
 )
 from kuijia_app.control.roles import UNDEFINED, is_later
 from kuijia_app.control.snapshot import ForeignEntry, Poll, Room
-from kuijia_app.rehearsal.messages import Message, RehearsedKind, SimulatedRefusal, SimulatedRole
 from kuijia_app.tables.rules import FlowEntry, Group, SwitchTables, ToGroup
+from tests.rehearsal.messages import Message, RehearsedKind, SimulatedRefusal, SimulatedRole
 
 IS_SLAVE = "OFPET_BAD_REQUEST/OFPBRC_IS_SLAVE"
 STALE = "OFPET_ROLE_REQUEST_FAILED/OFPRRFC_STALE"

@@ -23,11 +23,11 @@ from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
-from kuijia_app.rehearsal.connections import Pipe, SimulatedConnection
-from kuijia_app.rehearsal.messages import Message, PlainMessages, RehearsedKind, SimulatedRefusal
-from kuijia_app.rehearsal.plans import PlanStore, ProcessEndedError, tables_of
-from kuijia_app.rehearsal.timeline import SimulatedTime
 from kuijia_app.tables.options import PipelineOptions
+from tests.rehearsal.connections import Pipe, SimulatedConnection
+from tests.rehearsal.messages import Message, PlainMessages, RehearsedKind, SimulatedRefusal
+from tests.rehearsal.plans import PlanStore, ProcessEndedError, tables_of
+from tests.rehearsal.timeline import SimulatedTime
 
 TICK = 0.1
 """Seconds between two looks at the clock; the real controller looks twice as often."""
@@ -56,7 +56,7 @@ class RehearsedController(PlanKeeper):
 
     logger = _QUIET
 
-    def __init__(  # noqa: PLR0913  # parts of a world
+    def __init__(  # parts of a world
         self,
         name: str,
         time: SimulatedTime,

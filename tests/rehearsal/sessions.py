@@ -9,11 +9,11 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from kuijia_app.proof.model.packet import Packet
-from kuijia_app.rehearsal.switch import SimulatedSwitch
-from kuijia_app.rehearsal.timeline import SimulatedTime
-from kuijia_app.rehearsal.traffic import RehearsedTraffic
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.wiring import Wiring
+from tests.rehearsal.switch import SimulatedSwitch
+from tests.rehearsal.timeline import SimulatedTime
+from tests.rehearsal.traffic import RehearsedTraffic
 
 _NOTICED = 0.1
 """Seconds without packets after which a session goes down."""

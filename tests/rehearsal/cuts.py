@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kuijia_app.rehearsal.plans import OPTIONS
-from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.destination_trees import restored
 from kuijia_app.tables.options import Liveness
 from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
 from te_solver.topology import Topology
 from te_solver.tunnels import TunnelFinder
+from tests.rehearsal.plans import OPTIONS
+from tests.rehearsal.world import World
 
 NOTICED = 1.0
 """Seconds after the cuts in which pairs may be dead."""

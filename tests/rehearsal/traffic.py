@@ -10,8 +10,6 @@ from itertools import pairwise
 
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import ModelForwarding, ModelSwitch
-from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
-from kuijia_app.rehearsal.timeline import SimulatedTime
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.routes import directions
@@ -19,6 +17,8 @@ from kuijia_app.tables.rules import GroupType
 from te_solver.connectivity import Reachability
 from te_solver.plan import Plan
 from te_solver.topology import Topology
+from tests.rehearsal.switch import SimulatedSwitch, ViolationError
+from tests.rehearsal.timeline import SimulatedTime
 
 Ends = tuple[str, str]
 Underway = tuple[str, Packet]

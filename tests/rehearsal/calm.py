@@ -9,15 +9,15 @@ from typing import TypeVar
 from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.framework import event_log
-from kuijia_app.rehearsal.controller import RehearsedController
-from kuijia_app.rehearsal.messages import SimulatedRole
-from kuijia_app.rehearsal.plans import PlanStore
-from kuijia_app.rehearsal.switch import SimulatedSwitch, ViolationError
-from kuijia_app.rehearsal.world import World
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.rules import Match
 from te_solver.plan import Plan
+from tests.rehearsal.controller import RehearsedController
+from tests.rehearsal.messages import SimulatedRole
+from tests.rehearsal.plans import PlanStore
+from tests.rehearsal.switch import SimulatedSwitch, ViolationError
+from tests.rehearsal.world import World
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from kuijia_app.rehearsal.faults import FaultKind, RehearsedFault
-from kuijia_app.rehearsal.timeline import SimulatedTime
 from te_solver.plan import Plan
+from tests.rehearsal.faults import FaultKind, RehearsedFault
+from tests.rehearsal.timeline import SimulatedTime
 
 _REFUSING = frozenset(
     {
