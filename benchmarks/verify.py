@@ -21,6 +21,7 @@ from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.table_sizes import TableSize, table_size
+from kuijia_base.commands import find_program
 from te_solver.demand_generators import random_pairs
 from te_solver.failures import NO_FAILURE, Failure, single_links
 from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
@@ -31,7 +32,6 @@ from te_solver.tunnel_table import find_tunnels
 from te_solver.tunnels import Paths, TunnelFinder
 from testbed.crosscheck.crosscheck import RealNetwork
 from testbed.crosscheck.random_cases import RandomPlan
-from testbed.machine.commands import find_program
 
 _NODES = 100
 _EDGES = 200

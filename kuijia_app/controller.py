@@ -54,9 +54,8 @@ from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_C
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, OptionWords, PipelineOptions, member_option, pipeline_options
 from kuijia_app.tables.wiring import Neighbours
-from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from te_solver.plan import Plan
-from testbed.machine.errors import TestbedError
 
 OPTION_GROUP = "kuijia"
 _WORDS = OptionWords()

@@ -69,6 +69,12 @@ class SolverError(KuijiaError):
     """The optimiser gave no usable answer: the message contains its answer."""
 
 
+class TestbedError(KuijiaError):
+    """A command, switch, interface or measurement failed; the command exits with status 1."""
+
+    __test__ = False  # pytest collects classes named Test*
+
+
 class UnsoundError(PortableError, ValueError):
     """A value that breaks the rules of its type.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from testbed.machine.commands import run_command
+from kuijia_base.commands import run_command
 
 _REQUEST = ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"]
 _OF_AUTHORITY = ["-nodes", "-subj", "/CN=authority"]

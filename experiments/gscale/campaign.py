@@ -20,12 +20,11 @@ from experiments.gscale.cases import Case, stored_case
 from experiments.registry import Settings
 from experiments.results.comparability import timing_told
 from experiments.results.result import Result, load_result, result_to_json
-from kuijia_base.errors import InputError, shown
+from kuijia_base.errors import InputError, TestbedError, shown
 from kuijia_base.json_document import read_json
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.partial_file import remove_partial_files
 from kuijia_base.progress import Progress
-from testbed.machine.errors import TestbedError
 
 LOG_NAME = "campaign.json"
 BUSY_ATTEMPTS = 3

@@ -13,11 +13,11 @@ from experiments.measuring.load import Load, LoadWatch, overload
 from hedera import events
 from hedera.data_centre import DataCentre
 from kuijia_app.tables.wiring import Neighbours
+from kuijia_base.errors import TestbedError
 from te_solver.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.event_history import Event
 from testbed.controllers.scheduler_process import SchedulerProcess
-from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine, require_emulation
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs

@@ -17,12 +17,11 @@ from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from hedera import events
 from hedera.matrices import Matrix, authors_matrix
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.json_document import read_json
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from testbed.lab.manifest import describe_run
-from testbed.machine.errors import TestbedError
 from testbed.network.network_options import NetworkOptions
 from testbed.traffic.iperf import IperfFlow, IperfRun
 

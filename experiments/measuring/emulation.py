@@ -12,9 +12,9 @@ from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Failure, FlowResult, Series, Window
 from experiments.results.roles import FlowPaths, roles
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
+from kuijia_base.errors import TestbedError
 from testbed.lab.failures import LinkEvent
 from testbed.lab.lab import Lab
-from testbed.machine.errors import TestbedError
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.traffic.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates

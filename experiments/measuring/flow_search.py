@@ -12,8 +12,8 @@ from itertools import islice
 from experiments.measuring.wanted_flow import WantedFlow
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.slots import cut_slots
+from kuijia_base.errors import TestbedError
 from testbed.lab.lab import Lab
-from testbed.machine.errors import TestbedError
 from testbed.traffic.hash_probe import (
     EgressFlowKey,
     IngressMark,

@@ -35,7 +35,7 @@ from experiments.reporting.plots import goodput_figure
 from experiments.results.judge import judge, uncarried
 from experiments.results.published import published_throughput
 from experiments.results.result import Result, result_to_json
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
@@ -46,7 +46,6 @@ from testbed.lab.grounds import Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
-from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine
 from testbed.network.network_options import NetworkOptions
 

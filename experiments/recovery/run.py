@@ -17,6 +17,7 @@ from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, int
 from experiments.recovery.report import CutRecord, ModeResult, mode_data, write_outcome
 from experiments.registry import Outcome, Settings
 from kuijia_app.tables.queues import PLAIN_LAYOUT
+from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.plan import Plan, Tunnel
@@ -25,7 +26,6 @@ from testbed.lab.grounds import Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
-from testbed.machine.errors import TestbedError
 from testbed.machine.machine import Machine
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks_seen_by
 from testbed.traffic.ticks import TickFlow

@@ -32,6 +32,7 @@ from experiments.takeover.cases import (
 )
 from experiments.takeover.report import PhaseResult, write_outcome
 from kuijia_app.framework import event_log
+from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.demands import Demand
@@ -50,7 +51,6 @@ from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.manifest import describe_run
 from testbed.links.link_state import set_devices
-from testbed.machine.errors import TestbedError
 from testbed.machine.machine import require_emulation
 
 _SUCCESSOR_SECONDS = 30.0

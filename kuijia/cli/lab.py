@@ -27,6 +27,7 @@ from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_base.commands import find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_rate, whole_number
@@ -50,7 +51,6 @@ from testbed.lab.lab_texts import (
     reaction_text,
     withdrawn_text,
 )
-from testbed.machine.commands import find_program, search_path
 from testbed.machine.run_directory import LAB_VARIABLE
 
 if TYPE_CHECKING:

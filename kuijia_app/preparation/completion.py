@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from testbed.machine.commands import run_batch
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_batch
+from kuijia_base.errors import TestbedError
 
 _ATTEMPTS = 5
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from kuijia_base.errors import one_line, quoted
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError, one_line, quoted
 
 COLUMNS = {
     "Bridge": ("_uuid", "name", "datapath_id", "datapath_type", "fail_mode", "protocols", "ports", "external_ids"),

@@ -16,9 +16,8 @@ from kuijia_app.preparation.facts import DatabaseFacts, DeviceFacts, list_argume
 from kuijia_app.preparation.send_buffer import HARMLESS_FRAME, enlarge_send_buffers, send_buffer_of
 from kuijia_app.tables.needs import SwitchNeeds
 from kuijia_app.tables.wiring_file import DATABASE_EXPECTED, is_database_address
-from kuijia_base.errors import InputError, quoted
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import InputError, TestbedError, quoted
 
 DEFAULT_ADDRESS = "unix:/run/openvswitch/db.sock"
 """Database of Debian's package openvswitch-switch."""

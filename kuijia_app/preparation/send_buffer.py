@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 
 HARMLESS_FRAME = "02ffffffffff02000000000088b5" + "00" * 46
 """Frame to no host, with an EtherType for local experiments (IEEE 802), for a daemon that has not sent any."""

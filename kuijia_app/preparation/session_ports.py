@@ -9,8 +9,8 @@ from kuijia_app.preparation.runner import Databases, make, require_answers, surv
 from kuijia_app.tables.needs import SwitchNeeds, needs_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import TestbedError
 from te_solver.plan import Plan
-from testbed.machine.errors import TestbedError
 
 
 @dataclass(frozen=True)

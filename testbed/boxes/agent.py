@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from io import FileIO
 from typing import Any
 
+from kuijia_base.bounded_output import require_short
 from kuijia_base.errors import KuijiaError
 from testbed.boxes.box_actions import BoxActions
-from testbed.machine.bounded_output import require_short
 
 GREETING = "kuijia-agent"
 """Our first line, which separates our output from that of a box's login scripts."""

@@ -18,6 +18,7 @@ from types import TracebackType
 from typing import Any, Literal
 
 from kuijia_app.preparation.send_buffer import enlarge_send_buffers
+from kuijia_base.commands import run_batch, run_command
 from testbed.boxes.box_switch import delete_links, remove_cables
 from testbed.boxes.changes import BoxStep
 from testbed.boxes.controller_place import call_controller
@@ -29,7 +30,6 @@ from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_p
 from testbed.links.link_state import are_running, bring_up, is_running
 from testbed.links.load_counters import count_load
 from testbed.links.port_switching import SwitchPort, switch_ports
-from testbed.machine.commands import run_batch, run_command
 from testbed.machine.network_namespace import namespace_named
 from testbed.machine.processes import SocketKind
 from testbed.machine.programs import LocalProgram

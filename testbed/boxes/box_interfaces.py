@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from testbed.machine.network_namespace import NAMED
 
 SETTINGS = Path("/proc/sys/net")

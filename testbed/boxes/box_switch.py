@@ -6,8 +6,8 @@ import json
 import re
 from collections.abc import Sequence
 
-from testbed.machine.commands import run_batch, run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_batch, run_command
+from kuijia_base.errors import TestbedError
 
 
 def require_forwarder(directory: str) -> None:

@@ -6,7 +6,7 @@ import io
 import zipfile
 from functools import cache
 
-from testbed.machine.commands import MODULES
+from kuijia_base.commands import MODULES
 
 NEEDED_PYTHON = (3, 10)
 
@@ -38,9 +38,9 @@ MODULES_ON_BOX = (
     "kuijia_app/preparation/send_buffer.py",
     "testbed/links/unread_frames.py",
     "testbed/machine/__init__.py",
-    "testbed/machine/bounded_output.py",
-    "testbed/machine/commands.py",
-    "testbed/machine/errors.py",
+    "kuijia_base/bounded_output.py",
+    "kuijia_base/commands.py",
+    "kuijia_base/errors.py",
     "testbed/machine/network_namespace.py",
     "testbed/machine/processes.py",
     "testbed/machine/programs.py",

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any
 
+from kuijia_base.errors import TestbedError
 from testbed.boxes.changes import BoxStep, Facts, wake_steps
 from testbed.boxes.check import Heard, amiss, box_faults, cable_faults
 from testbed.boxes.controller_place import stand_in
@@ -19,7 +20,6 @@ from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection
 from testbed.links.link_state import CARRIER_SECONDS
 from testbed.machine.clocks import ClockOffset, ask_clock
-from testbed.machine.errors import TestbedError
 
 _CHANGE_SECONDS = 120.0
 

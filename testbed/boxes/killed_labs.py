@@ -7,10 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kuijia_base.errors import KuijiaError
+from kuijia_base.errors import KuijiaError, TestbedError
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import read_inventory
-from testbed.machine.errors import TestbedError
 from testbed.machine.trusted_folders import read_record
 from testbed.network.leftovers import BOXES_NOTE
 

@@ -18,6 +18,7 @@ from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import TestbedError
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
@@ -30,7 +31,6 @@ from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming
 from testbed.links.link_state import CARRIER_SECONDS
 from testbed.links.load_counters import LoadCounters
 from testbed.machine.clocks import ClockOffset, ask_clock
-from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath
 from testbed.machine.processes import SocketKind
 from testbed.machine.run_directory import RunDirectory

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_app.preparation.completion import complete_queues
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from testbed.boxes.box_interfaces import leave_namespace, remove_namespace, remove_queues, restore_settings
 from testbed.boxes.box_switch import remove_bridge, remove_cables
 from testbed.boxes.changes import (
@@ -28,8 +30,6 @@ from testbed.boxes.changes import (
     BoxStep,
     Command,
 )
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.processes import boot_id
 from testbed.machine.trusted_folders import require_trusted
 

@@ -21,11 +21,11 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import IO, Any
 
+from kuijia_base.bounded_output import LONGEST_OUTPUT, Tail, one_line
+from kuijia_base.errors import TestbedError
 from testbed.boxes.agent import GREETING, SIGN_OF_LIFE_SECONDS
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
-from testbed.machine.bounded_output import LONGEST_OUTPUT, Tail, one_line
-from testbed.machine.errors import TestbedError
 
 CONNECT_SECONDS = 10
 ANSWER_SECONDS = 30.0

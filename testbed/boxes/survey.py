@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kuijia_base.commands import find_program, run_command
+from kuijia_base.errors import TestbedError
 from testbed.boxes.box_interfaces import own_queues, settings_of
 from testbed.boxes.box_switch import require_forwarder
-from testbed.machine.commands import find_program, run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import NAMED, private_network
 from testbed.machine.processes import ancestors, boot_id
 

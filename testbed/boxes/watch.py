@@ -12,10 +12,10 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from kuijia_base.errors import TestbedError
 from kuijia_base.metrics.tally import Metric, Tally
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
-from testbed.machine.errors import TestbedError
 from testbed.network.bfd import parse_bfd_show
 from testbed.network.network_metrics import network_metrics, note_links, note_queues, note_sessions
 from testbed.network.network_options import NetworkOptions

@@ -9,7 +9,8 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.preparation.queues import ROOT_CLASS, burst_bytes
-from kuijia_base.errors import KuijiaError
+from kuijia_base.commands import run_batch
+from kuijia_base.errors import KuijiaError, TestbedError
 from te_solver.plan import Plan
 from testbed.chaos import faults
 from testbed.chaos.controllers import CLOCK_JUMP, ControllerBreaker, Mend, freeze, nothing
@@ -20,8 +21,6 @@ from testbed.chaos.small_disk import SmallDisk
 from testbed.chaos.timeline import FOREVER, FaultSpan
 from testbed.lab.lab import Lab
 from testbed.links.link_state import set_devices
-from testbed.machine.commands import run_batch
-from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath, PrivateOvs
 
 LATE_SECONDS = 0.2

@@ -9,8 +9,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia_base.commands import run_command
 from testbed.chaos.sizes import MOST_MORE_DESCRIPTORS, MOST_MORE_THREADS, ProcessSize, size_of
-from testbed.machine.commands import run_command
 from testbed.machine.processes import PROC, processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE, ROOT
 

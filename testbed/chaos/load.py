@@ -10,13 +10,13 @@ from types import TracebackType
 
 from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.options import PipelineOptions
+from kuijia_base.errors import TestbedError
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.plan import Plan
 from testbed.chaos import load_program, probe_program
 from testbed.chaos.full_queues import FullQueueLoad, LoadFlow, busiest_share
 from testbed.chaos.oracle import ProbeFlow
 from testbed.chaos.probes import DRAIN_SECONDS, LOAD_PORT, Probe
-from testbed.machine.errors import TestbedError
 from testbed.machine.programs import StartedProgram
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.recorders import end_recorder, start_recorder

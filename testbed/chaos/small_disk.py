@@ -9,9 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from testbed.lab.grounds import Emulation
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.lab_network import LabNetwork
 from testbed.network.network_options import NetworkOptions

@@ -11,9 +11,9 @@ from types import TracebackType
 from typing import Literal
 
 from kuijia_app.tables.queues import QueueLayout
+from kuijia_base.errors import TestbedError
 from te_solver.plan import Plan
 from testbed.chaos.probes import code_point
-from testbed.machine.errors import TestbedError
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.iperf import IperfFlow, IperfRun
 

@@ -14,8 +14,8 @@ from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import FlowEntry, Match, SwitchTables
+from kuijia_base.errors import TestbedError
 from testbed.lab.lab import Lab
-from testbed.machine.errors import TestbedError
 
 _SILENT = re.compile(r"bucket_id:\d+,|weight:1,")
 """Parts of buckets that one of the two texts has and the other leaves out; all our buckets weigh the same."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import TestbedError
 from testbed.chaos.alarms import Alarm, OwnEnd
 from testbed.chaos.controllers import members_of
 from testbed.chaos.faults import (
@@ -26,7 +27,6 @@ from testbed.chaos.timeline import FOREVER, FaultSpan, away_spans
 from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.links.unread_frames import count_unread_frames
-from testbed.machine.errors import TestbedError
 from testbed.machine.processes import PROC
 
 LOOK_SECONDS = 0.25

@@ -9,6 +9,7 @@ from pathlib import Path
 from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.errors import TestbedError
 from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import load_plan, save_plan
@@ -16,7 +17,6 @@ from testbed.controllers.application_process import HERE, SWITCH_STATES, Applica
 from testbed.controllers.controller_log import ControllerLog
 from testbed.controllers.event_history import Event
 from testbed.controllers.peers import Peers
-from testbed.machine.errors import TestbedError
 
 UPDATE_TIMEOUT = 30.0
 _WITHDRAWAL_TIMEOUT = 10.0

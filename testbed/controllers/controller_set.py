@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from kuijia_app.framework import event_log
+from kuijia_base.errors import TestbedError
 from te_solver.plan import Plan
 from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Framework
 from testbed.controllers.controller_log import ControllerLog
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event, EventHistory
-from testbed.machine.errors import TestbedError
 
 _POLL_INTERVAL = 0.005
 _TAKEOVER_TIMEOUT = 10.0

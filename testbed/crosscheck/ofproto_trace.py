@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from kuijia_app.proof.model.packet import VlanTag
 from kuijia_app.tables.rules import ETH_TYPE_VLAN
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 
 _GROUP = re.compile(r"\s*group:(\d+)")
 _BUCKET = re.compile(r"\s*-> using bucket (\d+)")

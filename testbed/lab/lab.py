@@ -17,7 +17,7 @@ from kuijia_app.preparation.sessions import require_possible_interval
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, Handover, LabController
@@ -29,7 +29,6 @@ from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions, metrics_addresses, require_possible_controllers
 from testbed.lab.lab_order import positions_to_json
 from testbed.lab.lab_state import counters, death_of, full_state
-from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork

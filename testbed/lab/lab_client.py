@@ -11,12 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.commands import MODULES
+from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from testbed.boxes.killed_labs import put_back_boxes
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_requests import VERSION
-from testbed.machine.commands import MODULES
-from testbed.machine.errors import TestbedError
 from testbed.machine.run_directory import ROOT, labs, owner_of
 from testbed.network.leftovers import remove_leftovers
 

@@ -7,13 +7,12 @@ from collections.abc import Sequence
 
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.framework import event_log
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from te_solver.plan import Plan
 from testbed.controllers.event_history import Event
 from testbed.lab.failures import LinkEvent, fail_link, heal_link
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent
 from testbed.lab.lab_parts import LabParts
-from testbed.machine.errors import TestbedError
 
 REACTION_TIMEOUT = 15.0
 """Seconds the controller may take to inform the ingresses of a failure; it takes milliseconds unless it hangs."""

@@ -11,9 +11,8 @@ from typing import Any, Literal, Protocol
 
 from kuijia_app.tables.families import Prefix
 from kuijia_app.tables.queues import QueueLayout
-from kuijia_base.errors import InputError, quoted
+from kuijia_base.errors import InputError, TestbedError, quoted
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
-from testbed.machine.errors import TestbedError
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.iperf import IperfFlow, IperfRun
 

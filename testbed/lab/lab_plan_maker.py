@@ -17,14 +17,13 @@ from dataclasses import asdict
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from kuijia_base.errors import KuijiaError
+from kuijia_base.commands import MODULES
+from kuijia_base.errors import KuijiaError, TestbedError
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_from_json, plan_to_json
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import made_plan
 from testbed.lab.lab_requests import Replace, Row, Update
-from testbed.machine.commands import MODULES
-from testbed.machine.errors import TestbedError
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab

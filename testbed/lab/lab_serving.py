@@ -15,7 +15,7 @@ from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Any
 
-from kuijia_base.errors import InputError, KuijiaError, quoted
+from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.log_lines import part_logger
 from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
@@ -38,7 +38,6 @@ from testbed.lab.lab_requests import (
     parse_request,
 )
 from testbed.lab.lab_workers import LabWorkers
-from testbed.machine.errors import TestbedError
 
 LONGEST_LOG = 1 << 20
 MOST_CHANGES = 16

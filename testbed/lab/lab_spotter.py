@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import Tagging
+from kuijia_base.errors import TestbedError
 from kuijia_base.text import link_id
 from testbed.controllers.application_process import SWITCH_STATES
 from testbed.controllers.controller_set import ControllerSet, LabController
@@ -21,7 +22,6 @@ from testbed.controllers.event_history import Event
 from testbed.lab.lab_journal import Kind, LabJournal
 from testbed.lab.lab_state import observed
 from testbed.lab.lab_workers import LabWorkers
-from testbed.machine.errors import TestbedError
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab

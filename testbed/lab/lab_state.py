@@ -14,11 +14,11 @@ from typing import Any, TypeVar
 
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.identifiers import DROP_PRIORITY
+from kuijia_base.errors import TestbedError
 from te_solver.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.lab_options import metrics_addresses
 from testbed.lab.lab_parts import LabParts
-from testbed.machine.errors import TestbedError
 from testbed.network.bfd import EndState
 from testbed.network.queue_counters import QueueRates
 

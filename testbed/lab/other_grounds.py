@@ -8,8 +8,8 @@ import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
-from testbed.machine.commands import find_program, run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import find_program, run_command
+from kuijia_base.errors import TestbedError
 from testbed.uml.boot import obstacle
 from testbed.uml.channel import KERNEL
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Collection, Iterable
 from types import TracebackType
 
+from kuijia_base.errors import TestbedError
 from testbed.links.flow_keys import EgressFlowKey, IngressMark, parse_labelled_frame
-from testbed.machine.errors import TestbedError
 
 _SNAP_LENGTH = 128
 _RECEIVE_BUFFER = 1 << 20

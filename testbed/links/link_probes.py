@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
+from kuijia_base.errors import TestbedError
 from testbed.links.probe_frames import ProbeCounter, ProbeSender
-from testbed.machine.errors import TestbedError
 
 _TICK = 0.001
 _LONGEST_BURST = 0.01

@@ -9,7 +9,7 @@ import struct
 import time
 from collections.abc import Iterable, Sequence
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 
 CARRIER_SECONDS = 6.0
 """Seconds until a device that was just brought up has a carrier."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 
 # OpenFlow 1.3.5, section 7 and appendix A.
 _VERSION = 4

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from testbed.machine.commands import run_command
+from kuijia_base.commands import run_command
 
 _LIST_SOCKETS = ["ss", "--packet", "--memory", "--processes", "--numeric", "--no-header"]
 _DROPPED = re.compile(r"skmem:\(\S*\bd(\d+)\)")

@@ -10,12 +10,11 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from kuijia_base.errors import InputError
+from kuijia_base.commands import find_program, run_command
+from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.extras import command_for
 from kuijia_base.manifest import distribution_version, kernel_name
 from kuijia_base.parallel import processors
-from testbed.machine.commands import find_program, run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import SYSTEM_DIRECTORY, kernel_datapath_available
 from testbed.machine.packet_origin import forget_origin

@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from kuijia_base.errors import InputError
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import InputError, TestbedError
 
 _CLONE_NEWNET = 0x40000000  # sched.h; os.unshare and os.setns exist from Python 3.12 on
 _OWN_NAMESPACE = Path("/proc/thread-self/ns/net")

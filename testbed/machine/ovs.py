@@ -17,8 +17,8 @@ from collections.abc import Sequence
 from enum import Enum
 from pathlib import Path
 
-from testbed.machine.commands import located, run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import located, run_command
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import give_priority, processes_with_environment, send_signal, wait_for_end
 from testbed.machine.unixctl import ControlSocket
 

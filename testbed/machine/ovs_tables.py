@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 
 Vsctl = Callable[..., str]
 """Runs `ovs-vsctl` with these arguments and returns what it prints."""

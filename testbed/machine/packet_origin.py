@@ -23,8 +23,8 @@ import socket
 import struct
 from collections.abc import Iterable
 
-from testbed.machine.commands import run_batch
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_batch
+from kuijia_base.errors import TestbedError
 
 _SYSCALL_NUMBER = {"x86_64": 321, "aarch64": 280}
 """Number of bpf(2), by machine."""

@@ -9,9 +9,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO, Any, Protocol
 
-from kuijia_base.errors import quoted
-from testbed.machine.bounded_output import require_short
-from testbed.machine.errors import TestbedError
+from kuijia_base.bounded_output import require_short
+from kuijia_base.errors import TestbedError, quoted
 from testbed.machine.processes import SocketKind, owns_socket
 
 _STOP_GRACE = 2.0

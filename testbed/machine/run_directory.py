@@ -19,8 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal
 
-from kuijia_base.errors import InputError
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import InputError, TestbedError
 from testbed.machine.processes import ProcessIdentity, end_processes_with_environment, own_identity
 from testbed.machine.trusted_folders import read_record, require_trusted
 

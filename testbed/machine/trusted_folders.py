@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 
 LONGEST_RECORD = 1 << 16
 

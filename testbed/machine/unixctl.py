@@ -9,8 +9,8 @@ from itertools import count
 from pathlib import Path
 from types import TracebackType
 
-from testbed.machine.bounded_output import require_short
-from testbed.machine.errors import TestbedError
+from kuijia_base.bounded_output import require_short
+from kuijia_base.errors import TestbedError
 
 _TIMEOUT = 60.0
 _CHUNK = 1 << 16

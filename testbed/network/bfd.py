@@ -19,7 +19,7 @@ from kuijia_app.preparation.sessions import (
 )
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.wiring import Wiring
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.ovs_tables import require_port_numbers, rows_of
 from testbed.machine.run_directory import MachineObject
 from testbed.network.names import bridge_name

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from kuijia_app.tables.families import Address
+from kuijia_base.commands import COMMAND_TIMEOUT, located, run_batch, run_bounded
+from kuijia_base.errors import TestbedError
 from testbed.machine.clocks import OUR_CLOCK, ClockOffset
-from testbed.machine.commands import COMMAND_TIMEOUT, located, run_batch, run_bounded
-from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import network_of
 from testbed.machine.programs import LocalProgram
 

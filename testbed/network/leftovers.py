@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import end_processes_with_environment
 from testbed.machine.run_directory import (
     LAB_VARIABLE,

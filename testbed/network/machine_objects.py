@@ -5,9 +5,8 @@ from __future__ import annotations
 import socket
 from collections.abc import Container, Iterable, Sequence
 
-from kuijia_base.errors import InputError
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import InputError, TestbedError
 from testbed.machine.ovs import SYSTEM_DIRECTORY, Datapath, Ovs
 from testbed.machine.run_directory import MachineObject, RunDirectory, lock_labs
 from testbed.network.bridges import LAB_KEY

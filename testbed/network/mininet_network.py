@@ -20,8 +20,8 @@ from mininet.topo import Topo
 
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import find_program, run_batch, run_command, search_path
 from te_solver.topology import Topology
-from testbed.machine.commands import find_program, run_batch, run_command, search_path
 from testbed.machine.network_namespace import disable_ipv6, network_of
 from testbed.network.link_rates import LINK_MTU
 from testbed.network.names import bridge_name, host_name

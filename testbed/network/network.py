@@ -21,15 +21,14 @@ from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.needs import HOST_MTU, port_rate
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
-from kuijia_base.errors import InputError
+from kuijia_base.commands import run_batch
+from kuijia_base.errors import InputError, TestbedError
 from te_solver.topology import Topology
 from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.links.link_state import is_running
 from testbed.links.load_counters import LoadCounters
 from testbed.links.port_switching import SwitchPort, switch_ports
-from testbed.machine.commands import run_batch
-from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import network_of
 from testbed.machine.ovs import (
     SYSTEM_DIRECTORY,

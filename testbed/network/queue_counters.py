@@ -10,8 +10,8 @@ from typing import Any, TypeVar
 
 from kuijia_app.preparation.queues import leaf_class
 from kuijia_app.tables.queues import QueueLayout
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 
 _Port = TypeVar("_Port", bound=Hashable)
 

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal
 
-from testbed.machine.bounded_output import one_line
-from testbed.machine.errors import TestbedError
+from kuijia_base.bounded_output import one_line
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import LISTENING, SocketKind
 from testbed.network.lab_network import LabNetwork, SiteHost
 

@@ -9,8 +9,8 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from testbed.machine.bounded_output import LONGEST_MESSAGE, LONGEST_OUTPUT, require_short
-from testbed.machine.errors import TestbedError
+from kuijia_base.bounded_output import LONGEST_MESSAGE, LONGEST_OUTPUT, require_short
+from kuijia_base.errors import TestbedError
 from testbed.network.hosts import Host
 from testbed.traffic import transfer_program
 

@@ -19,9 +19,8 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from kuijia_base.errors import InputError
-from testbed.machine.commands import MODULES, find_program, search_path
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import MODULES, find_program, search_path
+from kuijia_base.errors import InputError, TestbedError
 from testbed.uml.channel import KERNEL, channel_folder, end_guest, folder_parameter
 
 PACKAGE = "user-mode-linux"

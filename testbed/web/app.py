@@ -15,9 +15,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from kuijia_base.log_lines import part_logger
-from testbed.machine.errors import TestbedError
 from testbed.web.access import HostRules, Limiter, Token
 from testbed.web.backend import KIND_OF, Action, Backend, Description, SetLink, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body

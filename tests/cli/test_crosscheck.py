@@ -45,7 +45,7 @@ def test_a_number_of_cases_that_is_none_is_refused(cases: str, capsys: pytest.Ca
 
 
 def test_without_open_vswitch_it_says_so(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr("testbed.machine.commands.search_path", lambda: "/nonexistent")
+    monkeypatch.setattr("kuijia_base.commands.search_path", lambda: "/nonexistent")
     monkeypatch.setattr("testbed.machine.ovs.SCHEMA_PATHS", ())
     assert main(["crosscheck", "--cases", "1"]) == 1
     (line,) = capsys.readouterr().err.splitlines()[-1:]

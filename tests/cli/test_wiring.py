@@ -12,11 +12,11 @@ import yaml
 from kuijia.cli.main import main
 from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import load_wiring
+from kuijia_base.commands import MODULES
 from kuijia_base.program import kuijia_command
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
 from testbed.crosscheck.dummy_switches import DummyNetwork
-from testbed.machine.commands import MODULES
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import both_ways
 from tests.kuijia_app.wirings import permuted

@@ -18,8 +18,8 @@ from importlib import import_module
 from io import BufferedWriter
 from typing import TextIO
 
+from kuijia_base.commands import MODULES
 from testbed.controllers.application_process import ENVIRONMENT, Framework
-from testbed.machine.commands import MODULES
 from tests.kuijia_app import failing_application
 
 IMPORTED = {

@@ -21,13 +21,13 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring_file import wiring_text
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.network.hosts import Host

@@ -14,10 +14,10 @@ import pytest
 from kuijia.cli.main import main
 from kuijia_app.control.loss_watch import GRAY_LOSS
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.commands import run_command
 from te_solver.plan import Plan
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event
-from testbed.machine.commands import run_command
 from testbed.machine.processes import LISTENING
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 ROOMS = {
-    "kuijia_base": (3_340, 37),
+    "kuijia_base": (3_510, 37),
     "te_solver": (12_640, 126),
     "simulator": (20_630, 208),
     "kuijia_app": (26_870, 162),
     "hedera": (4_520, 41),
-    "testbed": (23_530, 171),
+    "testbed": (22_860, 164),
     "experiments": (26_900, 235),
     "kuijia": (10_950, 75),
     "benchmarks": (3_730, 34),

@@ -15,10 +15,8 @@ ROOMS = {
     "te_solver": "kuijia_base",
     "simulator": "kuijia_base te_solver",
     "kuijia_app.tables": "kuijia_base te_solver",
-    "testbed.machine": "kuijia_base",
-    "testbed.links": "kuijia_base testbed.machine",
     "kuijia_app.framework": "kuijia_base",
-    "kuijia_app.preparation": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.tls testbed.machine",
+    "kuijia_app.preparation": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.tls",
     "kuijia_app.gate": "kuijia_base kuijia_app.framework",
     "kuijia_app.pki": "kuijia_base kuijia_app.framework",
     "kuijia_app.control": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate",
@@ -28,7 +26,7 @@ ROOMS = {
     ),
     "kuijia_app.controller": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
-        " kuijia_app.preparation testbed.machine.errors"
+        " kuijia_app.preparation kuijia_base.errors"
     ),
     "simulator.planned": (
         "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.flap_damping"
@@ -39,6 +37,8 @@ ROOMS = {
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
     "hedera": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control",
+    "testbed.machine": "kuijia_base",
+    "testbed.links": "kuijia_base testbed.machine",
     "testbed.uml": "kuijia_base testbed.machine",
     "testbed.network": ("kuijia_base te_solver kuijia_app.tables kuijia_app.preparation testbed.machine testbed.links"),
     "testbed.traffic": "kuijia_base testbed.machine testbed.links testbed.network",

@@ -22,10 +22,9 @@ from experiments.gscale.cases import Case, grid
 from experiments.gscale.flow_run import compute
 from experiments.registry import Settings
 from experiments.results.result import Result, load_result, save_result
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from testbed.machine.errors import TestbedError
 from tests.experiments.gscale.killed import campaign, valid_results
 from tests.experiments.sweep.processes import wait_until
 

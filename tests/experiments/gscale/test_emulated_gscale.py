@@ -12,7 +12,7 @@ from experiments.gscale.bench import Bench
 from experiments.gscale.loss_figures import role_loss
 from experiments.results.result import Result, Role, load_result
 from kuijia.cli.main import main
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE, labs, owner_of
 from tests.experiments.gscale.killed import campaign as killed_campaign

@@ -15,13 +15,13 @@ from hedera.fat_tree import FatTree
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.errors import TestbedError
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event
 from testbed.controllers.scheduler_process import SchedulerProcess
 from testbed.crosscheck.dummy_switches import DummyBridges, DummyNetwork
-from testbed.machine.errors import TestbedError
 from testbed.machine.unixctl import ControlSocket
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port

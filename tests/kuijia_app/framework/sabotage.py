@@ -16,12 +16,12 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.guarded_app import GuardedApp
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.errors import TestbedError
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event
 from testbed.controllers.scheduler_process import SchedulerProcess
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.imitated_switch import (
     ImitatedSwitch,

@@ -29,7 +29,7 @@ from kuijia_app.tables.needs import needs_of
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from tests.kuijia_app.plans import both_ways, plan_of
 
 LINE = both_ways("line", "a b", "a-b", capacity=20.0)

@@ -15,8 +15,8 @@ from kuijia_app.preparation.session_ports import SessionPorts
 from kuijia_app.tables.needs import needs_of
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.errors import TestbedError
 from te_solver.plan_file import save_plan
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.plans import plan_of
 from tests.kuijia_app.preparation.test_examination import LINE, answer, database
 

@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from testbed.boxes.box_switch import remove_bridge, remove_cables
 from testbed.boxes.survey import survey
 from testbed.crosscheck.dummy_switches import DummyNetwork
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Ovs
 from testbed.machine.processes import send_signal, wait_for_end
 from tests.testbed.emulated import topology

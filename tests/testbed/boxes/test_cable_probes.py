@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from testbed.boxes.box_actions import probe_cables
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.network_namespace import private_network
 
 LIMIT = 10.0

@@ -16,14 +16,14 @@ import yaml
 
 from kuijia.cli.main import EXIT_INTERRUPTED, main
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import MODULES
+from kuijia_base.errors import TestbedError
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxHost, BoxNetwork
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import DeadBoxError
 from testbed.boxes.watch import BoxesWatch
-from testbed.machine.commands import MODULES
-from testbed.machine.errors import TestbedError
 from testbed.network.network_options import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.boxes.box_state import state_of

@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 
 import pytest
 
+from kuijia_base.errors import TestbedError
 from testbed.boxes import fleet as fleet_module
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import Login, read_inventory
 from testbed.boxes.ssh import BoxError, DeadBoxError
-from testbed.machine.errors import TestbedError
 
 INVENTORY = """\
 controller: {address: 192.0.2.1}

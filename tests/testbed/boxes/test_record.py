@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.commands import find_program, run_command
+from kuijia_base.errors import TestbedError
 from testbed.boxes import record
 from testbed.boxes.changes import BoxStep
 from testbed.boxes.record import BoxRecord
-from testbed.machine.commands import find_program, run_command
-from testbed.machine.errors import TestbedError
 
 
 @pytest.fixture

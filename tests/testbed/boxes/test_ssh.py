@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.commands import MODULES
 from testbed.boxes.agent import GREETING
 from testbed.boxes.bundle import BOOTSTRAP, bundle
 from testbed.boxes.inventory import Login
 from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection, ssh_command
-from testbed.machine.commands import MODULES
 
 SYSTEM_PYTHON = "/usr/bin/python3"
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_base.commands import run_command
 from testbed.boxes.check import box_faults
 from testbed.boxes.inventory import HostBox, Login
 from testbed.boxes.survey import survey
-from testbed.machine.commands import run_command
 from testbed.machine.network_namespace import private_network
 
 

@@ -9,6 +9,7 @@ import pytest
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
+from kuijia_base.errors import TestbedError
 from te_solver.failure_schemes.rescaling import RESCALING
 from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.topology import Link, Topology
@@ -18,7 +19,6 @@ from testbed.chaos.load import load_of, paces_of
 from testbed.chaos.oracle import Loss, LossWindows, PlanInForce, ProbeFlow, findings
 from testbed.chaos.probes import Probe
 from testbed.chaos.timeline import FaultSpan, FaultTimeline
-from testbed.machine.errors import TestbedError
 
 UPPER, LOWER = ("a", "b", "d"), ("a", "c", "d")
 TOPOLOGY = Topology(

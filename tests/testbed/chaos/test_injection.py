@@ -7,10 +7,10 @@ from typing import Any, cast
 
 import pytest
 
+from kuijia_base.errors import TestbedError
 from testbed.chaos import injection
 from testbed.chaos.faults import PLAN_REFUSED, ChaosFault
 from testbed.chaos.injection import Injector
-from testbed.machine.errors import TestbedError
 
 
 class SwitchesComingBack:

@@ -12,9 +12,9 @@ from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
+from kuijia_base.errors import TestbedError
 from testbed.chaos.switch_tables import Ofctl, faults_of_switch
 from testbed.crosscheck.dummy_switches import DummyBridges
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = pytest.mark.ovs

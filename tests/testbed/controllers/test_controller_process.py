@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.errors import TestbedError
 from testbed.controllers import application_process
 from testbed.controllers.controller_process import ControllerProcess
-from testbed.machine.errors import TestbedError
 
 
 @pytest.fixture

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_base.errors import TestbedError
 from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace
-from testbed.machine.errors import TestbedError
 
 INGRESS = """Flow: dp_hash=0x1,tcp,in_port=4
 

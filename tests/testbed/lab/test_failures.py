@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_base.errors import InputError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import InputError, TestbedError
 from testbed.lab.failures import fail_link, heal_link
 from testbed.links.link_state import is_running
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.network.network import Network
 from testbed.network.queue_counters import read_queue_counters
 from tests.testbed.emulated import program_path, running_network

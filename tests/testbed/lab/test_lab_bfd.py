@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError
 from te_solver.demands_file import load_demands
 from te_solver.networks import shipped_demands, shipped_network
@@ -15,7 +16,6 @@ from te_solver.solve import solve
 from te_solver.topology_file import load_topology
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.machine.commands import run_command
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks
 from tests.kuijia_app.dummy_switches import wait_until
 

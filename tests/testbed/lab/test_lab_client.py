@@ -13,11 +13,10 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from testbed.lab import lab_client
 from testbed.lab.lab_client import LabRefusedError, ask_lab, running_lab, start_lab
 from testbed.lab.lab_order import SOCKET_NAME, Order
-from testbed.machine.errors import TestbedError
 from testbed.machine.processes import own_identity
 from testbed.machine.run_directory import become_background_lab
 

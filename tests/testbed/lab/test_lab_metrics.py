@@ -9,13 +9,12 @@ from typing import Any
 
 import pytest
 
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.metrics.address import PageAddress
 from kuijia_base.metrics.server import MetricsServer, PortTakenError
 from kuijia_base.metrics.tally import Distribution, Labels, Metric, Tally
 from testbed.lab.lab_metrics import LabMetrics, RelayedPage, metrics_pages
 from testbed.lab.lab_options import LabOptions
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import free_port
 
 STATUS: dict[str, Any] = {

@@ -9,14 +9,13 @@ import pytest
 
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from te_solver.plan import Plan
 from testbed.chaos.probes import PORT, ProbeRun, choose_probes
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.links.flow_keys import EgressFlowKey
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.own_switches import problems
 from tests.kuijia_app.plans import motivation_plan

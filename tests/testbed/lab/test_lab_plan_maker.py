@@ -8,11 +8,10 @@ import threading
 
 import pytest
 
-from kuijia_base.errors import InputError
+from kuijia_base.errors import InputError, TestbedError
 from te_solver.plan_file import plan_to_json
 from testbed.lab.lab_plan_maker import PlanMaker, RefusedPlanError
 from testbed.lab.lab_requests import Replace, Row, Update
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 

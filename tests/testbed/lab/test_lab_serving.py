@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from kuijia_base.errors import TestbedError
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
 from testbed.lab.lab import Lab
@@ -26,7 +27,6 @@ from testbed.lab.lab_reception import MOST_WATCHERS, LabClients
 from testbed.lab.lab_requests import Replace, Update
 from testbed.lab.lab_service import _listener
 from testbed.lab.lab_serving import MOST_CHANGES, LabServer, refused
-from testbed.machine.errors import TestbedError
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.commands import run_batch, run_command
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
-from testbed.machine.commands import run_batch, run_command
 from testbed.machine.network_namespace import network_of
 from testbed.network.hosts import Host
 from tests.kuijia_app.dummy_switches import wait_until

@@ -13,6 +13,7 @@ import pytest
 from kuijia_app.framework import event_log
 from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, datapath_text
 from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
+from kuijia_base.commands import MODULES
 from kuijia_base.program import kuijia_command
 from te_solver.topology import Topology
 from testbed.controllers.application_process import LISTEN_PORT
@@ -20,7 +21,6 @@ from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.lab.lab_cuts import REACTION_TIMEOUT
 from testbed.lab.lab_options import LabOptions
-from testbed.machine.commands import MODULES
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import permuted

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_base.errors import TestbedError
 from testbed.links.port_status import PortObserver, PortStatus, wait_for_port_states
-from testbed.machine.errors import TestbedError
 
 HELLO, ECHO_REQUEST, ECHO_REPLY, PORT_STATUS, BARRIER_REQUEST, BARRIER_REPLY = 0, 2, 3, 12, 20, 21
 

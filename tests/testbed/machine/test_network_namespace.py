@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.network_namespace import network_of, private_network
 from testbed.network.machine_objects import interfaces
 

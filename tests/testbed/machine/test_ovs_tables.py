@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.ovs_tables import require_port_numbers, rows_of
 
 SHOWN = {"headings": ["name", "ofport", "error"], "data": [["eth1", 1, ["set", []]], ["eth2", -1, "no such device"]]}

@@ -9,7 +9,7 @@ from unittest.mock import patch
 
 import pytest
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import own_identity
 from testbed.machine.run_directory import LAB_VARIABLE, MachineObject, RunDirectory, labs, owner_of
 from testbed.network.leftovers import remove_leftovers

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.unixctl import ControlSocket
 
 

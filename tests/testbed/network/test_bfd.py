@@ -8,8 +8,8 @@ import pytest
 from kuijia_app.preparation.sessions import cable_commands, ends_of, port_arguments
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
+from kuijia_base.errors import TestbedError
 from te_solver.topology import Topology
-from testbed.machine.errors import TestbedError
 from testbed.network.bfd import BfdCables, EndState, parse_bfd_show, session_ends
 from tests.testbed.emulated import TRIANGLE, topology
 

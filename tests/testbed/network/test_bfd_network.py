@@ -7,10 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from kuijia_app.tables.bfd import BfdSession
-from kuijia_base.errors import InputError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import InputError, TestbedError
 from testbed.lab.failures import fail_link, heal_link
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.network.bfd import MISSING
 from testbed.network.calibration import calibrate
 from testbed.network.machine_objects import interfaces

@@ -8,11 +8,11 @@ import pytest
 
 from kuijia_app.preparation.queues import ROOT_CLASS, htb_commands
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import run_batch
+from kuijia_base.errors import TestbedError
 from testbed.links.link_probes import LinkProbeError, ProbeCounts, ProbeSink, ProbeStream, ProbeTiming
 from testbed.links.link_state import set_devices
 from testbed.links.probe_frames import FRAME_BYTES
-from testbed.machine.commands import run_batch
-from testbed.machine.errors import TestbedError
 from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import RunDirectory
 from testbed.network import network as network_module

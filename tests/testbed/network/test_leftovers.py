@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import own_identity, processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE, labs
 from testbed.network.leftovers import BOXES_NOTE, remove_leftovers

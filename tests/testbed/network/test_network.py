@@ -9,11 +9,10 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.tables.wiring import Wiring
-from kuijia_base.errors import InputError
+from kuijia_base.commands import run_command
+from kuijia_base.errors import InputError, TestbedError
 from te_solver.topology import Link, Topology
 from testbed.lab.manifest import describe_run
-from testbed.machine.commands import run_command
-from testbed.machine.errors import TestbedError
 from testbed.machine.machine import examine_machine
 from testbed.machine.network_namespace import private_network
 from testbed.machine.processes import processes_with_environment

@@ -8,7 +8,7 @@ import pytest
 
 from kuijia_app.preparation.queues import leaf_class
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.network import queue_counters
 from testbed.network.queue_counters import QueueRates, parse_all_queue_counters, read_queue_counters
 

@@ -14,7 +14,7 @@ from kuijia_app.preparation.queues import clearing_commands, htb_commands, tag_f
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import Queue, QueueLayout
-from testbed.machine.commands import run_batch, run_command
+from kuijia_base.commands import run_batch, run_command
 from testbed.machine.network_namespace import private_network
 from testbed.network.queue_counters import read_queue_counters
 from tests.kuijia_app.preparation.ovs_tree import tree_of_ovs

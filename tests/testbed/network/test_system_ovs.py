@@ -10,8 +10,8 @@ from unittest.mock import patch
 import pytest
 
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError
-from testbed.machine.commands import run_command
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory, labs

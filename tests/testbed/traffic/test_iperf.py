@@ -14,7 +14,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE
 from testbed.network.network import Network

@@ -9,8 +9,8 @@ from typing import Literal
 
 import pytest
 
+from kuijia_base.errors import TestbedError
 from testbed.machine.clocks import OUR_CLOCK, ClockOffset
-from testbed.machine.errors import TestbedError
 from testbed.machine.programs import LocalProgram
 from testbed.network.network import Network
 from testbed.traffic.ticks import TickFlow, TickRecord

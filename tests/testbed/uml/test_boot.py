@@ -15,8 +15,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from kuijia_base.errors import InputError
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import InputError, TestbedError
 from testbed.machine.processes import start_time
 from testbed.uml import boot
 from testbed.uml.boot import Guest, run_in_guest

@@ -20,8 +20,7 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
-from kuijia_base.errors import InputError, KuijiaError
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app

@@ -7,10 +7,9 @@ from typing import Any
 
 import pytest
 
-from kuijia_base.errors import InputError, KuijiaError
+from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from te_solver.plan import Plan
 from te_solver.plan_file import plan_to_json
-from testbed.machine.errors import TestbedError
 from testbed.web.backend import (
     Action,
     SetClock,

@@ -9,8 +9,7 @@ import threading
 import time
 from typing import IO
 
-from kuijia_base.errors import quoted
-from testbed.machine.errors import TestbedError
+from kuijia_base.errors import TestbedError, quoted
 
 LONGEST_OUTPUT = 1 << 26
 """Bytes that a program may write before it counts as broken."""

@@ -2,9 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from testbed.machine.bounded_output import OutputTooLongError
-from testbed.machine.commands import find_program, run_command, search_path
-from testbed.machine.errors import TestbedError
+from kuijia_base.bounded_output import OutputTooLongError
+from kuijia_base.commands import find_program, run_command, search_path
+from kuijia_base.errors import TestbedError
 
 
 def test_the_output_of_a_command_is_returned_and_its_input_given() -> None:

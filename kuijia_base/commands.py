@@ -1,4 +1,4 @@
-"""Runs external programs: the only module of the testbed that starts one and waits for its end."""
+"""Runs external programs: the only module that starts one and waits for its end."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from testbed.machine.bounded_output import exchange, one_line
-from testbed.machine.errors import TestbedError
+from kuijia_base.bounded_output import exchange, one_line
+from kuijia_base.errors import TestbedError
 
 COMMAND_TIMEOUT = 30.0
 """Seconds; every program run here ends within milliseconds unless its peer is dead."""
 
-MODULES = Path(__file__).resolve().parents[2]
+MODULES = Path(__file__).resolve().parents[1]
 """Folder of our packages, where `python -m` must run: it looks for modules in the working directory first, and files in
 a user's folder, or in one that anybody may write to, must not be taken for our modules."""
 
