@@ -12,8 +12,8 @@ from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments.hedera.polled_traffic import random_flows
 from hedera import _core
-from hedera.demand_estimation import estimate_demands
-from hedera.fat_tree import FatTree
+from hedera.network.fat_tree import FatTree
+from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import UNIT, amounts
 from hedera.placement.simulated_annealing import Seats
 from tests.hedera.reference import annealing as reference

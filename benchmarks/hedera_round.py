@@ -8,9 +8,9 @@ from functools import partial
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments.hedera.polled_traffic import polls
-from hedera.fat_tree import FatTree
+from hedera.network.fat_tree import FatTree
+from hedera.placement.scheduling_round import SchedulingRound
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
-from hedera.scheduling_round import SchedulingRound
 from tests.hedera.reference.demand_estimation import estimate_demands as slow_estimate
 from tests.hedera.reference.scheduling_round import FlowBook
 

@@ -1,8 +1,8 @@
 """The Ryu application: ECMP in all switches, and better paths for elephants, chosen again in each round.
 
 Runs under `ryu-manager --config-file FILE hedera.scheduler` and under `kuijia scheduler`; its options are in the
-section [hedera] of the configuration file. Pure modules make the decisions: `hedera.tables` (routes around failures),
-`hedera.polling` (counters to rates), `hedera.elephant_schedule` (rates to entries). When it dies, the switches keep
+section [hedera] of the configuration file. Pure modules of `hedera.scheduling` make the decisions: `tables` (routes
+around failures), `polling` (counters to rates), `elephant_schedule` (rates to entries). When it dies, the switches keep
 their tables: ECMP, and the entries of elephants until these end.
 """
 
@@ -14,17 +14,17 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from hedera import events
-from hedera.elephant_schedule import ElephantSchedule
-from hedera.flows import ScheduledEntry
-from hedera.link_counters import LinkCounters
-from hedera.links import Links
-from hedera.messages import COOKIES, SchedulerMessages, readings
-from hedera.metrics import SchedulerMetrics
-from hedera.options import MISSING, SchedulerOptions, build, missing_option
-from hedera.polling import Polls
-from hedera.route_search import Routes, first_routing, routes_around
-from hedera.tables import Cable, is_own_group
+from hedera.scheduling import events
+from hedera.scheduling.elephant_schedule import ElephantSchedule
+from hedera.scheduling.flows import ScheduledEntry
+from hedera.scheduling.link_counters import LinkCounters
+from hedera.scheduling.links import Links
+from hedera.scheduling.messages import COOKIES, SchedulerMessages, readings
+from hedera.scheduling.metrics import SchedulerMetrics
+from hedera.scheduling.options import MISSING, SchedulerOptions, build, missing_option
+from hedera.scheduling.polling import Polls
+from hedera.scheduling.route_search import Routes, first_routing, routes_around
+from hedera.scheduling.tables import Cable, is_own_group
 from kuijia_app.control import link_probes, port_states
 from kuijia_app.control.loss_watch import GRAY_LOSS, LossWatch, gray_loss_of
 from kuijia_app.control.network_log import link_name, listed

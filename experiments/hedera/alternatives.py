@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from experiments.hedera.testbed_cases import NON_BLOCKING, ONE_TREE
-from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.network.multi_rooted import MultiRooted
 from te_solver.topology import Link, Topology
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.hedera.simulation import Workload
-from hedera.fabric import Fabric
+from hedera.network.fabric import Fabric
 from kuijia_base.errors import InputError
 from simulator.flow_sizes.distribution import FlowSizes
 

@@ -16,10 +16,10 @@ from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
-from hedera.demand_estimation import estimate_demands
-from hedera.fabric import Fabric, Ints, Vector
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, authors_matrices
+from hedera.network.fabric import Fabric, Ints, Vector
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, authors_matrices
+from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import amounts
 from kuijia_base.output_folder import OutputFolder

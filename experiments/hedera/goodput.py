@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedera.fabric import Fabric, Paths, Vector
+from hedera.network.fabric import Fabric, Paths, Vector
 from simulator.flow.model import Flows, share
 
 _SLOPE, _OFFSET = 3.2, 1.41

@@ -26,8 +26,8 @@ from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from experiments.results.stored_files import each_file
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import end_with

@@ -18,10 +18,10 @@ from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.stored_files import each_file
-from hedera.demand_estimation import estimate_demands
-from hedera.fabric import HASHED, Fabric, Ints
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, random_targets
+from hedera.network.fabric import HASHED, Fabric, Ints
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, random_targets
+from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import Elephants
 from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, Start
 from kuijia_base.manifest import describe_computation

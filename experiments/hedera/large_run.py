@@ -17,8 +17,8 @@ from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, random_bijection, random_targets, staggered, stride
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement

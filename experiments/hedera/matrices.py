@@ -19,10 +19,10 @@ from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from experiments.results.stored_files import each_file
-from hedera.demand_estimation import estimate_demands
-from hedera.fabric import HASHED, Fabric, Ints
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, authors_matrices
+from hedera.network.fabric import HASHED, Fabric, Ints
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, authors_matrices
+from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.ecmp import EcmpPlacement, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedera.fabric import Fabric, Ints
-from hedera.scheduling_round import Poll
+from hedera.network.fabric import Fabric, Ints
+from hedera.placement.scheduling_round import Poll
 
 Ends = tuple[Ints, Ints]
 

@@ -10,8 +10,8 @@ import numpy as np
 from experiments.hedera.shuffle_cases import ShuffleOptions, receivers_of
 from experiments.hedera.simulation import Setting, Simulation, Workload
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
-from hedera.fabric import Fabric, Ints
-from hedera.fat_tree import FatTree
+from hedera.network.fabric import Fabric, Ints
+from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import make_placement
 from testbed.traffic.transfers import Transfer
 

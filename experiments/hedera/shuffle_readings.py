@@ -24,9 +24,9 @@ from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
 from experiments.sweep.workers import refuse_workers, workers_from
-from hedera.fabric import Ints
-from hedera.fat_tree import FatTree
-from hedera.matrices import authors_matrices
+from hedera.network.fabric import Ints
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import authors_matrices
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 

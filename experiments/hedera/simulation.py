@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.hedera.goodput import non_blocking, tcp_goodput
-from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import Placement
-from hedera.scheduling_round import ELEPHANT, place_by_demand
+from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
 from simulator.flow.ramp import Allowances, Ramp
 from simulator.flow.rise import Rise
 

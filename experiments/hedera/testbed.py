@@ -21,8 +21,8 @@ from experiments.hedera.testbed_cases import (
 from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
 from experiments.sweep.workers import workers_from
-from hedera.matrices import authors_matrices
-from hedera.options import SHORTEST_PERIOD
+from hedera.network.matrices import authors_matrices
+from hedera.scheduling.options import SHORTEST_PERIOD
 from kuijia_app.preparation.queues import MAX_CAPACITY, MIN_CAPACITY
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_number_within, positive_rate

@@ -10,8 +10,8 @@ from typing import TypeVar
 from experiments.hedera.alternatives import centre_of
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from experiments.measuring.load import Load, LoadWatch, overload
-from hedera import events
-from hedera.data_centre import DataCentre
+from hedera.network.data_centre import DataCentre
+from hedera.scheduling import events
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import TestbedError
 from te_solver.topology_file import save_topology

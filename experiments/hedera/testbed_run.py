@@ -15,8 +15,8 @@ from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from experiments.hedera.testbed_report import NAME, Measured, Results, exhibits, summary
 from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
-from hedera import events
-from hedera.matrices import Matrix, authors_matrix
+from hedera.network.matrices import Matrix, authors_matrix
+from hedera.scheduling import events
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.json_document import read_json
 from kuijia_base.output_folder import OutputFolder

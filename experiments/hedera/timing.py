@@ -14,10 +14,10 @@ from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.stored_files import each_file
-from hedera.demand_estimation import estimate_demands
-from hedera.fat_tree import FatTree
+from hedera.network.fat_tree import FatTree
+from hedera.placement.demand_estimation import estimate_demands
+from hedera.placement.scheduling_round import SchedulingRound
 from hedera.placement.simulated_annealing import SimulatedAnnealing
-from hedera.scheduling_round import SchedulingRound
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import Elephants, Placement
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)

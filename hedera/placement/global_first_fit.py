@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedera import _core
-from hedera.fabric import Fabric, Ints, Vector
+from hedera.network.fabric import Fabric, Ints, Vector
 from hedera.placement.interface import Elephants, Placement, amounts, without_dead_paths
 
 

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from hedera.fabric import HASHED, Fabric, Ints, Vector, crosses
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector, crosses
 
 _PARTS = 1 << 16
 """Parts of a host's interface; placements count in whole parts, so that sums are exact in any order."""

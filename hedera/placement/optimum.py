@@ -6,7 +6,7 @@ import cvxpy as cp
 import numpy as np
 import scipy.sparse as sp
 
-from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import Elephants, Placement, without_dead_paths
 from te_solver.programs.solver import Solver
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from hedera import _core
-from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import UNIT, Elephants, Placement, amounts, without_dead_paths
 
 SMALL_NETWORK = 16

@@ -7,8 +7,8 @@ import sys
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from hedera.options import MISSING, MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from hedera.placement.registry import placement_names
+from hedera.scheduling.options import MISSING, MOST_PORTS, SHORTEST_PERIOD, SchedulerOptions, build
 from kuijia.cli.controller import (
     SUPERVISION,
     add_host_mtu,

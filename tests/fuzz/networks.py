@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from experiments.packet_study.networks import Links, node_names, of_topology
-from hedera.options import SchedulerOptions, build
+from hedera.scheduling.options import SchedulerOptions, build
 from te_solver.topology_file import load_topology
 from tests.fuzz import examples
 from tests.fuzz.file_target import FileTarget, YamlGrammar

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import strategies as st
 
-from hedera.fabric import Fabric, Vector
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
+from hedera.network.fabric import Fabric, Vector
+from hedera.network.fat_tree import FatTree
+from hedera.network.multi_rooted import MultiRooted
 from hedera.placement.interface import Elephants
 from tests.hedera.test_multi_rooted import leaf_spine
 

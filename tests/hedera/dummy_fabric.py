@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
-from hedera.data_centre import DataCentre
+from hedera.network.data_centre import DataCentre
 from testbed.crosscheck.dummy_switches import DummyNetwork
 from testbed.machine.unixctl import ControlSocket
 from tests.kuijia_app.dummy_switches import free_port

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from hedera.fat_tree import FatTree
+from hedera.network.fat_tree import FatTree
 from hedera.placement.simulated_annealing import Seats
 from tests.hedera.reference import annealing, refinement
 

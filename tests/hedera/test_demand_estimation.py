@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedera.demand_estimation import estimate_demands
-from hedera.fabric import Ints
-from hedera.matrices import all_to_all, authors_matrices
+from hedera.network.fabric import Ints
+from hedera.network.matrices import all_to_all, authors_matrices
+from hedera.placement.demand_estimation import estimate_demands
 from tests.hedera.reference import demand_estimation as reference
 
 A, B, C, X, Y = range(5)

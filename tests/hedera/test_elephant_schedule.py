@@ -6,12 +6,12 @@ from itertools import pairwise
 
 import pytest
 
-from hedera.data_centre import DataCentre
-from hedera.elephant_schedule import ElephantSchedule, Round
-from hedera.fat_tree import FatTree
-from hedera.flows import TCP, FlowKey, ScheduledEntry
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import make_placement
-from hedera.tables import Cable, Routing
+from hedera.scheduling.elephant_schedule import ElephantSchedule, Round
+from hedera.scheduling.flows import TCP, FlowKey, ScheduledEntry
+from hedera.scheduling.tables import Cable, Routing
 
 CENTRE = DataCentre(FatTree(4, 10.0))
 NOBODY = IPv4Address("10.99.0.2")

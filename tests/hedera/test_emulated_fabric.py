@@ -11,7 +11,7 @@ from itertools import pairwise
 import pytest
 
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
-from hedera import events
+from hedera.scheduling import events
 from kuijia_app.framework import event_log
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.event_history import Event

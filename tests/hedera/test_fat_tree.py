@@ -9,8 +9,8 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from hedera.fabric import UnknownHostError, crosses
-from hedera.fat_tree import FatTree
+from hedera.network.fabric import UnknownHostError, crosses
+from hedera.network.fat_tree import FatTree
 from kuijia_base.errors import UnsoundError
 
 

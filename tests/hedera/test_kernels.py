@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedera import _core
-from hedera.fabric import Fabric, Ints, Vector
-from hedera.fat_tree import FatTree
+from hedera.network.fabric import Fabric, Ints, Vector
+from hedera.network.fat_tree import FatTree
 from hedera.placement.interface import UNIT, Elephants, amounts
 from hedera.placement.simulated_annealing import Seats
 from tests.hedera.cases import capacities, elephants, fabrics

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from hedera.polling import LEAST_PATIENCE
 from hedera.scheduler import HederaScheduler, SchedulerTick
+from hedera.scheduling.polling import LEAST_PATIENCE
 from kuijia_app.control.flap_damping import CEILING
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from experiments.hedera.testbed_lab import hedera_lab
-from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
-from hedera.options import SchedulerOptions, build
-from hedera.tables import Routing
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.scheduling.options import SchedulerOptions, build
+from hedera.scheduling.tables import Routing
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError
 from testbed.network.network_options import NetworkOptions

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from hedera.link_counters import LinkCounters
 from hedera.scheduler import HederaScheduler
+from hedera.scheduling.link_counters import LinkCounters
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.loss_watch import LossWatch
 from kuijia_app.control.sliced_work import at_once

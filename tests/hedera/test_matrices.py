@@ -7,8 +7,8 @@ from zlib import crc32
 import numpy as np
 import pytest
 
-from hedera.fat_tree import FatTree
-from hedera.matrices import (
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import (
     Matrix,
     all_to_all,
     authors_matrices,

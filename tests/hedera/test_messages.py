@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from hedera.data_centre import ROUTE_TABLE
-from hedera.flows import TCP, UDP, FlowKey, ScheduledEntry
-from hedera.messages import SCHEDULED_COOKIE, SchedulerMessages, readings
-from hedera.tables import SCHEDULED_PRIORITY
+from hedera.network.data_centre import ROUTE_TABLE
+from hedera.scheduling.flows import TCP, UDP, FlowKey, ScheduledEntry
+from hedera.scheduling.messages import SCHEDULED_COOKIE, SchedulerMessages, readings
+from hedera.scheduling.tables import SCHEDULED_PRIORITY
 
 frameworks = pytest.mark.parametrize("package", ["os_ken", "ryu"])
 

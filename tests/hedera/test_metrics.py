@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hedera import events
-from hedera.metrics import SchedulerMetrics
+from hedera.scheduling import events
+from hedera.scheduling.metrics import SchedulerMetrics
 from kuijia_app.framework.event_log import EventLog
 from kuijia_base.metrics.tally import Distribution
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hedera.fabric import UnknownHostError
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
+from hedera.network.fabric import UnknownHostError
+from hedera.network.fat_tree import FatTree
+from hedera.network.multi_rooted import MultiRooted
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 

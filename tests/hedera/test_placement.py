@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hedera.demand_estimation import estimate_demands
-from hedera.fabric import HASHED, Fabric, Ints, Vector, crosses
-from hedera.fat_tree import FatTree
-from hedera.matrices import authors_matrices, stride
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector, crosses
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import authors_matrices, stride
+from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.ecmp import EcmpPlacement, hashed_labels
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement

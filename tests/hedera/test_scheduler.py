@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hedera import events
-from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
-from hedera.tables import SCHEDULED_PRIORITY
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.scheduling import events
+from hedera.scheduling.tables import SCHEDULED_PRIORITY
 from kuijia_app.framework import event_log
 from kuijia_app.framework.watchdog import LIMIT
 from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
@@ -292,7 +292,13 @@ def test_switches_are_heard_however_long_it_takes_to_find_routes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, framework: Framework
 ) -> None:
     trigger = tmp_path / "trigger"
-    program = [sys.executable, "-m", "tests.kuijia_app.failing_application", "HANG", "hedera.tables:Routing.tables"]
+    program = [
+        sys.executable,
+        "-m",
+        "tests.kuijia_app.failing_application",
+        "HANG",
+        "hedera.scheduling.tables:Routing.tables",
+    ]
     command = SchedulerProcess._command
     monkeypatch.setattr(SchedulerProcess, "_command", lambda process: [*program, str(trigger), *command(process)])
     with SchedulerRig(tmp_path, framework) as rig:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hedera import events
-from hedera.data_centre import DataCentre
-from hedera.events import ROUND
-from hedera.fat_tree import FatTree
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.scheduling import events
+from hedera.scheduling.events import ROUND
 from kuijia_app.control.pair import BEAT, LEASE, Beat, Pair
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation

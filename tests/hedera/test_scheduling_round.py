@@ -8,12 +8,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedera import _core
-from hedera.fabric import HASHED
-from hedera.fat_tree import FatTree
+from hedera.network.fabric import HASHED
+from hedera.network.fat_tree import FatTree
 from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
-from hedera.scheduling_round import Changes, Poll, SchedulingRound
+from hedera.placement.scheduling_round import Changes, Poll, SchedulingRound
 from tests.hedera.reference import scheduling_round as reference
 
 TREE = FatTree(4)

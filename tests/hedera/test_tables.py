@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
-from hedera.tables import _NUMBERS, Cable, NextHops, Routing, _Numbers, _slots
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.network.multi_rooted import MultiRooted
+from hedera.scheduling.tables import _NUMBERS, Cable, NextHops, Routing, _Numbers, _slots
 from kuijia_app.tables.rules import Bucket, GroupType, Output, SwitchTables, ToGroup
 
 CENTRE = DataCentre(FatTree(4))

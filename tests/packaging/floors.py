@@ -36,7 +36,16 @@ ROOMS = {
     "kuijia_app.discovery": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
-    "hedera": "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control",
+    "hedera._core": "",
+    "hedera.network": "kuijia_base te_solver kuijia_app.tables hedera._core",
+    "hedera.placement": "kuijia_base te_solver hedera._core hedera.network",
+    "hedera.scheduling": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control hedera.network"
+        " hedera.placement"
+    ),
+    "hedera.scheduler": (
+        "kuijia_base kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control hedera.scheduling"
+    ),
     "testbed.machine": "kuijia_base",
     "testbed.links": "kuijia_base testbed.machine",
     "testbed.uml": "kuijia_base testbed.machine",

@@ -17,11 +17,11 @@ from experiments.hedera.simulation import History, Workload
 from experiments.hedera.simulation import Setting as FlowSetting
 from experiments.hedera.simulation import Simulation as FlowSimulation
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING
-from hedera.fabric import HASHED, Ints
-from hedera.fat_tree import FatTree
+from hedera.network.fabric import HASHED, Ints
+from hedera.network.fat_tree import FatTree
 from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import Placement
-from hedera.scheduling_round import ELEPHANT, Poll, SchedulingRound
+from hedera.placement.scheduling_round import ELEPHANT, Poll, SchedulingRound
 from kuijia_base.errors import InputError
 from simulator.flow_sizes.published import find_flow_sizes
 from simulator.packet.flows import Flows, Path

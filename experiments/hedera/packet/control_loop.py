@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.hedera.packet.forwarding import Forwarding, reverse_of
-from hedera.data_centre import DataCentre
-from hedera.elephant_schedule import ElephantSchedule, Round
-from hedera.flows import FlowKey, ScheduledEntry
-from hedera.messages import COUNTER_IDLE_SECONDS
-from hedera.polling import CounterReading, Polls
+from hedera.network.data_centre import DataCentre
+from hedera.scheduling.elephant_schedule import ElephantSchedule, Round
+from hedera.scheduling.flows import FlowKey, ScheduledEntry
+from hedera.scheduling.messages import COUNTER_IDLE_SECONDS
+from hedera.scheduling.polling import CounterReading, Polls
 from simulator.packet.simulation import Simulation
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from hashlib import blake2b
 
-from hedera.data_centre import ROUTE_TABLE, DataCentre
-from hedera.flows import FlowKey, ScheduledEntry
-from hedera.tables import SCHEDULED_PRIORITY, Routing
+from hedera.network.data_centre import ROUTE_TABLE, DataCentre
+from hedera.scheduling.flows import FlowKey, ScheduledEntry
+from hedera.scheduling.tables import SCHEDULED_PRIORITY, Routing
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import ModelSwitch
 from kuijia_app.tables.rules import FlowEntry, Match, SwitchTables, ToGroup

@@ -12,8 +12,8 @@ from experiments.hedera.packet.network import UNSCHEDULED, PacketNetwork
 from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.simulation import Setting, Simulation, Workload
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE, Span
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, authors_matrix
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, authors_matrix
 from hedera.placement.registry import make_placement
 
 PORTS_OF_SWITCH = 4

@@ -11,10 +11,10 @@ from experiments.hedera.packet.control_loop import ControlLoop, Counted, Timing
 from experiments.hedera.packet.forwarding import Forwarding, reverse_of
 from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
-from hedera.elephant_schedule import ElephantSchedule
-from hedera.flows import TCP, FlowKey
 from hedera.placement.registry import make_placement
-from hedera.tables import Routing
+from hedera.scheduling.elephant_schedule import ElephantSchedule
+from hedera.scheduling.flows import TCP, FlowKey
+from hedera.scheduling.tables import Routing
 from simulator.packet.faults import with_rates
 from simulator.packet.flows import ENDLESS, Flows
 from simulator.packet.queues import Fifo

@@ -11,8 +11,8 @@ import pytest
 from experiments.hedera.first_fit import KINDS, OURS, READINGS, FirstFitReading, detected, first_fit_labels, part_of
 from experiments.hedera.matrices import FIRST_FIT, published, row_of
 from experiments.reporting.report import report_of
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix, authors_matrices
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix, authors_matrices
 from hedera.placement.ecmp import hashed_labels
 from kuijia.cli.main import main
 

@@ -11,8 +11,8 @@ import pytest
 
 from experiments.hedera.iterations import OURS, READINGS, IterationReading, carried, published, targets
 from experiments.reporting.report import report_of
-from hedera.fat_tree import FatTree
-from hedera.matrices import Matrix
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix
 from kuijia.cli.main import main
 
 TREE = FatTree(4)

@@ -16,8 +16,8 @@ from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.large_run import exhibits, run_large
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.registry import Settings, find_experiment
-from hedera.fat_tree import FatTree
-from hedera.matrices import stride
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import stride
 from hedera.placement.ecmp import EcmpPlacement
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError

@@ -23,8 +23,8 @@ from experiments.hedera.matrices import (
 )
 from experiments.reporting.report import report_of
 from experiments.results.exhibit_table import exhibit_text
-from hedera.fat_tree import FatTree
-from hedera.matrices import authors_matrices
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import authors_matrices
 from kuijia.cli.main import main
 
 TREE = FatTree(4)

@@ -29,12 +29,12 @@ from experiments.hedera.shuffle_report import figures
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, Span
 from experiments.hedera.testbed_report import exhibits
 from experiments.sweep.workers import add_workers
-from hedera.data_centre import DataCentre
-from hedera.elephant_schedule import ElephantSchedule
-from hedera.fat_tree import FatTree
-from hedera.flows import TCP, FlowKey
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
 from hedera.placement.global_first_fit import GlobalFirstFit
-from hedera.tables import Routing
+from hedera.scheduling.elephant_schedule import ElephantSchedule
+from hedera.scheduling.flows import TCP, FlowKey
+from hedera.scheduling.tables import Routing
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 

@@ -31,7 +31,7 @@ from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed_cases import ANNEALING, ARRANGEMENTS, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE
 from experiments.registry import Settings
 from experiments.reporting.exhibit_picture import exhibit_figure
-from hedera.fat_tree import FatTree
+from hedera.network.fat_tree import FatTree
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder

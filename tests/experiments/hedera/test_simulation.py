@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
-from hedera.fabric import Ints
-from hedera.fat_tree import FatTree
-from hedera.matrices import all_to_all, stride
+from hedera.network.fabric import Ints
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import all_to_all, stride
 from hedera.placement.ecmp import EcmpPlacement
 from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement

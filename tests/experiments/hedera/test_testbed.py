@@ -30,11 +30,11 @@ from experiments.hedera.testbed_run import FILE_NAME, Record
 from experiments.registry import all_experiments, find_experiment, refuse_unheeded
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
-from hedera.data_centre import DataCentre
-from hedera.events import ROUND
-from hedera.fat_tree import FatTree
-from hedera.matrices import authors_matrices
-from hedera.multi_rooted import MultiRooted
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import authors_matrices
+from hedera.network.multi_rooted import MultiRooted
+from hedera.scheduling.events import ROUND
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from testbed.controllers.event_history import Event

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedera import events as hedera_events
-from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.scheduling import events as hedera_events
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords

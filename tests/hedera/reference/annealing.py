@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hedera.fabric import Fabric, Ints
+from hedera.network.fabric import Fabric, Ints
 from hedera.placement.simulated_annealing import Seats
 
 _WORD = (1 << 64) - 1

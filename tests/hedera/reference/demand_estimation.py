@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedera.demand_estimation import MOST_ROUNDS, DemandEstimate
-from hedera.fabric import Ints
+from hedera.network.fabric import Ints
+from hedera.placement.demand_estimation import MOST_ROUNDS, DemandEstimate
 
 _SAME = 1e-9
 """Two shares that differ by less are equal up to rounding."""
 
 
 def estimate_demands(hosts: int, source: Ints, target: Ints, nic_rate: float) -> DemandEstimate:
-    """Return what `hedera.demand_estimation.estimate_demands` returns, for valid arguments."""
+    """Return what `hedera.placement.demand_estimation.estimate_demands` returns, for valid arguments."""
     demand = [0.0] * source.size
     converged = [False] * source.size
     outgoing: list[list[int]] = [[] for _ in range(hosts)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hedera.fabric import HASHED, Fabric, Ints
+from hedera.network.fabric import HASHED, Fabric, Ints
 
 
 def first_fit(fabric: Fabric, source: Ints, target: Ints, amount: Ints, capacity: Ints, choice: Ints) -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from hedera.fabric import Ints
+from hedera.network.fabric import Ints
 from tests.hedera.reference.annealing import HOPELESS, Problem, Random
 
 

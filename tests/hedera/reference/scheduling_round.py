@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedera.fabric import HASHED, Ints, Vector
-from hedera.scheduling_round import Poll
+from hedera.network.fabric import HASHED, Ints, Vector
+from hedera.placement.scheduling_round import Poll
 
 _SHORTEST = 1e-3
 

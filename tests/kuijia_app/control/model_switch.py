@@ -7,7 +7,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
-from hedera.messages import COUNTER_COOKIE
+from hedera.scheduling.messages import COUNTER_COOKIE
 from kuijia_app.control.openflow_reading import read_flow, read_group
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.framework.seam import ofproto

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from hedera.events import ROUND
+from hedera.scheduling.events import ROUND
 from kuijia_app.control import switch_application
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.framework import event_log, guarded_app

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from hedera.messages import COUNTER_COOKIE, readings
+from hedera.scheduling.messages import COUNTER_COOKIE, readings
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.openflow_reading import error_name, read_flow, read_group
 from kuijia_app.control.reconciliation import DeleteFlow, DeleteGroup, FlowKey

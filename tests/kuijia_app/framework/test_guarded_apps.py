@@ -16,8 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from hedera.events import ENTRY_REFUSED
 from hedera.scheduler import _OWN_IDS
+from hedera.scheduling.events import ENTRY_REFUSED
 from kuijia_app.control.switch_keeper import MOST_ERRORS
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS

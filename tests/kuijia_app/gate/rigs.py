@@ -13,7 +13,7 @@ from itertools import cycle, islice
 from pathlib import Path
 from types import TracebackType
 
-from hedera.options import SchedulerOptions, build
+from hedera.scheduling.options import SchedulerOptions, build
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hedera.fat_tree import FatTree
+from hedera.network.fat_tree import FatTree
 from simulator.flow.model import Flows as FluidFlows
 from simulator.flow.model import share
 from simulator.packet.flows import Flows

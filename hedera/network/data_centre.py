@@ -9,9 +9,9 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
 
-from hedera.fabric import Fabric
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
+from hedera.network.fabric import Fabric
+from hedera.network.fat_tree import FatTree
+from hedera.network.multi_rooted import MultiRooted
 from kuijia_app.tables.families import Address, Prefix
 from kuijia_app.tables.neighbours import Segment
 from kuijia_app.tables.stated_wiring import FittedWiring, StatedWiring

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from hedera.tables import Cable
+from hedera.scheduling.tables import Cable
 from kuijia_app.tables.wiring import Wiring
 
 

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hedera import _core
-from hedera.demand_estimation import estimate_demands
-from hedera.fabric import HASHED, Fabric, Ints, Vector
+from hedera.network.fabric import HASHED, Fabric, Ints, Vector
+from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import Elephants, Placement
 
 ELEPHANT = 0.1

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address
 import numpy as np
 
 from hedera import _core
-from hedera.fabric import Fabric, Ints, Paths, UnknownHostError
+from hedera.network.fabric import Fabric, Ints, Paths, UnknownHostError
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Link, Topology
 

@@ -1,6 +1,6 @@
 """The tables of switches without the scheduler: ECMP by SELECT groups, around failed cables; pure.
 
-Packets start in table 0, where edge switches count them by flow (see `hedera.messages`), and continue to table 1:
+Packets start in table 0, where edge switches count them by flow (see `messages`), and continue to table 1:
 
 | priority | matches | leads to |
 |---|---|---|
@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeAlias
 
-from hedera.data_centre import ROUTE_TABLE, DataCentre
+from hedera.network.data_centre import ROUTE_TABLE, DataCentre
 from kuijia_app.tables.rules import (
     Bucket,
     FlowEntry,

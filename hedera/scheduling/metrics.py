@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from hedera import events
+from hedera.scheduling import events
 from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_base.metrics.tally import WORK_BUCKETS, Metric
 

@@ -6,8 +6,8 @@ import sys
 import time
 from dataclasses import dataclass
 
-from hedera.data_centre import DataCentre
-from hedera.tables import Cable, Routing
+from hedera.network.data_centre import DataCentre
+from hedera.scheduling.tables import Cable, Routing
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_base.progress import Progress
 

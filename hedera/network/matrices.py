@@ -2,7 +2,7 @@
 
 The random ones are copied from their testbed: the input files of their load generator, published as
 https://github.com/mininet/mininet-tests (commit d8cb876, hedera/hedera/inputs). Hosts are numbered pod by pod, as in
-`hedera.fat_tree`; every pair has one endless flow.
+`hedera.network.fat_tree`; every pair has one endless flow.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hedera.fabric import Fabric, Ints
+from hedera.network.fabric import Fabric, Ints
 from kuijia_base.errors import InputError
 
 TESTBED_HOSTS = 16

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hedera.data_centre import DataCentre
-from hedera.fat_tree import FatTree
-from hedera.multi_rooted import MultiRooted
+from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
+from hedera.network.multi_rooted import MultiRooted
 from hedera.placement.interface import Placement
 from hedera.placement.registry import make_placement
 from kuijia_app.control.plan_checks import Missing

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hedera import _core
-from hedera.fabric import Ints, Vector
+from hedera.network.fabric import Ints, Vector
 
 MOST_ROUNDS = 1000
 """Limit of rounds; flows settle in as many rounds as bottlenecks depend on each other in a chain, which are few."""

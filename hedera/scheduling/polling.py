@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hedera.flows import FlowKey
+from hedera.scheduling.flows import FlowKey
 from kuijia_app.framework.switch_limits import MOST_ENTRIES, SwitchFaultError
 
 WINDOW = 1.0

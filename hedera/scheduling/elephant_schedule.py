@@ -8,12 +8,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from hedera.data_centre import DataCentre
-from hedera.fabric import HASHED, Ints
-from hedera.flows import FlowKey, ScheduledEntry
+from hedera.network.data_centre import DataCentre
+from hedera.network.fabric import HASHED, Ints
 from hedera.placement.interface import Placement
-from hedera.scheduling_round import ELEPHANT, place_by_demand
-from hedera.tables import Cable, Routing
+from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
+from hedera.scheduling.flows import FlowKey, ScheduledEntry
+from hedera.scheduling.tables import Cable, Routing
 
 MOUSE = ELEPHANT / 2
 """Share of an interface below which an elephant ceases to be one; on a crowded path it may send little."""

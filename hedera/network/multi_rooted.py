@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 
 from hedera import _core
-from hedera.fabric import Fabric, Ints
+from hedera.network.fabric import Fabric, Ints
 from kuijia_base.errors import UnsoundError
 from te_solver.topology import Topology
 

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Mapping
 from ipaddress import IPv4Address
 from typing import Any
 
-from hedera.data_centre import ROUTE_TABLE
-from hedera.flows import TCP, UDP, FlowKey, ScheduledEntry
-from hedera.polling import CounterReading
-from hedera.tables import COUNTER_TABLE, SCHEDULED_PRIORITY
+from hedera.network.data_centre import ROUTE_TABLE
+from hedera.scheduling.flows import TCP, UDP, FlowKey, ScheduledEntry
+from hedera.scheduling.polling import CounterReading
+from hedera.scheduling.tables import COUNTER_TABLE, SCHEDULED_PRIORITY
 from kuijia_app.tables.rules import ETH_TYPE_IPV4
 
 COUNTING_COOKIE = 0x4845_4445_5241_0001
