@@ -16,14 +16,12 @@ from typing import Any
 
 from hedera.scheduling import events
 from hedera.scheduling.elephant_schedule import ElephantSchedule
-from hedera.scheduling.flows import ScheduledEntry
+from hedera.scheduling.events import SchedulerMetrics
 from hedera.scheduling.link_counters import LinkCounters
-from hedera.scheduling.links import Links
 from hedera.scheduling.messages import COOKIES, SchedulerMessages, readings
-from hedera.scheduling.metrics import SchedulerMetrics
 from hedera.scheduling.options import MISSING, SchedulerOptions, build, missing_option
-from hedera.scheduling.polling import Polls
-from hedera.scheduling.route_search import Routes, first_routing, routes_around
+from hedera.scheduling.polling import Polls, ScheduledEntry
+from hedera.scheduling.routes import Links, Routes, first_routing, routes_around
 from hedera.scheduling.tables import Cable, is_own_group
 from kuijia_app.control import link_probes, port_states
 from kuijia_app.control.loss_watch import GRAY_LOSS, LossWatch, gray_loss_of

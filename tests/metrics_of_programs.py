@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from hedera.scheduling import metrics as scheduler
+from hedera.scheduling import events as scheduler
 from kuijia_app.control import controller_metrics as controller
 from kuijia_app.control.switch_metrics import switch_metrics
 from kuijia_base.metrics.tally import Metric

@@ -20,8 +20,8 @@ from hedera.network.fabric import Fabric, Ints, Vector
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, authors_matrices
 from hedera.placement.demand_estimation import estimate_demands
-from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import amounts
+from hedera.placement.registry import hashed_labels
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 

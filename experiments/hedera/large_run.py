@@ -19,9 +19,8 @@ from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
-from hedera.placement.ecmp import EcmpPlacement
-from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
+from hedera.placement.registry import EcmpPlacement, GlobalFirstFit
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress

@@ -23,9 +23,8 @@ from hedera.network.fabric import HASHED, Fabric, Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, authors_matrices
 from hedera.placement.demand_estimation import estimate_demands
-from hedera.placement.ecmp import EcmpPlacement, hashed_labels
-from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
+from hedera.placement.registry import EcmpPlacement, GlobalFirstFit, hashed_labels
 from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, SimulatedAnnealing
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress

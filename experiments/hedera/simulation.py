@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from experiments.hedera.goodput import non_blocking, tcp_goodput
 from hedera.network.fabric import HASHED, Fabric, Ints, Vector
-from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import Placement
+from hedera.placement.registry import hashed_labels
 from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
 from simulator.flow.ramp import Allowances, Ramp
 from simulator.flow.rise import Rise

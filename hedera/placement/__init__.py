@@ -1,1 +1,1 @@
-"""Placement of large flows on paths: one small interface, and one file for each algorithm."""
+"""Placement of large flows on paths: one small interface, and the algorithms."""

@@ -12,7 +12,7 @@ from hedera.network.data_centre import DataCentre
 from hedera.network.fabric import HASHED, Ints
 from hedera.placement.interface import Placement
 from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
-from hedera.scheduling.flows import FlowKey, ScheduledEntry
+from hedera.scheduling.polling import FlowKey, ScheduledEntry
 from hedera.scheduling.tables import Cable, Routing
 
 MOUSE = ELEPHANT / 2

@@ -12,8 +12,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from hedera.network.data_centre import ROUTE_TABLE
-from hedera.scheduling.flows import TCP, UDP, FlowKey, ScheduledEntry
-from hedera.scheduling.polling import CounterReading
+from hedera.scheduling.polling import TCP, UDP, CounterReading, FlowKey, ScheduledEntry
 from hedera.scheduling.tables import COUNTER_TABLE, SCHEDULED_PRIORITY
 from kuijia_app.tables.rules import ETH_TYPE_IPV4
 

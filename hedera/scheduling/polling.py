@@ -1,4 +1,4 @@
-"""Rates of flows from the counters of edge switches; pure, with the time passed in."""
+"""Flows as switches distinguish them, and their rates from counters of edge switches; pure, with the time passed in."""
 
 from __future__ import annotations
 
@@ -6,8 +6,32 @@ from collections import deque
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from hedera.scheduling.flows import FlowKey
 from kuijia_app.framework.switch_limits import MOST_ENTRIES, SwitchFaultError
+from kuijia_app.tables.families import Address
+
+TCP, UDP = 6, 17
+"""IP protocol numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class FlowKey:
+    """The 5-tuple that all packets of a flow share."""
+
+    source: Address
+    target: Address
+    protocol: int
+    source_port: int
+    target_port: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledEntry:
+    """An entry that sends a flow's packets to a group: first the chosen port, then another path if that port fails."""
+
+    switch: str
+    flow: FlowKey
+    group_id: int
+
 
 WINDOW = 1.0
 """Minimum seconds over which a rate is averaged: Open vSwitch updates counters every half second only."""

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
-from hedera.scheduling.links import Links
+from hedera.scheduling.routes import Links
 
 WIRING = DataCentre(FatTree(4)).wiring
 CABLE = frozenset({"p0e0", "p0a0"})

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 import pytest
 
 from hedera.network.data_centre import ROUTE_TABLE
-from hedera.scheduling.flows import TCP, UDP, FlowKey, ScheduledEntry
 from hedera.scheduling.messages import SCHEDULED_COOKIE, SchedulerMessages, readings
+from hedera.scheduling.polling import TCP, UDP, FlowKey, ScheduledEntry
 from hedera.scheduling.tables import SCHEDULED_PRIORITY
 
 frameworks = pytest.mark.parametrize("package", ["os_ken", "ryu"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hedera.scheduling import events
-from hedera.scheduling.metrics import SchedulerMetrics
+from hedera.scheduling.events import SchedulerMetrics
 from kuijia_app.framework.event_log import EventLog
 from kuijia_base.metrics.tally import Distribution
 

@@ -13,9 +13,9 @@ from hedera.network.fabric import HASHED, Fabric, Ints, Vector
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices
 from hedera.placement.demand_estimation import estimate_demands
-from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants
 from hedera.placement.optimum import Optimum
+from hedera.placement.registry import GlobalFirstFit
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from simulator.flow.model import Flows, share
 

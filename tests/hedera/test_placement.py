@@ -11,10 +11,8 @@ from hedera.network.fabric import HASHED, Fabric, Ints, Vector, crosses
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices, stride
 from hedera.placement.demand_estimation import estimate_demands
-from hedera.placement.ecmp import EcmpPlacement, hashed_labels
-from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Elephants, Placement
-from hedera.placement.registry import make_placement, placement_names
+from hedera.placement.registry import EcmpPlacement, GlobalFirstFit, hashed_labels, make_placement, placement_names
 from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, Seats, SimulatedAnnealing
 from kuijia_base.errors import InputError
 from tests.hedera.cases import capacities, elephants, fabrics

@@ -5,8 +5,7 @@ from ipaddress import IPv4Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedera.scheduling.flows import TCP, FlowKey
-from hedera.scheduling.polling import LEAST_PATIENCE, WINDOW, CounterReading, Polls
+from hedera.scheduling.polling import LEAST_PATIENCE, TCP, WINDOW, CounterReading, FlowKey, Polls
 
 NIC_RATE = 10.0
 FLOW = FlowKey(IPv4Address("10.0.0.2"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)

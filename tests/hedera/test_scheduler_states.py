@@ -10,9 +10,9 @@ from hypothesis.stateful import precondition, rule
 
 from hedera import scheduler
 from hedera.scheduler import HederaScheduler, SchedulerTick
-from hedera.scheduling.flows import TCP, FlowKey
 from hedera.scheduling.messages import SchedulerMessages
-from hedera.scheduling.route_search import routes_around
+from hedera.scheduling.polling import TCP, FlowKey
+from hedera.scheduling.routes import routes_around
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
 from tests.kuijia_app.control.fake_switch import PARSER

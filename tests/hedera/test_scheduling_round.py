@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from hedera import _core
 from hedera.network.fabric import HASHED
 from hedera.network.fat_tree import FatTree
-from hedera.placement.ecmp import EcmpPlacement
-from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
+from hedera.placement.registry import EcmpPlacement, GlobalFirstFit
 from hedera.placement.scheduling_round import Changes, Poll, SchedulingRound
 from tests.hedera.reference import scheduling_round as reference
 

@@ -7,7 +7,7 @@ ROOMS = {
     "te_solver": (12_640, 126),
     "simulator": (20_630, 208),
     "kuijia_app": (26_870, 162),
-    "hedera": (4_520, 43),
+    "hedera": (4_400, 39),
     "testbed": (22_860, 164),
     "experiments": (26_900, 235),
     "kuijia": (10_950, 75),

@@ -19,8 +19,8 @@ from experiments.hedera.simulation import Simulation as FlowSimulation
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING
 from hedera.network.fabric import HASHED, Ints
 from hedera.network.fat_tree import FatTree
-from hedera.placement.ecmp import hashed_labels
 from hedera.placement.interface import Placement
+from hedera.placement.registry import hashed_labels
 from hedera.placement.scheduling_round import ELEPHANT, Poll, SchedulingRound
 from kuijia_base.errors import InputError
 from simulator.flow_sizes.published import find_flow_sizes

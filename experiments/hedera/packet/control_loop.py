@@ -9,9 +9,8 @@ from typing import Any
 from experiments.hedera.packet.forwarding import Forwarding, reverse_of
 from hedera.network.data_centre import DataCentre
 from hedera.scheduling.elephant_schedule import ElephantSchedule, Round
-from hedera.scheduling.flows import FlowKey, ScheduledEntry
 from hedera.scheduling.messages import COUNTER_IDLE_SECONDS
-from hedera.scheduling.polling import CounterReading, Polls
+from hedera.scheduling.polling import CounterReading, FlowKey, Polls, ScheduledEntry
 from simulator.packet.simulation import Simulation
 
 

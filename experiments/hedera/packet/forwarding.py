@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from hashlib import blake2b
 
 from hedera.network.data_centre import ROUTE_TABLE, DataCentre
-from hedera.scheduling.flows import FlowKey, ScheduledEntry
+from hedera.scheduling.polling import FlowKey, ScheduledEntry
 from hedera.scheduling.tables import SCHEDULED_PRIORITY, Routing
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import ModelSwitch

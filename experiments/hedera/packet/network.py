@@ -13,7 +13,7 @@ from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
 from hedera.placement.registry import make_placement
 from hedera.scheduling.elephant_schedule import ElephantSchedule
-from hedera.scheduling.flows import TCP, FlowKey
+from hedera.scheduling.polling import TCP, FlowKey
 from hedera.scheduling.tables import Routing
 from simulator.packet.faults import with_rates
 from simulator.packet.flows import ENDLESS, Flows

@@ -13,7 +13,7 @@ from experiments.hedera.matrices import FIRST_FIT, published, row_of
 from experiments.reporting.report import report_of
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, authors_matrices
-from hedera.placement.ecmp import hashed_labels
+from hedera.placement.registry import hashed_labels
 from kuijia.cli.main import main
 
 TREE = FatTree(4)

@@ -18,7 +18,7 @@ from experiments.hedera.simulation import Setting, Simulation
 from experiments.registry import Settings, find_experiment
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import stride
-from hedera.placement.ecmp import EcmpPlacement
+from hedera.placement.registry import EcmpPlacement
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder

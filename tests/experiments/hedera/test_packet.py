@@ -31,9 +31,9 @@ from experiments.hedera.testbed_report import exhibits
 from experiments.sweep.workers import add_workers
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
-from hedera.placement.global_first_fit import GlobalFirstFit
+from hedera.placement.registry import GlobalFirstFit
 from hedera.scheduling.elephant_schedule import ElephantSchedule
-from hedera.scheduling.flows import TCP, FlowKey
+from hedera.scheduling.polling import TCP, FlowKey
 from hedera.scheduling.tables import Routing
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError

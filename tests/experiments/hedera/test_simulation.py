@@ -11,9 +11,8 @@ from experiments.hedera.simulation import History, Setting, Simulation, Workload
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import all_to_all, stride
-from hedera.placement.ecmp import EcmpPlacement
-from hedera.placement.global_first_fit import GlobalFirstFit
 from hedera.placement.interface import Placement
+from hedera.placement.registry import EcmpPlacement, GlobalFirstFit
 from hedera.placement.simulated_annealing import SimulatedAnnealing
 from simulator.flow.ramp import Ramp
 

@@ -1,11 +1,17 @@
-"""Failed cables between switches, from the reports of the switches at their ends; pure."""
+"""Failed cables between switches, from the reports of the switches at their ends, and routes around them."""
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 
-from hedera.scheduling.tables import Cable
+from hedera.network.data_centre import DataCentre
+from hedera.scheduling.tables import Cable, Routing
+from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Wiring
+from kuijia_base.progress import Progress
 
 
 class Links:
@@ -81,3 +87,33 @@ class Links:
             return False
         ports = self._live.get(switch)
         return ports is None or ports.get(self._wiring.port(switch, other), False)
+
+
+@dataclass(frozen=True)
+class Routes:
+    """A routing around failed cables, its tables, and the seconds that it took to find them."""
+
+    failed: frozenset[Cable]
+    routing: Routing
+    tables: dict[str, SwitchTables]
+    seconds: float
+
+
+def first_routing(centre: DataCentre) -> Routing:
+    """Return the routing of the whole network; if that takes long, show progress on stderr."""
+    progress = Progress(sys.stderr)
+    show = progress.patiently()
+    try:
+        return Routing(
+            centre, progress=lambda done, total: show(f"routes to {done} of {total} edge switches", done, total)
+        )
+    finally:
+        progress.close()
+
+
+def routes_around(before: Routing, failed: frozenset[Cable]) -> Routes:
+    """Return routes around failed cables; groups that these do not concern keep their numbers."""
+    began = time.monotonic()
+    routing = Routing(before.centre, failed, before)
+    tables = routing.tables()
+    return Routes(failed, routing, tables, time.monotonic() - began)
