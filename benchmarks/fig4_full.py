@@ -11,11 +11,11 @@ import numpy as np
 
 from benchmarks.measure import Timed, timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments.experiment import Settings
 from experiments.fig4 import run as fig4_run
 from experiments.fig4.command import FULL_GRAPHS, FULL_RUNS
 from experiments.fig4.exhibits import CURVES
 from experiments.fig4.run import Draw, figure_sweep, mean_loss, traffic_of
-from experiments.registry import Settings
 from experiments.sweep.sweep import swept
 from experiments.sweep.workers import Workers
 from kuijia_base.parallel import processors

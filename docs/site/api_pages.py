@@ -37,7 +37,7 @@ PUBLIC: Mapping[str, tuple[str, ...]] = {
         "simulator.packet.flows",
         "simulator.packet.simulation",
     ),
-    "Experiments and additions": ("experiments.registry", "kuijia_base.additions", "kuijia_base.errors"),
+    "Experiments and additions": ("experiments.experiment", "kuijia_base.additions", "kuijia_base.errors"),
 }
 """Public modules by what they are for."""
 

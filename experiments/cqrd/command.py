@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from functools import partial
 
 from experiments.cqrd.published import LOADS
-from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -22,18 +21,7 @@ _SECONDS, _QUICK_SECONDS = 20.0, 4.0
 
 # Listing the experiments must not import the simulator, so runs are imported where they begin.
 
-_simulated = partial(experiment, backends=("packet",), configure=no_options, sweeps=True, unused=("capacity",))
-"""Registers an experiment in the packet simulator: a sweep, unless it says otherwise."""
 
-
-@_simulated(
-    "cqrd-toy",
-    title="five short flows meet two long ones at an output: OQ, HCF, CQ and CQRD",
-    reproduces="CQRD, Figure 2",
-    unused=("capacity", "repetitions", "full"),
-    order=500,
-    sweeps=False,
-)
 def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.toy import run_toy  # noqa: PLC0415  # slow to import: the simulator
 
@@ -41,14 +29,6 @@ def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder,
     return run_toy(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output)
 
 
-@_simulated(
-    "cqrd-exp1",
-    title="short and large flows through one switch of 24 ports",
-    reproduces="CQRD, Figures 8 and 9; LCN, Figures 6 and 7",
-    unused=("capacity", "full"),
-    own_help={"repetitions": "N seeds (default: 20, with --quick 1)"},
-    order=510,
-)
 def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: the simulator
 
@@ -59,14 +39,6 @@ def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder
     return run_experiment("cqrd-exp1", parts, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "cqrd-exp2",
-    title="480 hosts under 24 top-of-rack and two aggregation switches",
-    reproduces="CQRD, Figures 11 and 12; LCN, Figures 9 and 10",
-    unused=("capacity", "full"),
-    own_help={"repetitions": "N seeds (default: 1)"},
-    order=520,
-)
 def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: the simulator
 
@@ -76,13 +48,6 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
     return run_experiment("cqrd-exp2", parts, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "cqrd-exp3",
-    title="the new switches in a part of the 480 hosts' network",
-    reproduces="CQRD, Figure 13",
-    unused=("capacity", "repetitions", "full"),
-    order=530,
-)
 def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415  # slow to import: the simulator
 
@@ -92,13 +57,6 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
     return run_deployment(grid, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "cqrd-exp4",
-    title="CQRD with 30 to 390 KB in front of each output",
-    reproduces="CQRD, Figure 14",
-    unused=("capacity", "repetitions", "full"),
-    order=540,
-)
 def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415  # slow to import: the simulator
 
@@ -106,14 +64,6 @@ def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder
     return run_buffers(grid, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "cqrd-exp5",
-    title="the 480 hosts with DCTCP",
-    reproduces="CQRD, Figure 15",
-    unused=("capacity", "full"),
-    own_help={"repetitions": "N seeds (default: 4, with --quick 1)"},
-    order=550,
-)
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: the simulator
 
@@ -124,17 +74,49 @@ def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder
     return run_experiment("cqrd-exp5", parts, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "cqrd-testbed",
-    title="the testbed of eight hosts, simulated: CQRD, CQ and OQ",
-    reproduces="CQRD, Figure 16",
-    unused=("capacity", "full"),
-    own_help={"repetitions": "N seeds (default: 1)"},
-    order=560,
-    sweeps=False,
-)
 def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.cqrd.testbed import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
     del args, progress
     return run_testbed(settings, _QUICK_SECONDS if settings.quick else _SECONDS, output)
+
+
+EXPERIMENTS = {
+    "cqrd-toy": Experiment(
+        cqrd_toy,
+        without=("capacity", "repetitions", "full"),
+    ),
+    "cqrd-exp1": Experiment(
+        cqrd_exp1,
+        sweeps=True,
+        without=("capacity", "full"),
+        own_help={"repetitions": "N seeds (default: 20, with --quick 1)"},
+    ),
+    "cqrd-exp2": Experiment(
+        cqrd_exp2,
+        sweeps=True,
+        without=("capacity", "full"),
+        own_help={"repetitions": "N seeds (default: 1)"},
+    ),
+    "cqrd-exp3": Experiment(
+        cqrd_exp3,
+        sweeps=True,
+        without=("capacity", "repetitions", "full"),
+    ),
+    "cqrd-exp4": Experiment(
+        cqrd_exp4,
+        sweeps=True,
+        without=("capacity", "repetitions", "full"),
+    ),
+    "cqrd-exp5": Experiment(
+        cqrd_exp5,
+        sweeps=True,
+        without=("capacity", "full"),
+        own_help={"repetitions": "N seeds (default: 4, with --quick 1)"},
+    ),
+    "cqrd-testbed": Experiment(
+        cqrd_testbed,
+        without=("capacity", "full"),
+        own_help={"repetitions": "N seeds (default: 1)"},
+    ),
+}

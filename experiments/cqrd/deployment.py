@@ -11,7 +11,7 @@ from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, Choices, choices_of, run_cases, transport
 from experiments.cqrd.switches import SWITCHES, TwoTiers
 from experiments.cqrd.tables import FCT, statistic
-from experiments.registry import Outcome, Settings
+from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point

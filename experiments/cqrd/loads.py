@@ -14,7 +14,7 @@ from experiments.cqrd.published import LOADS, published
 from experiments.cqrd.runs import Case, Run, choices_of, interference, run_cases
 from experiments.cqrd.switches import SWITCHES, OneSwitch, TwoTiers
 from experiments.cqrd.tables import FCT, LABELS, Naming, of_distribution, of_interfered, of_kinds, over_loads
-from experiments.registry import Outcome, Settings
+from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.reporting.picture_style import look, new_figure
 from experiments.results.exhibit import Exhibit

@@ -9,7 +9,7 @@ from statistics import fmean
 from experiments.cqrd.published import published
 from experiments.cqrd.runs import Choices, conditions, transport
 from experiments.cqrd.switches import SWITCHES, queueing
-from experiments.registry import Outcome, Settings
+from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point

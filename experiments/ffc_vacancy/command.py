@@ -4,29 +4,28 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.experiment import Experiment, Outcome, Settings
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 _DRAWS, _QUICK_DRAWS, _FULL_DRAWS = 10, 1, 50
 
 
-@experiment(
-    "ffc-vacancy",
-    title="capacity of Gscale that FFC keeps vacant for one or two failed links",
-    reproduces="Section 2, FFC",
-    backends=("flow",),
-    configure=no_options,
-    unused=("capacity",),
-    own_help={
-        "full": "50 draws of demands (default: 10)",
-        "repetitions": "N draws of demands (default: 10, with --quick 1, with --full 50)",
-    },
-    order=170,
-)
 def ffc_vacancy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
     from experiments.ffc_vacancy.run import run_vacancy  # noqa: PLC0415  # slow to import: CVXPY
 
     draws = _QUICK_DRAWS if settings.quick else _FULL_DRAWS if args.full else _DRAWS
     return run_vacancy(args.repetitions or draws, settings, output, progress)
+
+
+EXPERIMENTS = {
+    "ffc-vacancy": Experiment(
+        ffc_vacancy,
+        without=("capacity",),
+        own_help={
+            "full": "50 draws of demands (default: 10)",
+            "repetitions": "N draws of demands (default: 10, with --quick 1, with --full 50)",
+        },
+    ),
+}

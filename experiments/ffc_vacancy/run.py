@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.gscale.scenario import TUNNELS, gscale
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.fig4.exhibits import figure_4_from_json
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, told_apart
 from experiments.sweep.workers import workers_from
@@ -25,18 +25,6 @@ def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     return tuple(told_apart(made))
 
 
-@experiment(
-    "fig4",
-    title="every link of random graphs fails: throughput lost by original and by precomputed weights",
-    reproduces="Figure 4",
-    backends=("flow",),
-    configure=no_options,
-    sweeps=True,
-    unused=("repetitions",),
-    own_help={"full": "10 graphs with 10 draws of pairs each, as in the paper (default: 2 with 2)"},
-    order=40,
-    reader=_read,
-)
 def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
     from experiments.fig4.run import run_figure  # noqa: PLC0415  # slow to import: CVXPY
@@ -47,3 +35,14 @@ def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, pro
     elif settings.quick:
         size = (_QUICK_GRAPHS, _QUICK_RUNS)
     return run_figure(settings, *size, workers_from(args), output, progress)
+
+
+EXPERIMENTS = {
+    "fig4": Experiment(
+        fig4,
+        sweeps=True,
+        without=("repetitions",),
+        own_help={"full": "10 graphs with 10 draws of pairs each, as in the paper (default: 2 with 2)"},
+        reader=_read,
+    ),
+}

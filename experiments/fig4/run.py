@@ -10,8 +10,8 @@ from statistics import fmean
 import networkx as nx
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.fig4.exhibits import COMPARABLE, CURVES, figure_4_from_json
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS, PRINTED
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
-from functools import partial
 
-from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -22,18 +21,8 @@ _SEEDS = 5
 _LONG = {"full": "3,000 flows in each run (default: 400)"}
 _LONGEST = {"full": "100,000 flows in each run (default: 10,000 to 100,000, by workload)"}
 _OF_SEEDS = {"repetitions": "N seeds (default: 5, with --quick 1)"}
-_simulated = partial(experiment, backends=("packet",), configure=no_options, sweeps=True, unused=("capacity",))
-"""Registers an experiment in the packet simulator: a sweep, unless it says otherwise."""
 
 
-@_simulated(
-    "flashpass-fig4",
-    title="two flows with different round trips under ExpressPass and FlashPass",
-    reproduces="FlashPass, Figure 4, Tables III and IV",
-    unused=("capacity", "repetitions", "quick", "full"),
-    order=610,
-    sweeps=False,
-)
 def flashpass_fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.scheduling import run_scheduling  # noqa: PLC0415  # slow to import: the simulator
 
@@ -41,13 +30,6 @@ def flashpass_fig4(settings: Settings, args: argparse.Namespace, output: OutputF
     return run_scheduling(settings, output)
 
 
-@_simulated(
-    "flashpass-fig10",
-    title="long flows to one receiver through a shallow buffer",
-    reproduces="FlashPass, Figure 10",
-    unused=("capacity", "full"),
-    order=620,
-)
 def flashpass_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.static import run_static  # noqa: PLC0415  # slow to import: the simulator
 
@@ -55,26 +37,12 @@ def flashpass_fig10(settings: Settings, args: argparse.Namespace, output: Output
     return run_static(seconds, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "flashpass-fig5",
-    title="credits of ExpressPass that find no data, by the size of flows",
-    reproduces="FlashPass, Figure 5",
-    own_help=_LONG,
-    order=615,
-)
 def flashpass_fig5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.dynamic import run_waste  # noqa: PLC0415  # slow to import: the simulator
 
     return run_waste(_flows(settings, args), settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "flashpass-fig11",
-    title="flows over three data centres at load 0.4, five transports",
-    reproduces="FlashPass, Figure 11",
-    own_help=_LONG,
-    order=630,
-)
 def flashpass_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.dynamic import run_load  # noqa: PLC0415  # slow to import: the simulator
 
@@ -82,13 +50,6 @@ def flashpass_fig11(settings: Settings, args: argparse.Namespace, output: Output
     return run_load("flashpass-fig11", _MODERATE, flows, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "flashpass-fig12",
-    title="flows over three data centres at load 0.8, five transports",
-    reproduces="FlashPass, Figure 12",
-    own_help=_LONG,
-    order=640,
-)
 def flashpass_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.dynamic import run_load  # noqa: PLC0415  # slow to import: the simulator
 
@@ -96,39 +57,18 @@ def flashpass_fig12(settings: Settings, args: argparse.Namespace, output: Output
     return run_load("flashpass-fig12", _HEAVY, flows, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "flashpass-fig14",
-    title="target losses of emulation packets",
-    reproduces="FlashPass, Figure 14",
-    own_help=_LONG,
-    order=650,
-)
 def flashpass_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.dynamic import run_targets  # noqa: PLC0415  # slow to import: the simulator
 
     return run_targets(_flows(settings, args), settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "flashpass-fig15",
-    title="over-provisioned emulation packets with and without selective dropping",
-    reproduces="FlashPass, Figure 15",
-    own_help=_LONG,
-    order=660,
-)
 def flashpass_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.flashpass.dynamic import run_finishing  # noqa: PLC0415  # slow to import: the simulator
 
     return run_finishing(_flows(settings, args), settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "flashpass-buffers",
-    title="buffers that chips have and reactive transports need",
-    reproduces="FlashPass, Tables I and II",
-    unused=("capacity", "full"),
-    order=605,
-)
 def flashpass_buffers(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -138,14 +78,6 @@ def flashpass_buffers(
     return run_buffers(seconds, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "expresspass-convergence",
-    title="round trips until a second flow of ExpressPass has its share",
-    reproduces="ExpressPass, convergence in 3 and 6 round trips",
-    unused=("capacity", "repetitions", "quick", "full"),
-    order=670,
-    sweeps=False,
-)
 def expresspass_convergence(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -155,15 +87,6 @@ def expresspass_convergence(
     return run_convergence(settings, output)
 
 
-@_simulated(
-    "expresspass-parking-lot",
-    title="flows of ExpressPass over one to six links that others share",
-    reproduces="ExpressPass, parking lot",
-    unused=("capacity", "full"),
-    own_help=_OF_SEEDS,
-    order=675,
-    sweeps=False,
-)
 def expresspass_parking_lot(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -174,14 +97,6 @@ def expresspass_parking_lot(
     return run_parking_lot(args.repetitions or seeds, settings, output)
 
 
-@_simulated(
-    "expresspass-flows",
-    title="a link that 4 to 1,024 flows of ExpressPass share",
-    reproduces="ExpressPass, Figure 15, flow scalability",
-    unused=("capacity", "full"),
-    own_help=_OF_SEEDS,
-    order=672,
-)
 def expresspass_flows(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -191,13 +106,6 @@ def expresspass_flows(
     return run_scalability(settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "expresspass-shuffle",
-    title="a shuffle among 40 hosts under ExpressPass and DCTCP",
-    reproduces="ExpressPass, shuffle",
-    own_help={"full": "8 tasks on each host, as in the paper: an hour (default: 2, with --quick 1)"},
-    order=677,
-)
 def expresspass_shuffle(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -207,13 +115,6 @@ def expresspass_shuffle(
     return run_shuffle(tasks, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "expresspass-queues",
-    title="queues at switches of a data centre under ExpressPass",
-    reproduces="ExpressPass, Table 3",
-    own_help=_LONGEST,
-    order=680,
-)
 def expresspass_queues(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -223,13 +124,6 @@ def expresspass_queues(
     return run_queues(flows, settings, workers_from(args), output, progress)
 
 
-@_simulated(
-    "expresspass-waste",
-    title="credits of ExpressPass without data in a data centre",
-    reproduces="ExpressPass, Figure 20",
-    own_help=_LONGEST,
-    order=690,
-)
 def expresspass_waste(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -243,3 +137,84 @@ def _flows(settings: Settings, args: argparse.Namespace) -> int:
     if args.full:
         return _FULL_FLOWS
     return _QUICK_FLOWS if settings.quick else _FLOWS
+
+
+EXPERIMENTS = {
+    "flashpass-fig4": Experiment(
+        flashpass_fig4,
+        without=("capacity", "repetitions", "quick", "full"),
+    ),
+    "flashpass-fig10": Experiment(
+        flashpass_fig10,
+        sweeps=True,
+        without=("capacity", "full"),
+    ),
+    "flashpass-fig5": Experiment(
+        flashpass_fig5,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONG,
+    ),
+    "flashpass-fig11": Experiment(
+        flashpass_fig11,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONG,
+    ),
+    "flashpass-fig12": Experiment(
+        flashpass_fig12,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONG,
+    ),
+    "flashpass-fig14": Experiment(
+        flashpass_fig14,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONG,
+    ),
+    "flashpass-fig15": Experiment(
+        flashpass_fig15,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONG,
+    ),
+    "flashpass-buffers": Experiment(
+        flashpass_buffers,
+        sweeps=True,
+        without=("capacity", "full"),
+    ),
+    "expresspass-convergence": Experiment(
+        expresspass_convergence,
+        without=("capacity", "repetitions", "quick", "full"),
+    ),
+    "expresspass-parking-lot": Experiment(
+        expresspass_parking_lot,
+        without=("capacity", "full"),
+        own_help=_OF_SEEDS,
+    ),
+    "expresspass-flows": Experiment(
+        expresspass_flows,
+        sweeps=True,
+        without=("capacity", "full"),
+        own_help=_OF_SEEDS,
+    ),
+    "expresspass-shuffle": Experiment(
+        expresspass_shuffle,
+        sweeps=True,
+        without=("capacity",),
+        own_help={"full": "8 tasks on each host, as in the paper: an hour (default: 2, with --quick 1)"},
+    ),
+    "expresspass-queues": Experiment(
+        expresspass_queues,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONGEST,
+    ),
+    "expresspass-waste": Experiment(
+        expresspass_waste,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_LONGEST,
+    ),
+}

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS, with_printed_credits
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import LABELS, NAMES, Scheme, published_name
 from experiments.flashpass.wan import Case, outcome
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point

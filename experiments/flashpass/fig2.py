@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from experiments.registry import Outcome, Settings, experiment
+from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.reporting.picture_style import legend_below, look, new_figure
 from experiments.results.bars import order
@@ -310,26 +310,15 @@ _BUFFERS, _QUICK_BUFFERS = (0.2, 1.0, 5.0, 20.0, 100.0), (0.2, 2.0, 20.0)
 # Pictures take a second to import; listing the experiments must not need them, so the run is imported where it begins.
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
+def configure(options: Options) -> None:
     """Add the experiment's option."""
-    parser.add_argument(
+    options.add_argument(
         "--by-the-papers",
         action="store_true",
         help="Vegas, Copa and BBR as their own papers and drafts describe them, not as FlashPass' authors changed them",
     )
 
 
-@experiment(
-    "flashpass-fig2",
-    title="200 flows of five reactive transports against the size of the buffer",
-    reproduces="FlashPass, Figure 2",
-    backends=("packet",),
-    configure=configure,
-    sweeps=True,
-    unused=("capacity",),
-    own_help={"full": "ten sizes of the buffer, as in the paper (default: five)"},
-    order=600,
-)
 def flashpass_fig2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
 
     choices = BY_THE_PAPERS if args.by_the_papers else Choices()
@@ -337,3 +326,14 @@ def flashpass_fig2(settings: Settings, args: argparse.Namespace, output: OutputF
     if settings.quick:
         grid = Grid(_QUICK_BUFFERS, _QUICK_SECONDS, choices)
     return run_fig2(grid, settings, workers_from(args), output, progress)
+
+
+EXPERIMENTS = {
+    "flashpass-fig2": Experiment(
+        flashpass_fig2,
+        configure=configure,
+        sweeps=True,
+        without=("capacity",),
+        own_help={"full": "ten sizes of the buffer, as in the paper (default: five)"},
+    ),
+}

@@ -7,10 +7,10 @@ from itertools import pairwise
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.convergence import UNIFORM
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS, PRINTED
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point

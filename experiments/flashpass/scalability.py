@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.convergence import AS_PRINTED, KINDS
 from experiments.flashpass.published import published
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point

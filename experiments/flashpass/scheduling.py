@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import HEADER, NAMES, Scheme
 from experiments.flashpass.static import RATE, network_of
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.reporting.picture_style import legend_below, look, new_figure
 from experiments.results.bars import limit, size

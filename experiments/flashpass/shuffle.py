@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.data_center import BUFFER, HOST_DELAY, LINK_DELAY
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point

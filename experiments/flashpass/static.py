@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import LABELS, PACED, Scheme, published_name
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point

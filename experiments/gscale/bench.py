@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass
 from types import TracebackType
 
+from experiments.experiment import Settings
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import Case, Traffic
@@ -28,7 +29,6 @@ from experiments.measuring.emulation import (
 from experiments.measuring.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of, find_flows
 from experiments.measuring.load import LoadWatch, load_at_rest, overload
 from experiments.measuring.wanted_flow import WantedFlow
-from experiments.registry import Settings
 from experiments.results.result import FlowResult, Result
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.queues import Queue, TrafficClass

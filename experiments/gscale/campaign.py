@@ -14,10 +14,10 @@ from dataclasses import asdict, dataclass
 from datetime import timedelta
 from typing import Any, Literal, Protocol
 
+from experiments.experiment import Settings
 from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
 from experiments.gscale.case_plan import parameters_of, plan_of
 from experiments.gscale.cases import Case, stored_case
-from experiments.registry import Settings
 from experiments.results.comparability import timing_told
 from experiments.results.result import Result, load_result, result_to_json
 from kuijia_base.errors import InputError, TestbedError, shown

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 
+from experiments.compared_schemes import add_schemes
+from experiments.experiment import Options
 from experiments.gscale.cases import (
     DEFAULT_READING,
     DEMANDS,
@@ -17,6 +19,7 @@ from experiments.gscale.cases import (
     Traffic,
     grid,
 )
+from experiments.measuring.packet_options import add_conditions
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones
 from kuijia_base.text import parse_number
@@ -25,28 +28,29 @@ DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
 QUICK_DEMANDS, QUICK_LINKS = (1.2,), (("7", "9"),)
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("gscale")
-    group.add_argument(
+def configure(options: Options) -> None:
+    add_schemes(options)
+    add_conditions(options)
+    options.add_argument(
         "--traffic",
         type=different_ones(TRAFFICS),
         metavar="KIND[,KIND]",
         help=f"kinds of traffic among {', '.join(TRAFFICS)} (default: those that the experiment shows)",
     )
-    group.add_argument(
+    options.add_argument(
         "--demands",
         type=different_ones(DEMANDS, parse_number),
         metavar="D[,D]",
         help=f"demands of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, "
         f"with --quick {_listed(QUICK_DEMANDS)}, with --full all)",
     )
-    group.add_argument(
+    options.add_argument(
         "--links",
         type=different_ones(LINKS, _link, "-".join),
         metavar="A-B[,A-B]",
         help=f"links that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
     )
-    group.add_argument(
+    options.add_argument(
         "--reading",
         choices=READING_NAMES,
         default=DEFAULT_READING,
@@ -54,7 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "interior-point method finds the plan, and pairs lose one tunnel at most, or directed, in which each direction "
         "has a capacity of its own (default: %(default)s)",
     )
-    group.add_argument(
+    options.add_argument(
         "--private-entries",
         action="store_true",
         help="give each flow its own entries and change them when a link fails, as in the paper, instead of groups",

@@ -6,47 +6,36 @@ They share their runs: a run that the folder already holds is not measured again
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from experiments.experiment import Experiment, Outcome, Runner, Settings, refuse_given
 from experiments.gscale.cases import EXPERIMENT, REPETITIONS, Traffic
 from experiments.gscale.choice import cases_from, configure
-from experiments.measuring.packet_options import CONDITION_DEFAULTS
-from experiments.registry import Outcome, Runner, Settings, experiment
+from experiments.measuring.packet_options import add_conditions
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile
 from experiments.sweep.workers import refuse_workers, workers_from
-from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
-_ALL = ("emulation", "flow", "packet", "boxes")
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
-_EXPERIMENTS: tuple[tuple[str, int, str, str, tuple[str, ...], tuple[Traffic, ...]], ...] = (
-    ("fig10", 100, "Figure 10", "throughput loss of TCP flows that a failure affects directly", _ALL, ("tcp",)),
-    ("fig11", 110, "Figure 11", "packet loss of UDP flows that a failure affects directly", _ALL, ("udp",)),
-    ("fig12", 120, "Figure 12", "throughput loss of TCP victims", _ALL, ("tcp",)),
-    ("fig13", 130, "Figure 13", "packet loss of UDP victims", _ALL, ("udp",)),
-    ("indirect", 115, "Section 5.2", "loss of flows that a failure affects indirectly", _ALL, _SINGLE),
-    ("table4", 135, "Table 4", "how long TCP takes to settle after a failure", _ALL, ("tcp",)),
-    ("fig14", 140, "Figure 14", "throughput loss of the low class of two", _ALL, ("priorities",)),
-    ("fig16", 160, "Figure 16", "what passes a link before and after a failure, by class", _ALL, ("priorities",)),
-    ("gscale", 200, "Section 5", "all of these", _ALL, (*_SINGLE, "priorities")),
-)
-"""Name, order, reproduced figure, title, backends, and the traffic of its runs."""
-
+_TRAFFICS: Mapping[str, tuple[Traffic, ...]] = {
+    "fig10": ("tcp",),
+    "fig11": ("udp",),
+    "fig12": ("tcp",),
+    "fig13": ("udp",),
+    "indirect": _SINGLE,
+    "table4": ("tcp",),
+    "fig14": ("priorities",),
+    "fig16": ("priorities",),
+    "gscale": (*_SINGLE, "priorities"),
+}
+"""Experiment to the traffic of its runs."""
 
 _OWN_HELP = {
     "full": f"all demands, and {REPETITIONS} repetitions, as in the paper (default: a part of the demands, once)",
     "repetitions": f"measure everything N times (default: 1, with --full {REPETITIONS})",
 }
-
-_READ = ("fig10", "fig11", "fig12", "fig13")
-"""Figures whose numbers depend on choices that the paper does not state."""
-
-_CAVEAT = (
-    "Losses hang on which pairs are drawn, which of the best plans is taken and what is averaged, of which the paper"
-    " says little: docs/gscale.md has what each makes of the difference."
-)
 
 
 def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
@@ -71,10 +60,7 @@ def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
 
 def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
     """Raise InputError for an option that only the packet simulator heeds."""
-    for name, default in CONDITION_DEFAULTS.items():
-        if getattr(args, name) != default:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError("option", option, f"changes nothing in {args.experiment} on {backend}", "--backend packet")
+    refuse_given(args, add_conditions, f"changes nothing in {args.experiment} on {backend}", "packet")
     refuse_workers(args, f"{args.experiment} on {backend} is not a sweep", [f"{args.experiment} --backend packet"])
 
 
@@ -85,17 +71,13 @@ def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
     return exhibits_of_files(files)
 
 
-for _name, _order, _reproduces, _title, _backends, _traffics in _EXPERIMENTS:
-    experiment(
-        _name,
-        title=_title,
-        reproduces=_reproduces,
-        backends=_backends,
+EXPERIMENTS = {
+    name: Experiment(
+        _runner(name, traffics),
         configure=configure,
         sweeps=True,
-        heeds=("schemes", *CONDITION_DEFAULTS),
         own_help=_OWN_HELP,
-        order=_order,
-        reader=_read if _name == EXPERIMENT else None,
-        caveat=_CAVEAT if _name in _READ else "",
-    )(_runner(_name, _traffics))
+        reader=_read if name == EXPERIMENT else None,
+    )
+    for name, traffics in _TRAFFICS.items()
+}

@@ -8,13 +8,13 @@ from itertools import product
 from typing import Any
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.experiment import Outcome, Settings
 from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.climb import PAPER_CAPACITY
 from experiments.gscale.convergence_by_flow import OWN_TOLERANCE, restless_flows, seconds_by_flow
 from experiments.gscale.packet_grid import PacketModel, compute
 from experiments.measuring.packet_run import Conditions
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves

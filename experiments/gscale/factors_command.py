@@ -4,24 +4,22 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 
-@experiment(
-    "table4-factors",
-    title="time that TCP takes to settle, by buffer, delay, control and detection",
-    reproduces="Table 4",
-    backends=("packet",),
-    configure=no_options,
-    sweeps=True,
-    ignores=("capacity",),
-    unused=("repetitions", "full"),
-    order=136,
-)
 def table4_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.gscale.convergence_factors import run_factors  # noqa: PLC0415  # slow to import: the simulator
 
     return run_factors(settings, workers_from(args), output, progress)
+
+
+EXPERIMENTS = {
+    "table4-factors": Experiment(
+        table4_factors,
+        sweeps=True,
+        without=("capacity", "repetitions", "full"),
+    ),
+}

@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
+from experiments.experiment import Settings
 from experiments.gscale.aggregates import aggregates_of, roles_of
 from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import Case
 from experiments.gscale.climb import AFTER, BEFORE, CUT, climbs
 from experiments.measuring.wanted_flow import WantedFlow
-from experiments.registry import Settings
 from experiments.results.result import Failure, FlowResult, Result, Role, Series
 from kuijia_base.manifest import describe_computation
 from simulator.flow.model import Flows, share

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from experiments.experiment import Outcome, Settings
 from experiments.gscale.cases import Case
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.measure import Means, measure
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 
+from experiments.experiment import Settings
 from experiments.gscale.bench import Bench
 from experiments.gscale.campaign import Campaign, CampaignOutcome, Measuring, Show
 from experiments.gscale.case_plan import pairs_of_case
@@ -15,7 +16,6 @@ from experiments.gscale.packet_grid import PacketModel, simulate_cases
 from experiments.gscale.scenario import gscale
 from experiments.measuring.ground import ground_of
 from experiments.measuring.packet_run import Conditions
-from experiments.registry import Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder

@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from experiments.experiment import Settings
 from experiments.gscale.aggregates import aggregates_of
 from experiments.gscale.bench import LAYOUTS, timing_of
 from experiments.gscale.campaign import Campaign, CampaignOutcome
 from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import EXPERIMENT, Case
 from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
-from experiments.registry import Settings
 from experiments.results.result import Failure, Result, result_from_json, result_to_json
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers

@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.goodput import non_blocking, tcp_goodput
 from experiments.hedera.matrices import FIRST_FIT, NIC_RATE, published
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
@@ -203,16 +203,14 @@ def _points(parts: Mapping[str, list[float]], theirs: Mapping[str, float]) -> It
 _SEEDS, _QUICK_SEEDS = 20, 2
 
 
-@experiment(
-    "hedera-first-fit",
-    title="the authors' matrices under other readings of global first fit, each with one thing changed",
-    reproduces="Hedera's simulator",
-    backends=("flow",),
-    configure=no_options,
-    ignores=("capacity", "repetitions"),
-    unused=("full",),
-    order=402,
-    reader=each_file("experiments.hedera.first_fit"),
-)
 def hedera_first_fit(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return run_first_fit(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-first-fit": Experiment(
+        hedera_first_fit,
+        without=("capacity", "repetitions", "full"),
+        reader=each_file("experiments.hedera.first_fit"),
+    ),
+}

@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, of_pattern
 from experiments.hedera.simulation import Setting, Simulation
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -218,16 +218,14 @@ def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:
 _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
 
 
-@experiment(
-    "hedera-growth",
-    title="fat-trees of up to 65,536 hosts: goodput under ECMP, first fit and annealing, time and memory",
-    reproduces="nothing published",
-    backends=("flow",),
-    configure=no_options,
-    ignores=("capacity", "repetitions"),
-    unused=("full",),
-    order=450,
-    reader=each_file("experiments.hedera.growth"),
-)
 def hedera_growth(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return run_growth(settings, _QUICK_PORTS if settings.quick else _PORTS, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-growth": Experiment(
+        hedera_growth,
+        without=("capacity", "repetitions", "full"),
+        reader=each_file("experiments.hedera.growth"),
+    ),
+}

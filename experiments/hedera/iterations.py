@@ -12,8 +12,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.goodput import fair_rates, non_blocking, tcp_goodput
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
@@ -271,19 +271,18 @@ _USUAL = Scope((16, 24), seeds=3)
 _FULL = Scope((16, 24, 32), seeds=3)
 
 
-@experiment(
-    "hedera-iterations",
-    title="random destinations: bandwidth over the iterations of annealing, under several readings of the paper",
-    reproduces="Hedera's table of iterations",
-    backends=("flow",),
-    configure=no_options,
-    ignores=("capacity", "repetitions"),
-    own_help={"full": "also 32 ports (default: 16 and 24)"},
-    order=405,
-    reader=each_file("experiments.hedera.iterations"),
-)
 def hedera_iterations(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
     scope = _FULL if args.full else _QUICK if settings.quick else _USUAL
     return run_iterations(settings, scope, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-iterations": Experiment(
+        hedera_iterations,
+        without=("capacity", "repetitions"),
+        own_help={"full": "also 32 ports (default: 16 and 24)"},
+        reader=each_file("experiments.hedera.iterations"),
+    ),
+}

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.hedera.large_options import LargeOptions, ramp_from
-from experiments.hedera.packet.options import NAMES, packet_options_from, refuse_packet_options
-from experiments.registry import Outcome, Settings, experiment
+from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.hedera.large_options import LargeOptions, add_ramp, ramp_from
+from experiments.hedera.packet.options import configure_packets, packet_options_from, refuse_packet_options
 from experiments.results.stored_files import each_file
 from experiments.sweep.workers import workers_from
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.option_values import positive_number, positive_number_within
+from kuijia_base.option_values import positive_number_within
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.text import parse_whole
@@ -25,41 +25,36 @@ _FEWEST_PORTS, _MOST_PORTS = 4, 64
 _LOAD = 0.4
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera-8192")
-    group.add_argument(
+def configure(options: Options) -> None:
+    options.add_argument(
         "--ports",
         type=_ports,
         metavar="K",
         help=f"ports of a switch: K^3 / 4 hosts (default: {_PORTS}, with --quick {_QUICK_PORTS}; in packets"
         f" {_PACKET_PORTS}, with --full {_PORTS}, with --quick {_QUICK_PACKET_PORTS})",
     )
-    group.add_argument(
+    options.add_argument(
         "--seconds",
         type=positive_number_within(*_SECONDS_WITHIN, "{:g} to {:g} seconds".format(*_SECONDS_WITHIN)),
         metavar="S",
         help="with --backend packet: seconds that are simulated, with ten rounds of the scheduler"
         f" (default: {_SECONDS:g}, with --quick {_QUICK_SECONDS:g})",
     )
-    group.add_argument(
+    options.add_argument(
         "--arriving-load",
         type=positive_number_within(0.0, 1.0, "a number above 0, at most 1"),
         default=_LOAD,
         metavar="F",
         help="mean load of arriving flows as a part of hosts' interfaces (default: %(default)s)",
     )
-    group.add_argument(
+    options.add_argument(
         "--flow-sizes",
         default="data-mining",
         metavar="NAME|FILE",
         help="sizes of arriving flows; only those above 1 MB are simulated (default: %(default)s)",
     )
-    group.add_argument(
-        "--ramp",
-        type=positive_number,
-        metavar="MS",
-        help="TCP reaches its rates by slow start and additive increase, at this round-trip time (default: at once)",
-    )
+    add_ramp(options)
+    configure_packets(options)
 
 
 def _ports(text: str) -> int:
@@ -71,19 +66,6 @@ def _ports(text: str) -> int:
     return ports
 
 
-@experiment(
-    "hedera-8192",
-    title="8,192 hosts: patterns and flows that come and go under ECMP, first fit and annealing",
-    reproduces="Hedera's simulator",
-    backends=("flow", "packet"),
-    configure=configure,
-    sweeps=True,
-    heeds=NAMES,
-    ignores=("capacity", "repetitions"),
-    own_help={"full": "with --backend packet: 8,192 hosts (default: 1,024)"},
-    order=440,
-    reader=each_file("experiments.hedera.large_run"),
-)
 def hedera_8192(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     if settings.backend == "packet":
         return _in_packets(settings, args, output, progress)
@@ -117,3 +99,15 @@ def _in_packets(settings: Settings, args: argparse.Namespace, output: OutputFold
         options=packet_options_from(args),
     )
     return run_packet_arrivals(settings, case, workers_from(args), output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-8192": Experiment(
+        hedera_8192,
+        configure=configure,
+        sweeps=True,
+        without=("capacity", "repetitions"),
+        own_help={"full": "with --backend packet: 8,192 hosts (default: 1,024)"},
+        reader=each_file("experiments.hedera.large_run"),
+    ),
+}

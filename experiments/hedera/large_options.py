@@ -6,6 +6,8 @@ import argparse
 import math
 from dataclasses import dataclass
 
+from experiments.experiment import Options
+from kuijia_base.option_values import positive_number
 from simulator.flow.ramp import Ramp
 
 CLASSES = {"1 to 10 MB": (0.0, 1e7), "10 to 100 MB": (1e7, 1e8), "above 100 MB": (1e8, math.inf)}
@@ -27,6 +29,16 @@ class LargeOptions:
     load: float
     flow_sizes: str
     ramp: Ramp | None = None
+
+
+def add_ramp(options: Options) -> None:
+    """Add the option for TCP's ramp in the flow model."""
+    options.add_argument(
+        "--ramp",
+        type=positive_number,
+        metavar="MS",
+        help="TCP reaches its rates by slow start and additive increase, at this round-trip time (default: at once)",
+    )
 
 
 def ramp_from(args: argparse.Namespace) -> Ramp | None:

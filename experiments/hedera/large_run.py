@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.arrivals import arriving, larger
 from experiments.hedera.large_options import CLASSES, LargeOptions
 from experiments.hedera.packet.arrivals_report import exhibits as packet_exhibits
 from experiments.hedera.simulation import History, Setting, Simulation, Workload
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.simulation import Setting, Simulation, Workload
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -222,16 +222,14 @@ def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
 _SEEDS, _QUICK_SEEDS = 20, 4
 
 
-@experiment(
-    "hedera-matrices",
-    title="who sends to whom on 16 hosts, as in the authors' simulator: ECMP, first fit and annealing",
-    reproduces="Hedera's simulator",
-    backends=("flow",),
-    configure=no_options,
-    ignores=("capacity", "repetitions"),
-    unused=("full",),
-    order=400,
-    reader=each_file("experiments.hedera.matrices"),
-)
 def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return run_matrices(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-matrices": Experiment(
+        hedera_matrices,
+        without=("capacity", "repetitions", "full"),
+        reader=each_file("experiments.hedera.matrices"),
+    ),
+}

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.hedera.large_options import ramp_from
+from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.hedera.large_options import add_ramp, ramp_from
 from experiments.hedera.packet.options import (
-    NAMES,
+    configure_packets,
     packet_options_from,
     refuse_packet_options,
 )
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, ShuffleOptions
-from experiments.hedera.testbed import nic_rate_from
+from experiments.hedera.testbed import add_scheduling, nic_rate_from
 from experiments.hedera.testbed_cases import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
-from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
 from experiments.sweep.workers import workers_from
 from kuijia_base.errors import InputError
@@ -27,9 +27,8 @@ TIME_SCALE, QUICK_TIME_SCALE, QUICK_PACKET_TIME_SCALE = 0.5, 0.1, 0.01
 QUICK_PERIOD = 0.5
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera-shuffle (also uses --placements, --nic-rate, --period and --ramp)")
-    group.add_argument(
+def configure(options: Options) -> None:
+    options.add_argument(
         "--time-scale",
         type=positive_number,
         metavar="F",
@@ -37,13 +36,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         f"(default: {TIME_SCALE:g}, with --quick {QUICK_TIME_SCALE:g}, with --full 1; in packets 1, with --quick "
         f"{QUICK_PACKET_TIME_SCALE:g})",
     )
-    group.add_argument(
+    options.add_argument(
         "--at-once",
         type=positive_count,
         default=2,
         metavar="N",
         help="hosts to which a host sends at a time; the authors do not state it (default: %(default)s)",
     )
+    add_scheduling(options)
+    add_ramp(options)
+    configure_packets(options)
 
 
 def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick: bool) -> ShuffleOptions:
@@ -65,19 +67,6 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
     )
 
 
-@experiment(
-    "hedera-shuffle",
-    title="each of 16 hosts sends data to all others: how long that takes under ECMP, first fit and annealing",
-    reproduces="Hedera's shuffle",
-    backends=("emulation", "flow", "packet"),
-    configure=configure,
-    sweeps=True,
-    heeds=("placements", "nic_rate", "period", "ramp", *NAMES),
-    ignores=("capacity", "framework", "slots", "repetitions"),
-    own_help={"full": "the authors' amount of data"},
-    order=420,
-    reader=each_file("experiments.hedera.shuffle_report"),
-)
 def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, settings.backend, quick=settings.quick)
     if options.ramp is not None and settings.backend != "flow":
@@ -92,3 +81,15 @@ def hedera_shuffle(settings: Settings, args: argparse.Namespace, output: OutputF
     from experiments.hedera.shuffle_run import run_shuffle  # noqa: PLC0415  # slow to import: the simulator
 
     return run_shuffle(settings, options, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-shuffle": Experiment(
+        hedera_shuffle,
+        configure=configure,
+        sweeps=True,
+        without=("capacity", "repetitions", "framework", "slots"),
+        own_help={"full": "the authors' amount of data"},
+        reader=each_file("experiments.hedera.shuffle_report"),
+    ),
+}

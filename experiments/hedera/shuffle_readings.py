@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.packet.readings_report import exhibits as packet_exhibits
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, Order, receivers_of
@@ -19,7 +20,6 @@ from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.simulation import Setting
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
 from experiments.hedera.testbed_report import published_goodput
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
@@ -219,18 +219,6 @@ _SCALE, _QUICK_SCALE = 0.1, 0.01
 """Part of the authors' data in packets, unless `--full`."""
 
 
-@experiment(
-    "hedera-shuffle-readings",
-    title="the shuffle under other readings of what its authors leave open: what annealing gains over the same hash",
-    reproduces="Hedera's shuffle",
-    backends=("flow", "packet"),
-    configure=no_options,
-    sweeps=True,
-    ignores=("capacity", "repetitions"),
-    own_help={"full": "with --backend packet: the authors' amount of data (default: a tenth)"},
-    order=430,
-    reader=each_file("experiments.hedera.shuffle_readings"),
-)
 def hedera_shuffle_readings(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -242,3 +230,14 @@ def hedera_shuffle_readings(
     refuse_workers(args, f"changes nothing on {settings.backend}", ["those with --backend packet"])
 
     return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-shuffle-readings": Experiment(
+        hedera_shuffle_readings,
+        sweeps=True,
+        without=("capacity", "repetitions"),
+        own_help={"full": "with --backend packet: the authors' amount of data (default: a tenth)"},
+        reader=each_file("experiments.hedera.shuffle_readings"),
+    ),
+}

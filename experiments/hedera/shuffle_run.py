@@ -8,12 +8,12 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.shuffle_cases import ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_flow import flow_shuffle
 from experiments.hedera.shuffle_report import NAME, exhibits, figures, summary
 from experiments.hedera.testbed_lab import ATTEMPTS, HederaLab, hedera_lab
 from experiments.hedera.testbed_run import BUFFER_PACKETS, PORTS_OF_SWITCH
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder

@@ -6,6 +6,7 @@ import argparse
 import math
 from pathlib import Path
 
+from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.hedera.packet.options import configure_packets, packet_options_from, refuse_packet_options
 from experiments.hedera.testbed_cases import (
     ARRANGEMENTS,
@@ -18,7 +19,6 @@ from experiments.hedera.testbed_cases import (
     SHORT_SPAN,
     MatrixOptions,
 )
-from experiments.registry import Outcome, Settings, experiment
 from experiments.results.stored_files import each_file
 from experiments.sweep.workers import workers_from
 from hedera.network.matrices import authors_matrices
@@ -37,23 +37,34 @@ AUTHORS_NIC_RATE = 1000.0
 _QUICK = ("stride8", "randbij0")
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera-testbed")
-    group.add_argument(
+def configure(options: Options) -> None:
+    options.add_argument(
         "--patterns",
         nargs="+",
         choices=tuple(authors_matrices()),
         metavar="PATTERN",
         help="traffic matrices, such as stride8 (default: all; with --quick two)",
     )
-    group.add_argument(
+    add_scheduling(options)
+    options.add_argument(
+        "--emulation",
+        type=Path,
+        metavar="FILE",
+        help="with --backend packet: hedera-testbed.json of an emulation, to be put beside",
+    )
+    configure_packets(options)
+
+
+def add_scheduling(options: Options) -> None:
+    """Add the options of runs under a scheduler."""
+    options.add_argument(
         "--placements",
         type=different_ones(ARRANGEMENTS[1:]),
         default=ARRANGEMENTS[1:],
         metavar="NAME[,NAME]",
         help=f"placements to compare with the non-blocking switch (default: {','.join(ARRANGEMENTS[1:])})",
     )
-    group.add_argument(
+    options.add_argument(
         "--nic-rate",
         type=positive_number_within(
             MIN_CAPACITY, MAX_CAPACITY, f"{MIN_CAPACITY:g} to {MAX_CAPACITY:g} Mbit/s", positive_rate
@@ -62,20 +73,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="rate of every cable, in Mbit/s or as in 10M "
         f"(default: {DEFAULT_NIC_RATE:g}, with --backend packet {AUTHORS_NIC_RATE:g})",
     )
-    group.add_argument(
+    options.add_argument(
         "--period",
         type=positive_number_within(SHORTEST_PERIOD, math.inf, f"{SHORTEST_PERIOD:g} seconds or more"),
         metavar="S",
         help=f"seconds between two rounds, from {SHORTEST_PERIOD:g} "
         f"(default: {DEFAULT_PERIOD:g}, in packets {PACKET_PERIOD:g}; with --full the authors' {AUTHORS_PERIOD:g})",
     )
-    group.add_argument(
-        "--emulation",
-        type=Path,
-        metavar="FILE",
-        help="with --backend packet: hedera-testbed.json of an emulation, to be put beside",
-    )
-    configure_packets(parser)
 
 
 def nic_rate_from(args: argparse.Namespace, backend: str) -> float:
@@ -99,18 +103,6 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
     )
 
 
-@experiment(
-    "hedera-testbed",
-    title="who sends to whom on 16 hosts: real TCP under ECMP, first fit and annealing, on one tree and one switch",
-    reproduces="Hedera's testbed",
-    backends=("emulation", "packet"),
-    configure=configure,
-    sweeps=True,
-    ignores=("capacity", "framework", "slots"),
-    own_help={"full": "the authors' minute for each matrix, with rounds every 5 seconds"},
-    order=410,
-    reader=each_file("experiments.hedera.testbed_report"),
-)
 def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, settings.backend, quick=settings.quick)
     if settings.backend == "packet":
@@ -125,3 +117,15 @@ def hedera_testbed(settings: Settings, args: argparse.Namespace, output: OutputF
     from experiments.hedera.testbed_run import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
     return run_testbed(settings, options, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-testbed": Experiment(
+        hedera_testbed,
+        configure=configure,
+        sweeps=True,
+        without=("capacity", "framework", "slots"),
+        own_help={"full": "the authors' minute for each matrix, with rounds every 5 seconds"},
+        reader=each_file("experiments.hedera.testbed_report"),
+    ),
+}

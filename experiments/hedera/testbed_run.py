@@ -10,10 +10,10 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Literal
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_lab import HederaLab, hedera_lab
 from experiments.hedera.testbed_report import NAME, Measured, Results, exhibits, summary
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from hedera.network.matrices import Matrix, authors_matrix
 from hedera.scheduling import events

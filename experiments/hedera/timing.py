@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.polled_traffic import polls, random_flows
-from experiments.registry import Outcome, Settings, experiment, no_options
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -113,18 +113,16 @@ def _place(row: Mapping[str, Any]) -> str:
 _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
 
 
-@experiment(
-    "hedera-timing",
-    title="milliseconds of demand estimation and of whole rounds, up to 27,648 hosts",
-    reproduces="Hedera's tables on timing",
-    backends=("flow",),
-    configure=no_options,
-    ignores=("capacity", "repetitions"),
-    unused=("full",),
-    order=460,
-    reader=each_file("experiments.hedera.timing"),
-)
 def hedera_timing(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The kernels are imported on use, so that experiments can be listed without them.
 
     return run_timing(_QUICK_HOSTS if settings.quick else _MOST_HOSTS, output, progress)
+
+
+EXPERIMENTS = {
+    "hedera-timing": Experiment(
+        hedera_timing,
+        without=("capacity", "repetitions", "full"),
+        reader=each_file("experiments.hedera.timing"),
+    ),
+}

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-from experiments.registry import Outcome, Settings, experiment
+from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -45,9 +44,9 @@ _FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
 # Listing the experiments must not import the simulator, so runs are imported where they begin.
 
 
-def profile_option(parser: argparse.ArgumentParser) -> None:
+def profile_option(options: Options) -> None:
     """Add the option that all experiments share which compare Hermes with others."""
-    parser.add_argument(
+    options.add_argument(
         "--profile",
         choices=("paper", "ns3", "buffer"),
         default="paper",
@@ -88,7 +87,8 @@ def extent_of(
     if settings.quick:
         chosen = (chosen[len(chosen) // 2],)
     seconds = _FULL_SECONDS if args.full and not testbed else 0.0
-    return Extent(chosen, {workload: flows[workload] for workload in workloads}, args.profile, seconds)
+    profile = getattr(args, "profile", "paper")  # not every experiment has the option
+    return Extent(chosen, {workload: flows[workload] for workload in workloads}, profile, seconds)
 
 
 _WHOLE = "five seeds, and the paper's loads and flows (default: a part of them)"
@@ -99,17 +99,7 @@ _ON_TESTBED = {"full": _WHOLE, "repetitions": "N seeds (default: 2, with --quick
 _BOTH = ("web-search", "data-mining")
 _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
 
-_simulated = partial(experiment, backends=("packet",), configure=profile_option, sweeps=True, unused=("capacity",))
-"""Registers an experiment in the packet simulator: a sweep, unless it says otherwise."""
 
-
-@_simulated(
-    "hermes-fig9",
-    title="load balancers on the testbed of 12 hosts",
-    reproduces="Hermes, Figure 9",
-    own_help=_ON_TESTBED,
-    order=740,
-)
 def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
@@ -117,13 +107,6 @@ def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFold
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=False)
 
 
-@_simulated(
-    "hermes-fig10",
-    title="load balancers on the testbed with one cable cut",
-    reproduces="Hermes, Figure 10",
-    own_help=_ON_TESTBED,
-    order=742,
-)
 def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: the simulator
 
@@ -131,13 +114,6 @@ def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFol
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=True)
 
 
-@_simulated(
-    "hermes-fig11",
-    title="small and large flows on the testbed with one cable cut",
-    reproduces="Hermes, Figure 11",
-    own_help=_ON_TESTBED,
-    order=744,
-)
 def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_testbed_sizes  # noqa: PLC0415  # slow to import: the simulator
 
@@ -145,13 +121,6 @@ def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFol
     return run_testbed_sizes(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS))
 
 
-@_simulated(
-    "hermes-fig12",
-    title="load balancers in the simulated network of 128 hosts",
-    reproduces="Hermes, Figure 12",
-    own_help=IN_SIMULATION,
-    order=746,
-)
 def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: the simulator
 
@@ -159,13 +128,6 @@ def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFol
     return run_symmetric(extent, where_of(settings, args, output, progress))
 
 
-@_simulated(
-    "hermes-fig13",
-    title="web search where a fifth of the links between switches is slow",
-    reproduces="Hermes, Figure 13",
-    own_help=IN_SIMULATION,
-    order=748,
-)
 def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: the simulator
 
@@ -173,15 +135,54 @@ def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFol
     return run_asymmetric("web-search", extent, where_of(settings, args, output, progress))
 
 
-@_simulated(
-    "hermes-fig14",
-    title="data mining where a fifth of the links between switches is slow",
-    reproduces="Hermes, Figure 14",
-    own_help=IN_SIMULATION,
-    order=750,
-)
 def hermes_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: the simulator
 
     extent = extent_of("hermes-fig14", settings, args, ("data-mining",))
     return run_asymmetric("data-mining", extent, where_of(settings, args, output, progress))
+
+
+EXPERIMENTS = {
+    "hermes-fig9": Experiment(
+        hermes_fig9,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_ON_TESTBED,
+    ),
+    "hermes-fig10": Experiment(
+        hermes_fig10,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_ON_TESTBED,
+    ),
+    "hermes-fig11": Experiment(
+        hermes_fig11,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=_ON_TESTBED,
+    ),
+    "hermes-fig12": Experiment(
+        hermes_fig12,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-fig13": Experiment(
+        hermes_fig13,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-fig14": Experiment(
+        hermes_fig14,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from functools import partial
 
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hermes.command import IN_SIMULATION, extent_of, profile_option, where_of
-from experiments.registry import Outcome, Settings, experiment, no_options
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
@@ -22,18 +21,7 @@ _SPARSE = 3
 
 # Listing the experiments must not import the simulator, so runs are imported where they begin.
 
-_simulated = partial(experiment, backends=("packet",), configure=no_options, sweeps=True, unused=("capacity",))
-"""Registers an experiment in the packet simulator: a sweep, unless it says otherwise."""
 
-
-@_simulated(
-    "hermes-motivation",
-    title="four examples of flowlets, spraying and stale tables",
-    reproduces="Hermes, section 2",
-    own_help={"full": "50 seeds (default: 10)", "repetitions": "N seeds (default: 10, with --quick 2, with --full 50)"},
-    order=730,
-    sweeps=False,
-)
 def hermes_motivation(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -43,14 +31,6 @@ def hermes_motivation(
     return run_motivation(args.repetitions or seeds, settings, output, progress)
 
 
-@_simulated(
-    "hermes-table2",
-    title="concurrent flows that pairs of leaves and of hosts see",
-    reproduces="Hermes, Table 2",
-    configure=profile_option,
-    own_help=IN_SIMULATION,
-    order=732,
-)
 def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.visibility import run_visibility  # noqa: PLC0415  # slow to import: the simulator
 
@@ -58,14 +38,6 @@ def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFo
     return run_visibility(extent, where_of(settings, args, output, progress))
 
 
-@_simulated(
-    "hermes-table6",
-    title="paths that probes see, and what they cost",
-    reproduces="Hermes, Table 6",
-    unused=("capacity", "repetitions", "quick", "full"),
-    order=734,
-    sweeps=False,
-)
 def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.probing import run_probing  # noqa: PLC0415  # slow to import: the simulator
 
@@ -73,27 +45,12 @@ def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFo
     return run_probing(settings, output, progress)
 
 
-@_simulated(
-    "hermes-fig15",
-    title="CONGA with three flowlet gaps",
-    reproduces="Hermes, Figure 15",
-    own_help=IN_SIMULATION,
-    order=752,
-)
 def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.parameters import run_gaps  # noqa: PLC0415  # slow to import: the simulator
 
     return run_gaps(extent_of("hermes-fig15", settings, args, _WEB), where_of(settings, args, output, progress))
 
 
-@_simulated(
-    "hermes-fig16",
-    title="a spine that drops 2 % of its packets silently",
-    reproduces="Hermes, Figure 16",
-    configure=profile_option,
-    own_help=IN_SIMULATION,
-    order=754,
-)
 def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.failures import run_drops  # noqa: PLC0415  # slow to import: the simulator
 
@@ -102,14 +59,6 @@ def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFol
     )
 
 
-@_simulated(
-    "hermes-fig17",
-    title="a spine with a black hole for some pairs of hosts",
-    reproduces="Hermes, Figure 17",
-    configure=profile_option,
-    own_help=IN_SIMULATION,
-    order=756,
-)
 def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.failures import run_hole  # noqa: PLC0415  # slow to import: the simulator
 
@@ -118,14 +67,6 @@ def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFol
     )
 
 
-@_simulated(
-    "hermes-fig18",
-    title="Hermes without rerouting and without probing",
-    reproduces="Hermes, Figure 18",
-    configure=profile_option,
-    own_help=IN_SIMULATION,
-    order=758,
-)
 def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.parameters import run_parts  # noqa: PLC0415  # slow to import: the simulator
 
@@ -134,13 +75,6 @@ def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFol
     )
 
 
-@_simulated(
-    "hermes-fig19",
-    title="Hermes with other thresholds",
-    reproduces="Hermes, Figure 19",
-    own_help=IN_SIMULATION,
-    order=760,
-)
 def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.parameters import run_thresholds  # noqa: PLC0415  # slow to import: the simulator
 
@@ -150,16 +84,71 @@ def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFol
     )
 
 
-@_simulated(
-    "hermes-plain-tcp",
-    title="load balancers under plain TCP",
-    reproduces="Hermes, plain TCP",
-    own_help=IN_SIMULATION,
-    order=762,
-)
 def hermes_plain_tcp(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.hermes.plain_tcp import run_plain_tcp  # noqa: PLC0415  # slow to import: the simulator
 
     return run_plain_tcp(
         extent_of("hermes-plain-tcp", settings, args, _WEB), where_of(settings, args, output, progress)
     )
+
+
+EXPERIMENTS = {
+    "hermes-motivation": Experiment(
+        hermes_motivation,
+        without=("capacity",),
+        own_help={
+            "full": "50 seeds (default: 10)",
+            "repetitions": "N seeds (default: 10, with --quick 2, with --full 50)",
+        },
+    ),
+    "hermes-table2": Experiment(
+        hermes_table2,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-table6": Experiment(
+        hermes_table6,
+        without=("capacity", "repetitions", "quick", "full"),
+    ),
+    "hermes-fig15": Experiment(
+        hermes_fig15,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-fig16": Experiment(
+        hermes_fig16,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-fig17": Experiment(
+        hermes_fig17,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-fig18": Experiment(
+        hermes_fig18,
+        configure=profile_option,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-fig19": Experiment(
+        hermes_fig19,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+    "hermes-plain-tcp": Experiment(
+        hermes_plain_tcp,
+        sweeps=True,
+        without=("capacity",),
+        own_help=IN_SIMULATION,
+    ),
+}

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from experiments.experiment import Outcome
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import Extent, grid_of, written
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.runs import PATIENCE, Measured, Where, swept_grids
 from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
-from experiments.registry import Outcome
 from experiments.results.exhibit import Exhibit
 from experiments.results.result import Check
 

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from experiments.experiment import Outcome
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
 from experiments.hermes.runs import Grid, Measured, Where, swept_grids
 from experiments.hermes.schemes import NAMES, Scheme
 from experiments.hermes.tables import Naming, order_as_published, over_loads, ratio_bar, theirs_of
-from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
 from simulator.flow_sizes.published import published_flow_sizes

@@ -9,11 +9,11 @@ from statistics import fmean
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.hermes.networks import PACKET, Fabric
 from experiments.hermes.published import published
 from experiments.hermes.schemes import Scheme
 from experiments.hermes.tables import label_of
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from experiments.experiment import Outcome
 from experiments.hermes.loads import Extent, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Measured, Where, swept_grids
 from experiments.hermes.schemes import ONE_WAY, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
 from experiments.hermes.tables import Naming, over_loads, ratio_bar, remarks_of
-from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point

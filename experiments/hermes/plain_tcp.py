@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from experiments.experiment import Outcome
 from experiments.hermes.loads import Extent
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
 from experiments.hermes.runs import Grid, Where, swept_grids
 from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
 from experiments.hermes.tables import Naming, over_loads
-from experiments.registry import Outcome
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.result import Check
 from simulator.packet.transports import Congestion

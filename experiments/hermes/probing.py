@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from experiments.experiment import Outcome, Settings
 from experiments.hermes.networks import PACKET, Fabric
 from experiments.hermes.published import published
 from experiments.hermes.schemes import SIMULATED_HERMES, Scheme
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder

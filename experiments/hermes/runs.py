@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from experiments.experiment import Settings
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
-from experiments.registry import Settings
 from experiments.sweep.keyed import swept_by_key
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from experiments.experiment import Outcome
 from experiments.hermes.loads import Extent, grid_of, written
 from experiments.hermes.networks import SIMULATED
 from experiments.hermes.published import published
 from experiments.hermes.runs import Where, swept_grids
 from experiments.hermes.tables import label_of
-from experiments.registry import Outcome
 from experiments.results.exhibit import Exhibit, Line, Point
 
 COMPARED = ("ecmp", "hermes")

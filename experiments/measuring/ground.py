@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from experiments.registry import Settings
+from experiments.experiment import Settings
 from kuijia_base.errors import InputError
 from te_solver.topology import Topology
 from testbed.boxes.inventory import read_inventory

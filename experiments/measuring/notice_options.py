@@ -3,26 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from dataclasses import dataclass
 
+from experiments.experiment import Options, refuse_given
+from experiments.measuring.packet_options import BUFFER_PACKETS, add_queues
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number
 
 DETECTION_SECONDS = 0.01
 """Default time from a cut until the switches beside it notice."""
-
-BUFFER_PACKETS = 50
-"""Default length of a queue, as on the emulated switches."""
-
-NOTICE_DEFAULTS: Mapping[str, object] = {
-    "detection_seconds": DETECTION_SECONDS,
-    "controller_at": None,
-    "reaction_seconds": 0.0,
-    "buffer_packets": None,
-    "link_delay_seconds": None,
-}
-"""Names of the options with their defaults; the last two are those of Tables 2 and 3."""
 
 
 @dataclass(frozen=True)
@@ -44,28 +33,29 @@ class Notice:
     buffer_packets: int = BUFFER_PACKETS
 
 
-def configure_notice(group: argparse._ArgumentGroup) -> None:
-    """Add the options that are not those of Tables 2 and 3."""
-    group.add_argument(
+def add_notice(options: Options) -> None:
+    """Add the options of the simulated network and its controller."""
+    options.add_argument(
         "--detection-seconds",
         type=positive_number,
         default=DETECTION_SECONDS,
         metavar="S",
         help=f"time from a cut to its notice by the simulated switches beside it (default: {DETECTION_SECONDS:g})",
     )
-    group.add_argument(
+    options.add_argument(
         "--controller-at",
         metavar="NODE",
         help="site of the simulated controller: messages take as long as the links of least delay to it (default: no"
         " time at all)",
     )
-    group.add_argument(
+    options.add_argument(
         "--reaction-seconds",
         type=positive_number,
         default=0.0,
         metavar="S",
         help="time that the simulated controller thinks before it answers (default: none)",
     )
+    add_queues(options)
 
 
 def notice_from(args: argparse.Namespace, nodes: tuple[str, ...]) -> Notice:
@@ -88,7 +78,4 @@ def notice_from(args: argparse.Namespace, nodes: tuple[str, ...]) -> Notice:
 
 def refuse_notice(args: argparse.Namespace, backend: str) -> None:
     """Raise InputError for an option that only the packet simulator heeds."""
-    for name, default in NOTICE_DEFAULTS.items():
-        if getattr(args, name) != default:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError("option", option, f"changes nothing in {args.experiment} on {backend}", "--backend packet")
+    refuse_given(args, add_notice, f"changes nothing in {args.experiment} on {backend}", "packet")

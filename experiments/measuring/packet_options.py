@@ -1,29 +1,52 @@
-"""Options of Tables 2 and 3 that every experiment in the packet simulator heeds: quick to import."""
+"""Options of experiments about switches that choose transports, queues, delays and clocks: quick to import."""
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Mapping
+from experiments.experiment import Options
+from kuijia_base.option_values import positive_count, positive_number, positive_number_within
 
-from kuijia_base.option_values import positive_number_within
-
-CONDITION_DEFAULTS: Mapping[str, object] = {
-    "congestion_control": "cubic",
-    "buffer_packets": None,
-    "link_delay_seconds": None,
-    "clock_ppm": 0.0,
-}
-"""Names of the options with their defaults; None for one that depends on the backend."""
+BUFFER_PACKETS = 50
+"""Default length of a queue: 30 ms of a link of 20 Mbit/s."""
 
 _MOST_PPM = 100_000.0
 
 
-def configure_clocks(group: argparse._ArgumentGroup) -> None:
+def add_queues(options: Options, usual: str = str(BUFFER_PACKETS), delay: str = "none") -> None:
+    """Add the options for queues and links; `usual` and `delay` are their defaults in words."""
+    options.add_argument(
+        "--buffer-packets",
+        type=positive_count,
+        metavar="N",
+        help=f"length of every queue of a switch (default: {usual})",
+    )
+    options.add_argument(
+        "--link-delay-seconds",
+        type=positive_number,
+        metavar="S",
+        help=f"propagation delay of every link (default: {delay}); needs --backend packet, or the kernel's datapath and"
+        " netem",
+    )
+
+
+def add_conditions(options: Options) -> None:
+    """Add the options under which TCP flows run; the last one is heeded by the packet simulator only."""
+    options.add_argument(
+        "--congestion-control",
+        default="cubic",
+        metavar="NAME",
+        help="congestion control of the TCP flows (default: cubic); with --backend packet one of newreno, cubic,"
+        " dctcp, vegas, copa, bbr",
+    )
+    add_queues(options)
+    add_clocks(options)
+
+
+def add_clocks(options: Options) -> None:
     """Add the option for clocks, which only the packet simulator heeds."""
-    group.add_argument(
+    options.add_argument(
         "--clock-ppm",
         type=positive_number_within(0.0, _MOST_PPM, f"up to {_MOST_PPM:g} parts per million"),
-        default=CONDITION_DEFAULTS["clock_ppm"],
+        default=0.0,
         metavar="N",
         help="with --backend packet: clocks of hosts and links are fast or slow by up to N parts per million, at"
         " random; Ethernet allows 100 (default: all are exact)",

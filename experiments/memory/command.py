@@ -5,16 +5,10 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable
 
-from experiments.registry import Outcome, Runner, Settings, experiment, no_options
+from experiments.experiment import Experiment, Outcome, Runner, Settings
 from experiments.results.exhibit import Exhibit
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-
-_EXPERIMENTS = (
-    ("fig6", 60, "Figure 6", "fields of one switch's entries for three priorities, in one table and decomposed"),
-    ("fig8", 80, "Figure 8", "fields of four switches' entries by the number of priorities"),
-    ("fields", 165, "Section 5.4", "fields of all entries for five pairs with two classes on Gscale"),
-)
 
 
 def _runner(name: str) -> Runner:
@@ -33,13 +27,7 @@ def _runner(name: str) -> Runner:
     return run
 
 
-for _name, _order, _reproduces, _title in _EXPERIMENTS:
-    experiment(
-        _name,
-        title=_title,
-        reproduces=_reproduces,
-        backends=("tables",),
-        configure=no_options,
-        unused=("capacity", "repetitions", "quick", "full"),
-        order=_order,
-    )(_runner(_name))
+EXPERIMENTS = {
+    name: Experiment(_runner(name), without=("capacity", "repetitions", "quick", "full"))
+    for name in ("fig6", "fig8", "fields")
+}

@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import count, permutations
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.experiment import Settings
 from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, Case
-from experiments.registry import Settings
 from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves

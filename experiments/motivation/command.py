@@ -5,8 +5,19 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
-from experiments.compared_schemes import PAPERS_SCHEMES, compared_schemes
-from experiments.measuring.packet_options import CONDITION_DEFAULTS, configure_clocks
+from experiments.compared_schemes import add_schemes
+from experiments.experiment import (
+    DEFAULT_CAPACITY,
+    LOWER_CAPACITY,
+    SIMULATED_CAPACITY,
+    Experiment,
+    Options,
+    Outcome,
+    Settings,
+    given,
+    refuse_given,
+)
+from experiments.measuring.packet_options import BUFFER_PACKETS, add_clocks, add_conditions
 from experiments.motivation.cases import (
     CASES,
     LOCAL_CUT,
@@ -17,18 +28,9 @@ from experiments.motivation.cases import (
     MotivationTable,
 )
 from experiments.motivation.exhibits import exhibits_of_files
-from experiments.registry import (
-    DEFAULT_CAPACITY,
-    LOWER_CAPACITY,
-    SIMULATED_CAPACITY,
-    Outcome,
-    Settings,
-    defaults_of,
-    experiment,
-)
 from kuijia_app.tables.options import Liveness, Tagging
 from kuijia_base.errors import InputError
-from kuijia_base.option_values import different_ones, positive_count, positive_number
+from kuijia_base.option_values import positive_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
@@ -39,9 +41,6 @@ _SECONDS = {
     "after": (30.0, 12.0, "measured after the cut"),
 }
 """Phase to its default, its default with --quick, and its meaning."""
-
-_BUFFER_PACKETS = 50
-"""Default length of queues: 30 ms of a link of 20 Mbit/s."""
 
 _OWN_HELP = {
     "capacity": "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default:"
@@ -62,62 +61,35 @@ _UNMODELLED = {
 _MEASURED = "--backend emulation or boxes"
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("table2 and table3")
-    group.add_argument(
-        "--schemes",
-        type=different_ones(compared_schemes()),
-        default=PAPERS_SCHEMES,
-        metavar="SCHEME[,SCHEME]",
-        help=f"failure schemes for the victims (default: {','.join(PAPERS_SCHEMES)})",
-    )
-    group.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
-    group.add_argument(
+def configure(options: Options) -> None:
+    add_schemes(options)
+    options.add_argument("--cut", choices=CASES, default=PAPERS_CUT, help="the link that fails (default: %(default)s)")
+    options.add_argument(
         "--kill-controller",
         action="store_true",
         help=f"kill the controller before the cut; needs --cut {LOCAL_CUT} or --liveness bfd",
     )
-    group.add_argument(
+    options.add_argument(
         "--liveness",
         choices=[each.value for each in Liveness],
         default=Liveness.CONTROLLER.value,
         help="party that notices a failure beyond a tunnel's first link (default: %(default)s)",
     )
-    group.add_argument(
+    options.add_argument(
         "--tagging",
         choices=[each.value for each in Tagging],
         default=Tagging.MPLS.value,
         help="header fields that carry tunnel and queue (default: %(default)s)",
     )
-    group.add_argument(
-        "--congestion-control",
-        default=CONDITION_DEFAULTS["congestion_control"],
-        metavar="NAME",
-        help="congestion control of the TCP flows (default: cubic); with --backend packet one of newreno, cubic,"
-        " dctcp, vegas, copa, bbr",
-    )
-    group.add_argument(
-        "--buffer-packets",
-        type=positive_count,
-        metavar="N",
-        help=f"length of every queue of a switch (default: {_BUFFER_PACKETS})",
-    )
-    group.add_argument(
-        "--link-delay-seconds",
-        type=positive_number,
-        metavar="S",
-        help="propagation delay of every link (default: none); needs --backend packet, or the kernel's datapath and"
-        " netem",
-    )
-    configure_clocks(group)
+    add_conditions(options)
     for phase, (usual, quick, meaning) in _SECONDS.items():
-        group.add_argument(
+        options.add_argument(
             f"--{phase}-seconds",
             type=positive_number,
             metavar="S",
             help=f"seconds {meaning} (default: {usual:g}, with --quick {quick:g})",
         )
-    group.add_argument(
+    options.add_argument(
         "--interval-seconds",
         type=positive_number,
         default=0.2,
@@ -146,47 +118,25 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
         liveness=args.liveness,
         tagging=args.tagging,
         congestion_control=args.congestion_control,
-        buffer_packets=args.buffer_packets or _BUFFER_PACKETS,
+        buffer_packets=args.buffer_packets or BUFFER_PACKETS,
         link_delay_seconds=args.link_delay_seconds,
         interval_seconds=args.interval_seconds,
         **seconds,
     )
 
 
-@experiment(
-    "table2",
-    title="a tunnel fails and the others have room: throughput of four TCP flows",
-    reproduces="Table 2",
-    backends=("emulation", "flow", "packet", "boxes"),
-    configure=configure,
-    unused=("full",),
-    own_help=_OWN_HELP,
-    order=20,
-    reader=exhibits_of_files,
-)
 def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_2, settings, args, output, progress)
 
 
-@experiment(
-    "table3",
-    title="a tunnel fails and the others are full: throughput of four TCP flows",
-    reproduces="Table 3",
-    backends=("emulation", "flow", "packet", "boxes"),
-    configure=configure,
-    unused=("full",),
-    own_help=_OWN_HELP,
-    order=30,
-    reader=exhibits_of_files,
-)
 def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return _run(TABLE_3, settings, args, output, progress)
 
 
 def refuse_unmodelled(args: argparse.Namespace) -> None:
     """Raise InputError when an option has a value that the fluid model, which has no packets, would ignore."""
-    for name, default in defaults_of(configure).items():
-        if name not in _MODELLED and getattr(args, name) != default:
+    for name in given(args, configure):
+        if name not in _MODELLED:
             option = f"--{name.replace('_', '-')}"
             raise InputError("option", option, _UNMODELLED.get(name, "changes nothing in the model"), _MEASURED)
 
@@ -211,9 +161,25 @@ def _run(
         conditions = conditions_from(args)
         options = replace(options, buffer_packets=conditions.buffer_packets)
         return packet_run.run_table(table, settings, options, conditions, output, progress)
-    if args.clock_ppm:
-        problem = f"changes nothing in {args.experiment} on {settings.backend}"
-        raise InputError("option", "--clock-ppm", problem, "--backend packet")
+    refuse_given(args, add_clocks, f"changes nothing in {args.experiment} on {settings.backend}", "packet")
     from experiments.motivation import run  # noqa: PLC0415  # slow: labs, needed by the other backends only
 
     return run.run_table(table, settings, options, output, progress)
+
+
+EXPERIMENTS = {
+    "table2": Experiment(
+        table2,
+        configure=configure,
+        without=("full",),
+        own_help=_OWN_HELP,
+        reader=exhibits_of_files,
+    ),
+    "table3": Experiment(
+        table3,
+        configure=configure,
+        without=("full",),
+        own_help=_OWN_HELP,
+        reader=exhibits_of_files,
+    ),
+}

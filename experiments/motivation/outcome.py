@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import ATTEMPTS
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.motivation.cases import (
@@ -20,7 +21,6 @@ from experiments.motivation.cases import (
     MotivationTable,
 )
 from experiments.motivation.exhibits import motivation_exhibit
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import order
 from experiments.results.judge import judge

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable, runs_on_links_it_can_carry
 from experiments.measuring.emulation import (
     Cut,
@@ -30,7 +31,6 @@ from experiments.motivation.cases import (
     MotivationTable,
 )
 from experiments.motivation.outcome import motivation_plan, queue_checks, wanted_flows, write_outcome
-from experiments.registry import Outcome, Settings
 from experiments.reporting.plots import goodput_figure
 from experiments.results.judge import judge, uncarried
 from experiments.results.published import published_throughput

@@ -9,9 +9,9 @@ import argparse
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from experiments.measuring.notice_options import NOTICE_DEFAULTS, configure_notice, notice_from, refuse_notice
+from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.measuring.notice_options import add_notice, notice_from, refuse_notice
 from experiments.recovery.cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions
-from experiments.registry import Outcome, Settings, experiment
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from kuijia_base.option_values import different_ones, positive_count
@@ -21,28 +21,27 @@ from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("recovery")
-    group.add_argument(
+def configure(options: Options) -> None:
+    options.add_argument(
         "--modes",
         type=different_ones(tuple(MODES)),
         default=tuple(MODES),
         metavar="MODE[,MODE]",
         help=f"modes: the link that fails and the party that notices (default: {','.join(MODES)})",
     )
-    group.add_argument(
+    options.add_argument(
         "--cuts",
         type=positive_count,
         metavar="N",
         help=f"cuts of each mode (default: {DEFAULT_CUTS}, with --quick {QUICK_CUTS})",
     )
-    group.add_argument(
+    options.add_argument(
         "--network",
         choices=tuple(NETWORKS),
         default="gscale",
         help="network whose links are cut (default: gscale, of 12 switches; fig1 has 4)",
     )
-    configure_notice(group)
+    add_notice(options)
 
 
 def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> RecoveryOptions:
@@ -66,18 +65,6 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     )
 
 
-@experiment(
-    "recovery",
-    title="a link of a tunnel is cut: how long no packet arrives",
-    reproduces="goals of our own",
-    backends=("emulation", "packet", "boxes"),
-    configure=configure,
-    heeds=tuple(NOTICE_DEFAULTS),
-    unused=("full",),
-    own_help={"repetitions": "N times as many cuts (default: 1)"},
-    order=300,
-    reader=_read,
-)
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
     # Measuring code takes seconds to import; listing the experiments must not need it.
@@ -90,3 +77,14 @@ def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder,
     from experiments.recovery.run import run_recovery  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_recovery(settings, options, output, progress)
+
+
+EXPERIMENTS = {
+    "recovery": Experiment(
+        recovery,
+        configure=configure,
+        without=("full",),
+        own_help={"repetitions": "N times as many cuts (default: 1)"},
+        reader=_read,
+    ),
+}

@@ -7,10 +7,10 @@ from dataclasses import asdict, dataclass, replace
 from statistics import median
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.load import Load, overload
 from experiments.recovery.cases import MODES, NETWORKS, TICK_BYTES, Mode
 from experiments.recovery.interruption import Interruption
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point

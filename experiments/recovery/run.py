@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import LoadWatch
@@ -15,7 +16,6 @@ from experiments.recovery.cases import MODES, TICK_SECONDS, Mode, RecoveryOption
 from experiments.recovery.cuts import cuts_in_turn, recovery_plan
 from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.recovery.report import CutRecord, ModeResult, mode_data, write_outcome
-from experiments.registry import Outcome, Settings
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from experiments.registry import Outcome, Settings
+from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit import Exhibit, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.registry import Experiment, all_experiments
+from experiments.catalog import ExperimentEntry, all_entries
 from experiments.reporting.report_lead import Finding, findings_of, lead_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import number, value_text
@@ -63,7 +63,7 @@ def report_of(folder: Path) -> Report:
     files = tuple(files_in(folder))
     results = [file.result for file in files if file.result is not None]
     saved = [file.exhibit for file in files if file.exhibit is not None]
-    experiments = all_experiments()
+    experiments = all_entries()
     found = map(judged, (*saved, *_read(files, experiments)))
     made = {(exhibit.name, exhibit.backend): exhibit for exhibit in found}
     if not made:
@@ -78,12 +78,13 @@ def report_of(folder: Path) -> Report:
     )
 
 
-def _read(files: Sequence[StoredFile], experiments: Iterable[Experiment]) -> Iterator[Exhibit]:
+def _read(files: Sequence[StoredFile], experiments: Iterable[ExperimentEntry]) -> Iterator[Exhibit]:
     """Yield the exhibits that the experiments' readers make from their files."""
     for experiment in experiments:
         own = [file for file in files if file.experiment == experiment.name and file.exhibit is None]
-        if own and experiment.reader is not None:
-            yield from experiment.reader(own)
+        reader = experiment.load().reader if own else None
+        if reader is not None:
+            yield from reader(own)
 
 
 def _rank(exhibit: Exhibit, rank: Mapping[str, int]) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator, Sequence
 
-from experiments.registry import Outcome, Settings, experiment
+from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from experiments.takeover.cases import TakeoverOptions
@@ -21,14 +21,13 @@ HANDOVERS, QUICK_HANDOVERS = 100, 5
 FAILURES, QUICK_FAILURES = 5, 1
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("takeover")
+def configure(options: Options) -> None:
     for name, usual, quick, what in (
         ("handovers", HANDOVERS, QUICK_HANDOVERS, "planned handovers in a row"),
         ("failures", FAILURES, QUICK_FAILURES, "failures of each kind of the controller that acts"),
     ):
         help_text = f"{what} (default: {usual}, with --quick {quick})"
-        group.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)
+        options.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)
 
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> TakeoverOptions:
@@ -44,16 +43,16 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     )
 
 
-@experiment(
-    "takeover",
-    title="one of two controllers hands over, is killed or frozen: packets lost, and seconds until the other acts",
-    reproduces="goals of our own",
-    backends=("emulation",),
-    configure=configure,
-    order=330,
-    reader=_read,
-)
 def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.takeover.run import run_takeover  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_takeover(settings, options_from(args, quick=settings.quick), output, progress)
+
+
+EXPERIMENTS = {
+    "takeover": Experiment(
+        takeover,
+        configure=configure,
+        reader=_read,
+    ),
+}

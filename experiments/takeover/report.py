@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from experiments.registry import Outcome, Settings
+from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point

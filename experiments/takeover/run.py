@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from functools import partial
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable
 from experiments.measuring.load import LoadWatch, overload
-from experiments.registry import Outcome, Settings
 from experiments.takeover.cases import (
     CUT_AFTER,
     CUT_LOCAL,

@@ -9,8 +9,8 @@ import argparse
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from experiments.measuring.notice_options import NOTICE_DEFAULTS, notice_from, refuse_notice
-from experiments.registry import Outcome, Settings, experiment
+from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.measuring.notice_options import add_notice, notice_from, refuse_notice
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from experiments.update.cases import NETWORK, UpdateOptions
@@ -25,14 +25,14 @@ UPDATES, QUICK_UPDATES = 6, 2
 RESTARTS, QUICK_RESTARTS = 3, 1
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("update")
+def configure(options: Options) -> None:
+    add_notice(options)
     for name, usual, quick, what in (
         ("updates", UPDATES, QUICK_UPDATES, "plans that replace one another"),
         ("restarts", RESTARTS, QUICK_RESTARTS, "controllers that are killed and restarted"),
     ):
         help_text = f"{what} under load (default: {usual}, with --quick {quick})"
-        group.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)
+        options.add_argument(f"--{name}", type=positive_count, metavar="N", help=help_text)
 
 
 def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
@@ -51,17 +51,6 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
     )
 
 
-@experiment(
-    "update",
-    title="the plan is replaced, then the controller: packets lost at half load",
-    reproduces="goals of our own",
-    backends=("emulation", "packet", "boxes"),
-    configure=configure,
-    heeds=tuple(NOTICE_DEFAULTS),
-    unused=("repetitions", "full"),
-    order=310,
-    reader=_read,
-)
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
     # Measuring code takes seconds to import; listing the experiments must not need it.
@@ -78,3 +67,13 @@ def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
     from experiments.update.run import run_update  # noqa: PLC0415  # slow to import: CVXPY
 
     return run_update(settings, options, output, progress)
+
+
+EXPERIMENTS = {
+    "update": Experiment(
+        update,
+        configure=configure,
+        without=("repetitions", "full"),
+        reader=_read,
+    ),
+}

@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.notice_options import Notice
 from experiments.measuring.packet_notice import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
-from experiments.registry import Outcome, Settings
 from experiments.update.cases import (
     FLOWS_PER_PAIR,
     IDLE_SECONDS,

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import ATTEMPTS
 from experiments.measuring.load import Load
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -8,10 +8,10 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from functools import partial
 
+from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import LoadWatch, overload
-from experiments.registry import Outcome, Settings
 from experiments.update.cases import (
     FLOWS_PER_PAIR,
     IDLE_SECONDS,

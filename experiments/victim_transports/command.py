@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.registry import Outcome, Settings, experiment
+from experiments.compared_schemes import add_schemes
+from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.measuring.packet_options import add_queues
 from experiments.sweep.workers import workers_from
 from experiments.victim_transports.cases import (
     BUFFER_PACKETS,
@@ -22,16 +24,17 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 
-def configure(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("victim-transports")
-    group.add_argument(
+def configure(options: Options) -> None:
+    add_schemes(options)
+    add_queues(options, f"{BUFFER_PACKETS}, with --quick {QUICK_BUFFER_PACKETS}", f"{LINK_DELAY_SECONDS:g}")
+    options.add_argument(
         "--transports",
         type=_names,
         default=TRANSPORTS,
         metavar="NAME[,NAME]",
         help=f"transports of `kuijia packet` (default: {','.join(TRANSPORTS)})",
     )
-    group.add_argument(
+    options.add_argument(
         "--places",
         type=different_ones(tuple(PLACES)),
         default=tuple(PLACES),
@@ -40,18 +43,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
-@experiment(
-    "victim-transports",
-    title="any transport over any scheme: what the victims' queue does to it",
-    reproduces="a question of our own",
-    backends=("packet",),
-    configure=configure,
-    sweeps=True,
-    heeds=("schemes", "buffer_packets", "link_delay_seconds"),
-    ignores=("capacity", "framework", "slots"),
-    unused=("full",),
-    order=320,
-)
 def victim_transports(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
@@ -71,3 +62,13 @@ def _names(text: str) -> tuple[str, ...]:
     if len(set(names)) < len(names) or not all(names):
         raise argparse.ArgumentTypeError(f"{text!r}, expected different names with commas between them")
     return names
+
+
+EXPERIMENTS = {
+    "victim-transports": Experiment(
+        victim_transports,
+        configure=configure,
+        sweeps=True,
+        without=("capacity", "full", "framework", "slots"),
+    ),
+}

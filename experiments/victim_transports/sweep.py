@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.packet_study.transports import transport_names
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.reporting.picture_style import bars, legend_below, look, new_figure
 from experiments.results.bars import limit

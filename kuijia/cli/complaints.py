@@ -28,24 +28,15 @@ def complaint(message: str) -> str:
     return f"{found['start']}'{found['given']}'{hint}{rest}"
 
 
-def unrecognized(arguments: Sequence[str], parser: argparse.ArgumentParser, args: argparse.Namespace) -> str:
-    """Return the complaint about arguments that a parser does not have; one about an option names a similar one.
-
-    Args:
-        arguments: those that the parser does not have.
-        parser: the parser of the verb.
-        args: what the parser understood; its `offered`, if it has one, returns the options that may be named.
-    """
+def unrecognized(arguments: Sequence[str], parser: argparse.ArgumentParser) -> str:
+    """Return the complaint about arguments that a parser does not have; one about an option names a similar one."""
     option = arguments[0].partition("=")[0]
-    found = similar(option[2:], _long_options(parser, args)) if option.startswith("--") else None
+    found = similar(option[2:], _long_options(parser)) if option.startswith("--") else None
     hint = "" if found is None else f" (did you mean --{found}?)"
     return f"unrecognized arguments: {' '.join(arguments)}{hint}"
 
 
-def _long_options(parser: argparse.ArgumentParser, args: argparse.Namespace) -> list[str]:
+def _long_options(parser: argparse.ArgumentParser) -> list[str]:
     """Return the long options without their dashes, which would make short ones look alike."""
     actions = [action for each in all_parsers(parser) for action in actions_of(each)]
-    if hasattr(args, "offered"):
-        offered = args.offered(args)
-        actions = [action for action in actions if action.dest in offered or action.dest == "help"]
     return [name[2:] for action in actions for name in action.option_strings if name.startswith("--")]

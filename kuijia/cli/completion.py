@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Mapping
 from pathlib import Path
 
+from experiments.catalog import all_entries
 from kuijia.cli.parsers import actions_of, all_parsers, whole_parser
 from kuijia_base.errors import KuijiaError
 from kuijia_base.extras import is_installed
@@ -72,7 +73,7 @@ def script(shell: str) -> str:
     for each in all_parsers(parser):
         for action in actions_of(each):
             if action.dest == "experiment":
-                action.choices = _experiments()
+                action.choices = [entry.name for entry in all_entries()]
             elif action.dest == "schemes":
                 _complete_by(action, _SCHEMES_BY)
             elif action.choices is None and action.metavar in _NETWORKS:
@@ -81,12 +82,6 @@ def script(shell: str) -> str:
                 _complete_by(action, shtab.DIRECTORY if action.metavar in _FOLDERS else shtab.FILE)
     names = {"networks": " ".join(shipped_names()), "schemes": " ".join(scheme_names())}
     return str(shtab.complete(parser, shell=shell, preamble=_PREAMBLES[shell].format(**names)))
-
-
-def _experiments() -> list[str]:
-    from experiments.registry import all_experiments  # noqa: PLC0415  # slow to import: all experiments
-
-    return [each.name for each in all_experiments()]
 
 
 def _complete_by(action: argparse.Action, way: Mapping[str, object]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.registry import all_experiments
+from experiments.catalog import all_entries
 from experiments.results.text_table import TextTable
 from kuijia.cli.printing import print_json, show
 
@@ -15,7 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    experiments = all_experiments()
+    experiments = all_entries()
     if args.json:
         entries = [
             {

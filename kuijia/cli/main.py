@@ -165,11 +165,11 @@ def _parse(arguments: list[str]) -> argparse.Namespace:
     for name, what in VERBS.items():
         subparser = verbs.add_parser(name, description=what)
         if name == asked:  # the modules of the others would take a second to import
-            chosen, verb = subparser, load_verb(module_of(arguments))
+            chosen, verb = subparser, load_verb(module_of(arguments), arguments)
             verb.configure(subparser)
             add_common_options(subparser)
             subparser.set_defaults(run=verb.run)
     args, unknown = parser.parse_known_args(with_default_action(arguments))
     if unknown:
-        chosen.error(unrecognized(unknown, chosen, args))
+        chosen.error(unrecognized(unknown, chosen))
     return args

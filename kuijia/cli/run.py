@@ -5,25 +5,25 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
+from itertools import pairwise
 from pathlib import Path
 
-from experiments.registry import (
+from experiments.catalog import ExperimentEntry, all_entries, find_entry
+from experiments.experiment import (
     DEFAULT_CAPACITY,
     LOWER_CAPACITY,
     SIMULATED_CAPACITY,
     Experiment,
+    Outcome,
     Settings,
-    all_experiments,
-    default_capacity,
-    find_experiment,
-    refuse_unheeded,
-    simulates_switches,
 )
-from experiments.sweep.workers import add_workers, refuse_workers
+from experiments.sweep.workers import add_workers
 from kuijia.cli.notes import print_notes
+from kuijia.cli.parsers import actions_of
 from kuijia.cli.printing import print_json, show
-from kuijia.cli.run_help import CAPACITY_HELP, Chosen, offered, shorten_help
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed
@@ -34,20 +34,27 @@ from kuijia_base.progress import Progress
 
 FRAMEWORKS = ("os-ken", "ryu")
 
-_SWITCH_OPTIONS: tuple[tuple[str, object, tuple[str, ...]], ...] = (
-    ("framework", FRAMEWORKS[0], ("emulation", "boxes")),
-    ("slots", DEFAULT_SLOT_COUNT, ("emulation", "packet", "boxes")),
-    ("inventory", None, ("boxes",)),
-)
-"""Options for all experiments about switches: name, default, the backends that use it."""
-
-_IGNORABLE: Mapping[str, object] = {
-    "capacity": None,
-    "framework": FRAMEWORKS[0],
-    "slots": DEFAULT_SLOT_COUNT,
-    "repetitions": None,
+_OF_SWITCHES: Mapping[str, tuple[object, tuple[str, ...]]] = {
+    "framework": (FRAMEWORKS[0], ("emulation", "boxes")),
+    "slots": (DEFAULT_SLOT_COUNT, ("emulation", "packet", "boxes")),
+    "inventory": (None, ("boxes",)),
 }
-"""Options for all experiments, with their defaults; some experiments ignore them."""
+"""Options of experiments about switches: default, and the backends that use it."""
+
+_OF_MOST: Mapping[str, Mapping[str, object]] = {
+    "capacity": {
+        "type": positive_rate,
+        "metavar": "RATE",
+        "help": "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default: {capacities})",
+    },
+    "repetitions": {"type": positive_count, "metavar": "N", "help": "measure everything N times (default: 1)"},
+    "quick": {"action": "store_true", "help": "measure less and for a shorter time, with less precision"},
+    "full": {"action": "store_true", "help": "the published extent (default: a part of it)"},
+}
+"""Options of most experiments. Where one changes nothing it may be given all the same, and a note says so."""
+
+_FLAGS = frozenset({"-h", "--help", "-v", "--verbose", "--json", "--quick", "--full"})
+"""Options that take no value."""
 
 _NAMED_FILES = 12
 """More are only counted."""
@@ -58,84 +65,127 @@ class BrokenBarError(KuijiaError):
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    experiments = all_experiments()
-    names = ", ".join(each.name for each in experiments)
-    backends = sorted({backend for each in experiments for backend in each.backends})
-    parser.add_argument("experiment", action=Chosen, metavar="EXPERIMENT", help=f"one of {names}")
-    parser.add_argument("--backend", choices=backends, help="backend to measure on (default: the experiment's first)")
-    parser.add_argument(
-        "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
-    )
-    parser.add_argument(
-        "-o", "--output", type=folder_name, metavar="DIR", help="folder for results (default: results/EXPERIMENT-TIME)"
-    )
-    parser.add_argument(
-        "--capacity",
-        type=positive_rate,
-        metavar="RATE",
-        help=f"{CAPACITY_HELP} (default: {DEFAULT_CAPACITY:g}, where the paper's switches are simulated"
-        f" {SIMULATED_CAPACITY:g})",
-    )
-    parser.add_argument(
-        "--framework", choices=FRAMEWORKS, default=FRAMEWORKS[0], help="framework of the controller (default: os-ken)"
-    )
-    parser.add_argument(
-        "--slots",
-        type=whole_number(0, expected="a number of slots"),
-        choices=SLOT_COUNTS,
-        default=DEFAULT_SLOT_COUNT,
-        help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",
-    )
-    parser.add_argument(
-        "--repetitions",
-        type=positive_count,
-        metavar="N",
-        help="measure everything N times (default: 1, or the experiment's own)",
-    )
-    length = parser.add_mutually_exclusive_group()
-    length.add_argument("--quick", action="store_true", help="measure less and for a shorter time, with less precision")
-    length.add_argument(
-        "--full",
-        action="store_true",
-        help="the published extent, where the default is a part of it",
-    )
-    add_workers(parser)
-    for configure_family in dict.fromkeys(each.configure for each in experiments):
-        configure_family(parser)
-    shorten_help(parser)
-    parser.set_defaults(offered=offered)
+    """Add the options of all experiments, for what is made of them: completion, man pages, the reference."""
+    RunVerb(None).configure(parser)
+    for add_options in dict.fromkeys((add_workers, *(entry.load().configure for entry in all_entries()))):
+        own = argparse.ArgumentParser(add_help=False)
+        add_options(own)
+        for action in actions_of(own):
+            if not {*action.option_strings} & {*parser._option_string_actions}:  # noqa: SLF001  # has no public name
+                parser._add_action(action)  # noqa: SLF001
 
 
-def run(args: argparse.Namespace) -> int:
-    experiment = find_experiment(args.experiment)
-    backend = args.backend or experiment.backends[0]
-    if backend not in experiment.backends:
-        raise InputError(
-            "option",
-            "--backend",
-            f"{experiment.name} cannot run on {backend}",
-            f"one of {', '.join(experiment.backends)}",
+def verb_for(words: Sequence[str]) -> RunVerb:
+    """Return the verb with the options of the experiment that a command line names."""
+    bare = [word for before, word in pairwise(words) if word[:1] != "-" and (before[:1] != "-" or before in _FLAGS)]
+    names = {each.name for each in all_entries()}
+    name = next(iter(bare), next((word for word in words[1:] if word in names), None))
+    return RunVerb(None if name is None else find_entry(name))
+
+
+@dataclass(frozen=True)
+class RunVerb:
+    """The verb for an experiment; for None, its help and what completion offers."""
+
+    entry: ExperimentEntry | None
+
+    @cached_property
+    def experiment(self) -> Experiment:
+        """Code of the experiment, imported when its options are asked for."""
+        return Experiment(_no_run) if self.entry is None else self.entry.load()
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        entry, experiment = self.entry, self.experiment
+        about = "a name that `kuijia list` shows" if entry is None else argparse.SUPPRESS
+        parser.add_argument("experiment", metavar="EXPERIMENT", help=about)
+        if entry is None:
+            parser.epilog = f"`{parser.prog} EXPERIMENT --help` shows the options of one, `kuijia list` all of them."
+            backends = tuple(sorted({backend for each in all_entries() for backend in each.backends}))
+        else:
+            parser.description = f"{entry.title} ({entry.reproduces}). Backends: {', '.join(entry.backends)}."
+            parser.prog = f"{parser.prog} {entry.name}"
+            backends = entry.backends
+        choice = f"backend to measure on (default: {'the first of the experiment' if entry is None else backends[0]})"
+        parser.add_argument("--backend", choices=backends, help=choice if len(backends) > 1 else argparse.SUPPRESS)
+        folder = "EXPERIMENT" if entry is None else entry.name
+        parser.add_argument(
+            "-o",
+            "--output",
+            type=folder_name,
+            metavar="DIR",
+            help=f"folder for results (default: results/{folder}-TIME)",
         )
-    if not experiment.sweeps:
-        refuse_workers(
-            args, f"{experiment.name} is not a sweep", [each.name for each in all_experiments() if each.sweeps]
+        self._add_options_of_most(parser)
+        if {"emulation", "boxes"} & set(backends) and entry is not None:
+            self._add_options_of_switches(parser)
+        if experiment.sweeps:
+            add_workers(parser)
+        experiment.configure(parser.add_argument_group("options of this experiment"))
+        parser.set_defaults(
+            **{name: default for name, (default, _) in _OF_SWITCHES.items()}, workers=None, cluster=None
         )
-    refuse_unheeded(experiment, args)
-    _refuse_unmeasured(args, experiment, backend)
-    _note_unused(args, experiment)
-    settings = Settings(
-        backend=backend,
-        capacity=args.capacity or default_capacity(experiment, backend),
-        framework=args.framework,
-        slots=args.slots,
-        repetitions=args.repetitions or 1,
-        quick=args.quick,
-        seed=args.seed,
-        inventory=args.inventory,
-        lower_capacity=LOWER_CAPACITY if args.capacity is None else None,
-    )
+
+    def _add_options_of_most(self, parser: argparse.ArgumentParser) -> None:
+        lengths: argparse._ActionsContainer = parser
+        if not {"quick", "full"} <= set(self.experiment.without):  # argparse cannot show a group that is all hidden
+            lengths = parser.add_mutually_exclusive_group()
+        for name, usual in _OF_MOST.items():
+            text = self.experiment.own_help.get(name, str(usual["help"]).format(capacities=self._capacities()))
+            declared = {**usual, "help": argparse.SUPPRESS if name in self.experiment.without else text}
+            (lengths if name in ("quick", "full") else parser).add_argument(f"--{name}", **declared)  # type: ignore[arg-type]  # a table of keywords
+
+    def _capacities(self) -> str:
+        if self.entry is None:
+            return f"{DEFAULT_CAPACITY:g}, where the paper's switches are simulated {SIMULATED_CAPACITY:g}"
+        usual, *others = [(each, self.default_capacity(each)) for each in self.entry.backends]
+        different = [f"with --backend {each} {rate:g}" for each, rate in others if rate != usual[1]]
+        return ", ".join([f"{usual[1]:g}", *different])
+
+    def default_capacity(self, backend: str) -> float:
+        """Return the paper's capacity if the packet simulator stands for switches whose capacity matters."""
+        simulated = self.entry is not None and self.entry.simulates_switches(backend)
+        return SIMULATED_CAPACITY if simulated and "capacity" not in self.experiment.without else DEFAULT_CAPACITY
+
+    def _add_options_of_switches(self, parser: argparse.ArgumentParser) -> None:
+        if "framework" not in self.experiment.without:
+            parser.add_argument(
+                "--framework", choices=FRAMEWORKS, help=f"framework of the controller (default: {FRAMEWORKS[0]})"
+            )
+        if "slots" not in self.experiment.without:
+            parser.add_argument(
+                "--slots",
+                type=whole_number(0, expected="a number of slots"),
+                choices=SLOT_COUNTS,
+                help=f"hash slots per pair of sites (default: {DEFAULT_SLOT_COUNT})",
+            )
+        if self.entry is not None and "boxes" in self.entry.backends:
+            parser.add_argument(
+                "--inventory", metavar="FILE", help="the boxes to measure on, for --backend boxes (docs/boxes.md)"
+            )
+
+    def run(self, args: argparse.Namespace) -> int:
+        entry = find_entry(args.experiment) if self.entry is None else self.entry
+        backend = args.backend or entry.backends[0]
+        _refuse_unused(args, entry, backend)
+        unheeded = [f"--{name}" for name in _OF_MOST if name in self.experiment.without and getattr(args, name)]
+        print_notes(entry.name, [f"{option} changes nothing in it" for option in unheeded])
+        settings = Settings(
+            backend=backend,
+            capacity=args.capacity or self.default_capacity(backend),
+            framework=args.framework,
+            slots=args.slots,
+            repetitions=args.repetitions or 1,
+            quick=args.quick,
+            seed=args.seed,
+            inventory=args.inventory,
+            lower_capacity=LOWER_CAPACITY if args.capacity is None else None,
+        )
+        return _run(entry, self.experiment, settings, args)
+
+
+def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, args: argparse.Namespace) -> int:
     started = datetime.now().astimezone()
-    output = OutputFolder(args.output or Path("results") / f"{experiment.name}-{started:%Y%m%d-%H%M%S}")
+    output = OutputFolder(args.output or Path("results") / f"{entry.name}-{started:%Y%m%d-%H%M%S}")
     progress = Progress(sys.stderr)
     try:
         outcome = experiment.run(settings, args, output, progress)
@@ -159,24 +209,18 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_unmeasured(args: argparse.Namespace, experiment: Experiment, backend: str) -> None:
-    """Raise InputError if an option for all experiments has a value that would change nothing."""
-    for name in experiment.ignores:
-        if getattr(args, name) != _IGNORABLE[name]:
-            problem = f"changes nothing in {experiment.name}"
-            raise InputError("option", f"--{name}", problem, f"{experiment.name} without it")
-    for name, default, heeding in _SWITCH_OPTIONS:
-        is_heeded = backend in heeding and (backend != "packet" or simulates_switches(experiment, backend))
+def _no_run(*_: object) -> Outcome:
+    raise InputError("experiment", "", "is not named", "a name that `kuijia list` shows")
+
+
+def _refuse_unused(args: argparse.Namespace, entry: ExperimentEntry, backend: str) -> None:
+    """Raise InputError if an option about switches has a value that would change nothing on a backend."""
+    for name, (default, heeding) in _OF_SWITCHES.items():
+        is_heeded = backend in heeding and (backend != "packet" or entry.simulates_switches(backend))
         if is_heeded or getattr(args, name) == default:
             continue
-        others = " or ".join(each for each in heeding if each in experiment.backends)
-        expected = f"--backend {others}" if others else f"{experiment.name} without it"
-        raise InputError("option", f"--{name}", f"changes nothing on {backend}", expected)
-
-
-def _note_unused(args: argparse.Namespace, experiment: Experiment) -> None:
-    given = [f"--{name}" for name in experiment.unused if getattr(args, name)]
-    print_notes(experiment.name, [f"{option} changes nothing in it" for option in given])
+        others = " or ".join(each for each in heeding if each in entry.backends)
+        raise InputError("option", f"--{name}", f"changes nothing on {backend}", f"--backend {others}")
 
 
 def _what_is_done(output: OutputFolder) -> str:

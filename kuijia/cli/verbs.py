@@ -108,5 +108,7 @@ def module_of(arguments: Sequence[str]) -> str:
     return _APART.get((words[0], words[1]), words[0]) if len(words) > 1 else words[0]
 
 
-def load_verb(name: str) -> Verb:
-    return cast("Verb", importlib.import_module(f"kuijia.cli.{name}"))
+def load_verb(name: str, words: Sequence[str] = ()) -> Verb:
+    """Return a verb: its module, or what the module's `verb_for` returns, whose options hang on the command line."""
+    module = importlib.import_module(f"kuijia.cli.{name}")
+    return cast("Verb", module.verb_for(words) if words and hasattr(module, "verb_for") else module)

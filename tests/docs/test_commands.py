@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from io import StringIO
@@ -15,7 +15,8 @@ import pytest
 
 from docs.site.command_pages import parsers
 from docs.site.markdown import blocks_of, indented_blocks
-from experiments.registry import find_experiment
+from kuijia.cli.common_options import add_common_options
+from kuijia.cli.verbs import load_verb
 from kuijia_base.errors import InputError
 from tests.docs.commands import NOT_RUN, PAGES, ROOT, is_run, mismatches
 
@@ -55,6 +56,13 @@ def parser_of(verb: str) -> argparse.ArgumentParser:
     return {name: parser for name, _, parser in parsers()}[verb]
 
 
+def experiment_parser(words: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser()
+    load_verb("run", ["run", *words]).configure(parser)
+    add_common_options(parser)
+    return parser
+
+
 def complaint_about(command: str) -> str:
     """Return why a command is refused before it does anything; empty if it is not."""
     verb, *arguments = shlex.split(command, comments=True)[1:]
@@ -62,9 +70,8 @@ def complaint_about(command: str) -> str:
     try:
         if not verb.startswith("-"):
             with redirect_stderr(complaint), redirect_stdout(complaint):
-                args = parser_of(verb).parse_args(arguments)
-            if verb == "run":
-                find_experiment(args.experiment)
+                parser = experiment_parser(arguments) if verb == "run" else parser_of(verb)
+                parser.parse_args(arguments)
     except SystemExit:
         return complaint.getvalue()
     except (KeyError, InputError) as error:

@@ -35,6 +35,9 @@ _OLD_RESULTS = Path(__file__).parent / "results"
 _OF_THE_MACHINE = frozenset({"manifest", "seconds", "solve_seconds", "started_at", "versions"})
 """Keys of JSON documents whose values are times, versions or conditions of a run."""
 
+_A_DATE = 1.7e9
+"""Seconds since 1970: no quantity of ours is as large, but the times at which a campaign began its cases."""
+
 _SMALL = 1e-9
 _ASIDE = 1 + 3e-8
 """Moves decimal numbers off the bounds of rounding, on both sides of which noise could put them."""
@@ -194,6 +197,8 @@ def _rounded(value: object) -> object:
     if isinstance(value, list):
         return [_rounded(each) for each in value]
     if isinstance(value, float):
+        if value > _A_DATE:
+            return "a date"
         return "0" if abs(value) < _SMALL else f"{value * _ASIDE:.6g}"
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value * _ASIDE:.6g}" if value else "0"

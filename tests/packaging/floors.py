@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-_EXPERIMENT = "kuijia_base te_solver experiments.results experiments.registry experiments.reporting"
+_EXPERIMENT = "kuijia_base te_solver experiments.results experiments.experiment experiments.reporting"
 _COMPUTED = f"{_EXPERIMENT} experiments.sweep simulator"
 _MEASURED = (
     f"{_EXPERIMENT} experiments.measuring kuijia_app.tables"
@@ -76,14 +76,15 @@ ROOMS = {
         " testbed.links testbed.network testbed.traffic testbed.controllers testbed.lab"
     ),
     "experiments.results": "kuijia_base",
-    "experiments.registry": "kuijia_base experiments.results",
-    "experiments.compared_schemes": "te_solver",
-    "experiments.reporting": "kuijia_base experiments.results experiments.registry",
+    "experiments.experiment": "kuijia_base experiments.results",
+    "experiments.catalog": "kuijia_base experiments.experiment",
+    "experiments.reporting": "kuijia_base experiments.results experiments.experiment experiments.catalog",
     "experiments.sweep": "kuijia_base",
     "experiments.measuring": (
         "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"
-        " testbed.lab experiments.results experiments.registry simulator"
+        " testbed.lab experiments.results experiments.experiment simulator"
     ),
+    "experiments.compared_schemes": "kuijia_base te_solver experiments.experiment",
     "experiments.whatif": _COMPUTED,
     "experiments.whatif_packets": f"{_COMPUTED} kuijia_app.tables",
     "experiments.packet_study": _COMPUTED,
@@ -97,7 +98,7 @@ ROOMS = {
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
-    " experiments.packet_study experiments.sweep",
+    " experiments.compared_schemes experiments.packet_study experiments.sweep",
     "experiments.hedera": f"{_MEASURED} simulator hedera kuijia_app.preparation experiments.sweep"
     " kuijia_app.proof.model",
     "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.scenario",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments import registry
+from experiments.catalog import all_entries, find_entry
 from kuijia.cli.main import main
 from kuijia_base import additions
 from kuijia_base.errors import InputError
@@ -26,18 +26,11 @@ OTHER = Other()
 """
 
 
-EXPERIMENT = """
-from experiments.registry import experiment, no_options
-
-@experiment("fig4", title="", reproduces="", backends=(), configure=no_options)
-def run(*_): ...
-"""
+ROW = "from experiments.catalog import ExperimentEntry\n"
 
 
 @pytest.fixture(autouse=True)
 def _kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    registry.all_experiments()  # ours are registered once, by their import
-    monkeypatch.setattr(registry, "_registered", dict(registry._registered))
     monkeypatch.chdir(tmp_path)
     additions._said.cache_clear()
 
@@ -127,18 +120,28 @@ def test_a_file_of_no_known_suffix_is_refused_beside_a_broken_format(
 @pytest.mark.parametrize(
     ("code", "problem"),
     [
-        ("X = 1", "is not registered by its module"),
-        (EXPERIMENT, "cannot be loaded (ValueError: two experiments are called fig4)"),
+        ("X = 1", "is a int"),
+        (
+            f"{ROW}X = ExperimentEntry('other', '', '', (), 'm')",
+            "calls itself 'other'",
+        ),
     ],
 )
 def test_a_broken_experiment_leaves_ours_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, code: str, problem: str
 ) -> None:
     name = f"experiment-{len(code)}"
-    value = name.replace("-", "_")
-    install(tmp_path, monkeypatch, name, {additions.EXPERIMENTS: {"mine": value}}, code)
+    install(tmp_path, monkeypatch, name, {additions.EXPERIMENTS: {"mine": f"{name.replace('-', '_')}:X"}}, code)
     with caplog.at_level(logging.WARNING):
-        assert registry.find_experiment("fig4").name == "fig4"
+        assert "mine" not in [each.name for each in all_entries()]
+        assert find_entry("fig4").name == "fig4"
     assert f"package {name} 1.0: experiment 'mine' {problem}" in caplog.text
     with pytest.raises(InputError, match=f"package {name} 1.0: experiment 'mine' "):
-        registry.find_experiment("mine")
+        find_entry("mine")
+
+
+def test_an_experiment_without_code_is_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    code = f"{ROW}X = ExperimentEntry('mine', '', '', ('flow',), 'bare')"
+    install(tmp_path, monkeypatch, "bare", {additions.EXPERIMENTS: {"mine": "bare:X"}}, code)
+    with pytest.raises(InputError, match="experiment:mine: has no code, expected an entry of `EXPERIMENTS` in the mod"):
+        find_entry("mine").load()

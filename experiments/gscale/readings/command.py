@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.registry import Outcome, Settings, experiment, no_options
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.results.stored_files import each_file
 from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
@@ -20,22 +20,6 @@ _SEARCHED, _SEARCHED_IN_FULL = 8, 67
 """The same for each of the two parts of a search."""
 
 
-@experiment(
-    "gscale-readings",
-    title="losses on Gscale under other readings of points that the paper leaves open",
-    reproduces="Figures 10-13",
-    backends=("flow", "packet"),
-    configure=no_options,
-    sweeps=True,
-    unused=("capacity",),
-    own_help={
-        "repetitions": "N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67;"
-        " in packets 1, with --full 10)",
-        "full": "67 campaigns instead of 10; in packets 10 instead of 1",
-    },
-    order=210,
-    reader=each_file("experiments.gscale.readings.show"),
-)
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
     from experiments.gscale.readings.study import run_packet_study, run_study  # noqa: PLC0415  # slow: CVXPY
@@ -47,24 +31,34 @@ def gscale_readings(settings: Settings, args: argparse.Namespace, output: Output
     return run_study(settings, campaigns, workers_from(args), output, progress)
 
 
-@experiment(
-    "gscale-search",
-    title="every combination of readings of section 5, and the nearest one on draws that were held out",
-    reproduces="Figures 10-13",
-    backends=("flow",),
-    configure=no_options,
-    sweeps=True,
-    unused=("capacity",),
-    own_help={
-        "repetitions": "N campaigns of 3 draws of pairs in each part (default: 8, with --quick 1, with --full 67)",
-        "full": "67 campaigns in each part of the search (default: 8)",
-    },
-    order=211,
-    reader=each_file("experiments.gscale.readings.search"),
-)
 def gscale_search(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     # The optimiser takes seconds to import; listing the experiments must not need it.
     from experiments.gscale.readings.search_study import run_search  # noqa: PLC0415  # slow to import: CVXPY
 
     campaigns = args.repetitions or (_SEARCHED_IN_FULL if args.full else _QUICK if settings.quick else _SEARCHED)
     return run_search(settings, campaigns, workers_from(args), output, progress)
+
+
+EXPERIMENTS = {
+    "gscale-readings": Experiment(
+        gscale_readings,
+        sweeps=True,
+        without=("capacity",),
+        own_help={
+            "repetitions": "N campaigns of 3 draws of pairs (default: 10, with --quick 1, with --full 67;"
+            " in packets 1, with --full 10)",
+            "full": "67 campaigns instead of 10; in packets 10 instead of 1",
+        },
+        reader=each_file("experiments.gscale.readings.show"),
+    ),
+    "gscale-search": Experiment(
+        gscale_search,
+        sweeps=True,
+        without=("capacity",),
+        own_help={
+            "repetitions": "N campaigns of 3 draws of pairs in each part (default: 8, with --quick 1, with --full 67)",
+            "full": "67 campaigns in each part of the search (default: 8)",
+        },
+        reader=each_file("experiments.gscale.readings.search"),
+    ),
+}

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import asdict
 
+from experiments.experiment import Outcome, Settings
 from experiments.gscale.cases import REPETITIONS
 from experiments.gscale.readings.losses import Losses, losses_of, losses_of_each
 from experiments.gscale.readings.reading import GscaleReading
 from experiments.gscale.readings.search import combinations, exhibits, nearest, search_to_json
 from experiments.gscale.readings.summary import summary_of
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, swept
 from experiments.sweep.workers import Workers

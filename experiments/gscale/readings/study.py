@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.experiment import DEFAULT_CAPACITY, Outcome, Settings
 from experiments.gscale.bench import LAYOUTS
 from experiments.gscale.cases import REPETITIONS, Edge
 from experiments.gscale.packet_grid import phases_of
@@ -26,7 +27,6 @@ from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import summary_of
 from experiments.gscale.scenario import NOTHING, scaled
 from experiments.measuring.packet_run import Conditions, Failing, simulate
-from experiments.registry import DEFAULT_CAPACITY, Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.result import FlowResult
 from experiments.sweep.sweep import Sweep, swept

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.packet.arrivals import SCHEMES, ArrivalCase, run_arrivals
 from experiments.hedera.packet.arrivals_report import NAME, exhibits
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers

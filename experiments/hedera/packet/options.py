@@ -5,9 +5,8 @@ from __future__ import annotations
 import argparse
 from dataclasses import dataclass
 
-from experiments.registry import defaults_of
+from experiments.experiment import Options, refuse_given
 from experiments.sweep.workers import refuse_workers
-from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number_within
 from simulator.packet.transports import Congestion, Tcp
 
@@ -20,8 +19,6 @@ _BUFFERS = (1.5, 1e6)
 
 _DELAYS, _MESSAGE_DELAYS = (1e-3, 1e6), (1e-3, 1e4)
 """Microseconds and milliseconds."""
-
-NAMES = ("switch_buffer", "cable_delay", "tcp", "message_delay")
 
 
 @dataclass(frozen=True)
@@ -51,29 +48,28 @@ class PacketOptions:
 _DEFAULT = PacketOptions()
 
 
-def configure_packets(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("hedera experiments with --backend packet")
-    group.add_argument(
+def configure_packets(options: Options) -> None:
+    options.add_argument(
         "--switch-buffer",
         type=positive_number_within(*_BUFFERS, "{:g} to {:g} KB".format(*_BUFFERS)),
         default=_DEFAULT.buffer,
         metavar="KB",
         help="queue at each output of a switch (default: %(default)g, a port's part of a commodity switch's memory)",
     )
-    group.add_argument(
+    options.add_argument(
         "--cable-delay",
         type=positive_number_within(*_DELAYS, "{:g} to {:g} microseconds".format(*_DELAYS)),
         default=_DEFAULT.delay,
         metavar="US",
         help="microseconds of each cable with what is at its end, 12 of them in a round trip (default: %(default)g)",
     )
-    group.add_argument(
+    options.add_argument(
         "--tcp",
         choices=[each.value for each in _CONTROLS],
         default=_DEFAULT.tcp,
         help="congestion control (default: %(default)s, as in Linux)",
     )
-    group.add_argument(
+    options.add_argument(
         "--message-delay",
         type=positive_number_within(*_MESSAGE_DELAYS, "{:g} to {:g} milliseconds".format(*_MESSAGE_DELAYS)),
         default=_DEFAULT.message_delay,
@@ -89,7 +85,4 @@ def packet_options_from(args: argparse.Namespace) -> PacketOptions:
 def refuse_packet_options(args: argparse.Namespace, backend: str) -> None:
     """Raise InputError if options of the packet backend were given for another one."""
     refuse_workers(args, f"changes nothing on {backend}", ["those with --backend packet"])
-    for name, default in defaults_of(configure_packets).items():
-        if getattr(args, name) != default:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError("option", option, f"changes nothing on {backend}", "--backend packet with it")
+    refuse_given(args, configure_packets, f"changes nothing on {backend}", "packet")

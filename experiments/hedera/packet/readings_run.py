@@ -7,13 +7,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.packet.readings_report import compared, exhibits, published
 from experiments.hedera.packet.shuffle import ShuffleCase, run_shuffle_case, transfers_from
 from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, Order
 from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.testbed_cases import ANNEALING, AUTHORS_PERIOD, ECMP, NON_BLOCKING, ONE_TREE
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers

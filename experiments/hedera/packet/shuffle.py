@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.packet.matrices import PORTS_OF_SWITCH
 from experiments.hedera.packet.network import PacketNetwork
 from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.shuffle_cases import Order, ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_report import NAME, exhibits, figures, summary
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers

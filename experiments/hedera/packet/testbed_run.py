@@ -9,11 +9,11 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from experiments.experiment import Outcome, Settings
 from experiments.hedera.packet.matrices import MatrixCase, run_case
 from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.testbed_cases import NON_BLOCKING, MatrixOptions
 from experiments.hedera.testbed_report import NAME, Measured, Results, exhibits, summary
-from experiments.registry import Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.sweep.sweep import Sweep, no_preparation, swept
 from experiments.sweep.workers import Workers

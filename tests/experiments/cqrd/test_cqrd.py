@@ -16,7 +16,7 @@ from experiments.cqrd.runs import Case, Choices, Run, completions, interference
 from experiments.cqrd.switches import SWITCHES, Conditions, OneSwitch, TwoTiers, queueing
 from experiments.cqrd.tables import Naming, mean_error, of_kinds
 from experiments.cqrd.toy import simulate
-from experiments.registry import Settings
+from experiments.experiment import Settings
 from experiments.results.exhibit import Line, Point
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder

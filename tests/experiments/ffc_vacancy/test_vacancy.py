@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.experiment import Settings
 from experiments.ffc_vacancy import run
 from experiments.ffc_vacancy.run import fitting, run_vacancy, vacant
 from experiments.gscale.scenario import gscale
-from experiments.registry import Settings
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.demand_generators import gravity

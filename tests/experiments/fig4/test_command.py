@@ -11,10 +11,11 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from experiments.catalog import find_entry
+from experiments.experiment import Settings
 from experiments.fig4 import run as fig4_run
 from experiments.fig4.exhibits import CURVES, figure_4_from_json
 from experiments.fig4.run import DEMANDS, Draw, losses_of, random_graph, random_pairs, summary
-from experiments.registry import Settings, find_experiment
 from experiments.results.exhibit_table import exhibit_text
 from experiments.sweep.sweep import swept
 from experiments.sweep.workers import Workers
@@ -125,4 +126,4 @@ def test_curves_that_are_apart_are_reported_as_missed() -> None:
 
 
 def test_it_runs_in_the_flow_model_alone() -> None:
-    assert find_experiment("fig4").backends == ("flow",)
+    assert find_entry("fig4").backends == ("flow",)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.experiment import Outcome, Settings
 from experiments.flashpass import dynamic, static
 from experiments.flashpass.convergence import UNIFORM, WEIGHT, converged_after, shares
 from experiments.flashpass.dynamic import STATISTICS, run_waste
@@ -20,7 +21,6 @@ from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, Scheme
 from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
-from experiments.registry import Outcome, Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress

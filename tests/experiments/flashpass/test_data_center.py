@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.flashpass import buffers, data_center, shuffle
 from experiments.flashpass.buffers import needed, utilisation
 from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
 from experiments.flashpass.published import published
-from experiments.registry import Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress

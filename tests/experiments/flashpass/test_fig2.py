@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from experiments.catalog import find_entry
+from experiments.experiment import Settings
 from experiments.flashpass import fig2
 from experiments.flashpass.fig2 import (
     BUFFERS,
@@ -20,7 +22,6 @@ from experiments.flashpass.fig2 import (
     published,
     run_fig2,
 )
-from experiments.registry import Settings, find_experiment
 from experiments.results.exhibit import Line, Point
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
@@ -79,7 +80,7 @@ def test_the_experiment_writes_tables_and_a_picture(
     settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     progress = Progress(io.StringIO())
     outcome = run_fig2(Grid((0.2, 2.0), 0.3, choices), settings, Workers(1), OutputFolder(tmp_path), progress)
-    assert find_experiment("flashpass-fig2").sweeps
+    assert find_entry("flashpass-fig2").load().sweeps
     names = {path.name for path in tmp_path.iterdir()}
     assert {"flashpass-fig2.svg", "flashpass-fig2-throughput.json", "flashpass-fig2-loss.txt"} <= names
     missed = outcome.summary["missed"]

@@ -16,11 +16,11 @@ from pathlib import Path
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.gscale.bench import SENDING, expected_seconds, timing_of
 from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
 from experiments.gscale.cases import Case, grid
 from experiments.gscale.flow_run import compute
-from experiments.registry import Settings
 from experiments.results.result import Result, load_result, save_result
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder

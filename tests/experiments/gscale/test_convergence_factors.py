@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS
 from experiments.gscale.convergence_factors import (
     REFERENCE,
@@ -13,7 +14,6 @@ from experiments.gscale.convergence_factors import (
     simulate,
     works,
 )
-from experiments.registry import Settings
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case
 from experiments.gscale.flow_run import compute as compute_flow
 from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.packet_grid import PacketModel, compute
 from experiments.measuring.packet_run import Conditions
-from experiments.registry import Settings
 from kuijia.cli.main import main
 from tests.experiments.gscale.results import committed_run
 from tests.experiments.results.backend_comparison import compare

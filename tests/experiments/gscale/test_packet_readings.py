@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.experiment import Settings
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.readings import study
 from experiments.gscale.readings.losses import PROTOCOLS, Failed, fluid_failure, losses_of_each
@@ -17,7 +18,6 @@ from experiments.gscale.readings.reading import READINGS, SHARED, GscaleReading
 from experiments.gscale.readings.show import exhibits
 from experiments.gscale.readings.study import PacketReadings
 from experiments.gscale.readings.summary import summary_of
-from experiments.registry import Settings
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress

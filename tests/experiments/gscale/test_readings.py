@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
+from experiments.experiment import Settings
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.flow_run import compute
 from experiments.gscale.loss_figures import mean_loss, role_loss
@@ -22,7 +23,6 @@ from experiments.gscale.readings.search import exhibits as search_exhibits
 from experiments.gscale.readings.shared_capacity import with_shared_capacity
 from experiments.gscale.readings.show import exhibits, readings_to_json
 from experiments.gscale.readings.summary import CURVES, summary_of
-from experiments.registry import Settings
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.published import published_curves

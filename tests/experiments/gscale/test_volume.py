@@ -2,10 +2,10 @@ from __future__ import annotations
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.gscale.cases import grid
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.flow_run import compute
-from experiments.registry import Settings
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)
 

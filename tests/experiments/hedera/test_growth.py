@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.hedera import growth, large_run
 from experiments.hedera.growth import exhibits, in_own_process, run_growth, simulate
-from experiments.registry import Settings
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from experiments.catalog import find_entry
+from experiments.experiment import Settings
 from experiments.hedera import large_run
 from experiments.hedera.arrivals import SMALLEST, arriving, larger
 from experiments.hedera.large_options import LargeOptions
 from experiments.hedera.large_run import exhibits, run_large
 from experiments.hedera.simulation import Setting, Simulation
-from experiments.registry import Settings, find_experiment
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import stride
 from hedera.placement.registry import EcmpPlacement
@@ -133,4 +134,4 @@ def test_what_is_missed_is_told() -> None:
 
 
 def test_it_runs_in_both_models_and_not_on_switches() -> None:
-    assert find_experiment("hedera-8192").backends == ("flow", "packet")
+    assert find_entry("hedera-8192").backends == ("flow", "packet")

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from experiments.catalog import find_entry
+from experiments.experiment import Settings
 from experiments.hermes import command, detail_commands, motivation, probing, runs
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
@@ -19,7 +21,6 @@ from experiments.hermes.published import published
 from experiments.hermes.runs import PATIENCE, Case, Grid, Measured, Where, outcome, swept_grids
 from experiments.hermes.schemes import Scheme
 from experiments.hermes.tables import order_as_published, ratio_bar, theirs_of
-from experiments.registry import Settings, find_experiment
 from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -49,7 +50,7 @@ def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def run(name: str, folder: Path, **given: object) -> Mapping[str, Any]:
     """Run an experiment and return its exhibits by name."""
-    found = find_experiment(name).run(SETTINGS, options(**given), OutputFolder(folder), Progress(io.StringIO()))
+    found = find_entry(name).load().run(SETTINGS, options(**given), OutputFolder(folder), Progress(io.StringIO()))
     assert isinstance(found.summary["exhibits"], list)
     return {exhibit["name"]: exhibit for exhibit in found.summary["exhibits"]}
 

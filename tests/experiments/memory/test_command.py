@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.memory.exhibits import fields, figure_6_counts, figure_8_counts
-from experiments.registry import Settings
 
 SETTINGS = Settings("tables", 20.0, "os-ken", 64, 1, quick=False, seed=1)
 

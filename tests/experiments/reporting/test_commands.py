@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from experiments.registry import find_experiment
+from experiments.catalog import find_entry
 from experiments.reporting.results_page import Results, all_items
 from experiments.sweep.sweep import Sweep
 from kuijia.cli.main import main
@@ -24,7 +24,7 @@ COMMANDS = sorted(
     {
         item.command
         for item in all_items()
-        if item.paper in SIMULATED and item.command and find_experiment(item.command.split(" ")[2]).sweeps
+        if item.paper in SIMULATED and item.command and find_entry(item.command.split(" ")[2]).load().sweeps
     }
 )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.registry import Outcome, Settings
+from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits, write_study
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point

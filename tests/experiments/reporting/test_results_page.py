@@ -8,7 +8,7 @@ from shutil import copytree
 
 import pytest
 
-from experiments.registry import find_experiment
+from experiments.catalog import find_entry
 from experiments.reporting import results_page
 from experiments.reporting.report import report_of
 from experiments.reporting.report_lead import findings_of
@@ -46,7 +46,7 @@ def test_every_row_has_a_command_with_its_backends_or_says_why_there_is_none() -
     for item in all_items():
         if item.command:
             name = item.command.removeprefix("sudo ").removeprefix("kuijia run ").split(" ")[0]
-            assert ", ".join(find_experiment(name).backends) == item.backends
+            assert ", ".join(find_entry(name).backends) == item.backends
         assert item.results or item.question
 
 

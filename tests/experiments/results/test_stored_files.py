@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from experiments.registry import all_experiments
 from experiments.reporting.report import report_of
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
@@ -90,12 +89,6 @@ def test_names_of_folders_that_make_names_of_files_too_long_are_refused(
     copy("hedera-timing.json", tmp_path / ("x" * 250))
     assert main(["report", str(tmp_path)]) == 2
     assert "cannot be in a file's name" in capsys.readouterr().err
-
-
-def test_every_experiment_has_a_place_of_its_own() -> None:
-    orders = [each.order for each in all_experiments()]
-    assert len(set(orders)) == len(orders)
-    assert orders == sorted(orders)
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case
 from experiments.gscale.flow_run import compute
-from experiments.registry import Settings
 from kuijia.cli.main import main
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.options import OptionWords, pipeline_options

@@ -1,34 +1,9 @@
-"""The experiment `hops`: the hops of the tunnels that a plan for Gscale uses."""
+"""The row of the experiment `hops`, which `kuijia list` shows."""
 
 from __future__ import annotations
 
-import argparse
+from experiments.catalog import ExperimentEntry
 
-from experiments.registry import Outcome, Settings, experiment, no_options
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-
-
-@experiment(
-    "hops",
-    title="hops of the tunnels of a plan for Gscale",
-    reproduces="no paper",
-    backends=("solver",),
-    configure=no_options,
-    ignores=("capacity", "repetitions"),
+HOPS = ExperimentEntry(
+    "hops", "no paper", "hops of the tunnels of a plan for Gscale", ("solver",), "kuijia_example.hops"
 )
-def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    """Solve the plan and count."""
-    # The optimiser takes a second to import; listing the experiments must not need it.
-    from te_solver.demands_file import load_demands  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.networks import shipped_demands, shipped_network  # noqa: PLC0415  # of no use without the solver
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.topology_file import load_topology  # noqa: PLC0415  # of no use without the solver
-
-    del settings, args, progress
-    topology = load_topology(shipped_network("gscale"))
-    plan = solve(topology, load_demands(shipped_demands("gscale"), topology))
-    hops = sorted(len(tunnel.nodes) - 1 for pair in plan.pairs for tunnel in pair.tunnels)
-    text = f"{len(hops)} tunnels of {hops[0]} to {hops[-1]} hops, {sum(hops) / len(hops):.2f} on average"
-    output.write_text("hops.txt", f"{text}\n")
-    return Outcome(text, {"hops": hops}, ())
