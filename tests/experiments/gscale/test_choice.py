@@ -19,7 +19,6 @@ def chosen(*words: str) -> tuple[Case, ...]:
     for flag in ("--quick", "--full"):
         parser.add_argument(flag, action="store_true")
     parser.add_argument("--repetitions", type=int)
-    parser.add_argument("--schemes", default=PAPERS_SCHEMES)
     configure(parser)
     return cases_from(parser.parse_args(words, argparse.Namespace(experiment="indirect")), ("tcp", "udp"))
 

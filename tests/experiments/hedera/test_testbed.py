@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.hedera import large, shuffle, testbed
+from experiments.experiment import Configure
+from experiments.hedera import shuffle, testbed
 from experiments.hedera.alternatives import one_switch, one_tree
 from experiments.hedera.goodput import tcp_goodput
 from experiments.hedera.shuffle_report import GAIN, figures
@@ -46,13 +47,11 @@ def options(*arguments: str) -> MatrixOptions:
     return testbed.options_from(parsed(*arguments), quick="--quick" in arguments)
 
 
-def parsed(*arguments: str) -> argparse.Namespace:
+def parsed(*arguments: str, configure: Configure = testbed.configure) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--full", action="store_true")
-    large.configure(parser)
-    testbed.configure(parser)
-    shuffle.configure(parser)
+    configure(parser)
     return parser.parse_args(arguments)
 
 
@@ -233,7 +232,9 @@ def test_a_shuffle_heeds_what_it_shares_with_the_testbed(option: str) -> None:
 
 
 def test_a_shuffle_is_scaled_to_the_links_and_judged_by_its_gain() -> None:
-    given = shuffle.options_from(parsed("--nic-rate", "5", "--time-scale", "0.2"), quick=False)
+    given = shuffle.options_from(
+        parsed("--nic-rate", "5", "--time-scale", "0.2", configure=shuffle.configure), quick=False
+    )
     assert (given.size, given.period) == (500_000, 1.0)
     for faster, is_missed in ((GAIN * 1.01, False), (GAIN * 0.99, True)):
         found = {
