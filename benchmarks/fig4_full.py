@@ -16,9 +16,9 @@ from experiments.fig4 import run as fig4_run
 from experiments.fig4.command import FULL_GRAPHS, FULL_RUNS
 from experiments.fig4.exhibits import CURVES
 from experiments.fig4.run import Draw, figure_sweep, mean_loss, traffic_of
-from experiments.sweep.sweep import swept
-from experiments.sweep.workers import Workers
 from kuijia_base.parallel import processors
+from kuijia_base.sweep.sweep import swept
+from kuijia_base.sweep.workers import Workers
 from te_solver.failures import single_links
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.resolve import WarmThroughput

@@ -92,7 +92,7 @@ class Experiment:
     Attributes:
         run: measures, writes its files and reports; raises KuijiaError on failure.
         configure: adds its own options.
-        sweeps: True if it is a sweep, whose workers `experiments.sweep.workers.workers_from` selects.
+        sweeps: True if it is a sweep, whose workers `kuijia_base.sweep.workers.workers_from` selects.
         without: options of `kuijia run` that mean nothing in it.
         own_help: help of options of `kuijia run`, where theirs is another in it.
         reader: makes exhibits of the files that runs leave; None if all of them are exhibits or belong to another.

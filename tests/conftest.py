@@ -74,7 +74,7 @@ COMPUTING = (
     "tests/experiments/motivation/test_flow_run.py",
     "tests/experiments/reporting/",
     "tests/experiments/results/",
-    "tests/experiments/whatif/",
+    "tests/simulator/studies/whatif/",
     "tests/golden/",
     "tests/hedera/test_fuzz.py",
     "tests/hedera/test_kernels.py",

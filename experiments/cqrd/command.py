@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from experiments.cqrd.published import LOADS
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 _SEEDS, _QUICK_SEEDS = 5, 2
 _SWITCH_SEEDS = 20  # goodput of CQRD / OQ, with a bar at 0.93, varies by 0.02 between seeds

@@ -16,9 +16,9 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 
 RACKS = 24
 BUFFERS = (30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330, 360, 390)

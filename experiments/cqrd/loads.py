@@ -16,12 +16,12 @@ from experiments.cqrd.switches import SWITCHES, OneSwitch, TwoTiers
 from experiments.cqrd.tables import FCT, LABELS, Naming, of_distribution, of_interfered, of_kinds, over_loads
 from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.reporting.picture_style import look, new_figure
 from experiments.results.exhibit import Exhibit
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
+from kuijia_base.picture_style import look, new_figure
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.cqrd.switches import Conditions, OneSwitch, TwoTiers
-from experiments.sweep.sweep import Sweep, no_preparation, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network

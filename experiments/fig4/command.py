@@ -9,9 +9,9 @@ from experiments.experiment import Experiment, Outcome, Settings
 from experiments.fig4.exhibits import figure_4_from_json
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, told_apart
-from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 FULL_GRAPHS = FULL_RUNS = 10
 """Numbers of the paper: ten random graphs, ten draws of pairs on each."""

@@ -13,11 +13,11 @@ import numpy as np
 from experiments.experiment import Outcome, Settings
 from experiments.fig4.exhibits import COMPARABLE, CURVES, figure_4_from_json
 from experiments.reporting.exhibit_output import write_study
-from experiments.sweep.sweep import Sweep, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.manifest import describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from te_solver.demands import Demand
 from te_solver.failures import Failure, single_links

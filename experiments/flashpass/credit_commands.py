@@ -6,9 +6,9 @@ import argparse
 from dataclasses import replace
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 _STATIC_SECONDS, _QUICK_STATIC_SECONDS = 5.0, 1.0
 _QUICK_FLOWS, _FLOWS, _FULL_FLOWS = 40, 400, 3_000

@@ -15,10 +15,10 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.keyed import swept_by_key
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.credited import EXPRESSPASS_PORTS
 from simulator.packet.network import Network

@@ -14,10 +14,10 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.keyed import swept_by_key
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.credited import Finishing, FlashPass
 
 STATISTICS = ("small average", "small 99th", "large average", "all average")

@@ -12,16 +12,16 @@ import numpy as np
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.reporting.picture_style import legend_below, look, new_figure
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.sweep.keyed import swept_by_key
-from experiments.sweep.workers import Workers, workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
+from kuijia_base.picture_style import legend_below, look, new_figure
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import Workers, workers_from
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo

@@ -14,11 +14,11 @@ from experiments.flashpass.published import published
 from experiments.flashpass.schemes import HEADER, NAMES, Scheme
 from experiments.flashpass.static import RATE, network_of
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.reporting.picture_style import legend_below, look, new_figure
 from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
+from kuijia_base.picture_style import legend_below, look, new_figure
 from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting

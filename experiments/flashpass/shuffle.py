@@ -16,10 +16,10 @@ from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.sweep.keyed import swept_by_key
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.credited import DATA, SHARE, ExpressPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network

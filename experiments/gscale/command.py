@@ -14,9 +14,9 @@ from experiments.gscale.choice import cases_from, configure
 from experiments.measuring.packet_options import add_conditions
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile
-from experiments.sweep.workers import refuse_workers, workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import refuse_workers, workers_from
 
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
 _TRAFFICS: Mapping[str, tuple[Traffic, ...]] = {

@@ -19,10 +19,10 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import Role
-from experiments.sweep.sweep import Sweep, no_preparation, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
 from te_solver.plan import Plan
 
 NAME = "table4-factors"

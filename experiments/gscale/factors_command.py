@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 
 def table4_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

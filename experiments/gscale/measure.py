@@ -16,10 +16,10 @@ from experiments.gscale.packet_grid import PacketModel, simulate_cases
 from experiments.gscale.scenario import gscale
 from experiments.measuring.ground import ground_of
 from experiments.measuring.packet_run import Conditions
-from experiments.sweep.workers import Workers
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from testbed.machine.processes import preferred_session
 
 _WITHOUT_ENTRIES = {

@@ -15,12 +15,12 @@ from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
 from experiments.gscale.cases import EXPERIMENT, Case
 from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
 from experiments.results.result import Failure, Result, result_from_json, result_to_json
-from experiments.sweep.sweep import Sweep, swept
-from experiments.sweep.workers import Workers
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
 from te_solver.plan import Plan
 from testbed.traffic.hash_probe import Protocol
 

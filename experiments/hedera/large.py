@@ -8,11 +8,11 @@ from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.hedera.large_options import LargeOptions, add_ramp, ramp_from
 from experiments.hedera.packet.options import configure_packets, packet_options_from, refuse_packet_options
 from experiments.results.stored_files import each_file
-from experiments.sweep.workers import workers_from
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_number_within
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 from kuijia_base.text import parse_whole
 
 _PORTS, _QUICK_PORTS = 32, 8

@@ -15,11 +15,11 @@ from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, Shuffl
 from experiments.hedera.testbed import add_scheduling, nic_rate_from
 from experiments.hedera.testbed_cases import AUTHORS_PERIOD, DEFAULT_PERIOD, NON_BLOCKING
 from experiments.results.stored_files import each_file
-from experiments.sweep.workers import workers_from
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count, positive_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 TIME_SCALE, QUICK_TIME_SCALE, QUICK_PACKET_TIME_SCALE = 0.5, 0.1, 0.01
 """Scale of the data, on top of the scale of the link rate; the packet model has the authors' size otherwise."""

@@ -23,12 +23,12 @@ from experiments.hedera.testbed_report import published_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
-from experiments.sweep.workers import refuse_workers, workers_from
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import refuse_workers, workers_from
 
 Hash = Literal["flow", "source", "destination", "suffix", "repeated", "none"]
 

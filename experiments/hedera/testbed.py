@@ -20,7 +20,6 @@ from experiments.hedera.testbed_cases import (
     MatrixOptions,
 )
 from experiments.results.stored_files import each_file
-from experiments.sweep.workers import workers_from
 from hedera.network.matrices import authors_matrices
 from hedera.scheduling.options import SHORTEST_PERIOD
 from kuijia_app.preparation.queues import MAX_CAPACITY, MIN_CAPACITY
@@ -28,6 +27,7 @@ from kuijia_base.errors import InputError
 from kuijia_base.option_values import different_ones, positive_number_within, positive_rate
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 DEFAULT_NIC_RATE = 5.0
 """Mbit/s: at 10 the userspace datapath uses a whole processor, and TCP loses packets to it."""

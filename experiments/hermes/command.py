@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 if TYPE_CHECKING:  # its modules import the simulator
     from experiments.hermes.loads import Extent

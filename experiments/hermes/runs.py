@@ -14,10 +14,10 @@ from experiments.experiment import Settings
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
-from experiments.sweep.keyed import swept_by_key
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network

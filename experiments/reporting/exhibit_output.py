@@ -9,10 +9,10 @@ from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit import Exhibit, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.size_bars import judged
-from experiments.results.text_table import Page, TextTable
 from experiments.results.verdict import UNPUBLISHED, judgement_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
+from kuijia_base.text_table import Page, TextTable
 
 
 def write_exhibits(

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from textwrap import fill
 from typing import TYPE_CHECKING
 
-from experiments.reporting.picture_style import Look, bars, legend_below, look, new_figure
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.exhibit_table import heading
 from kuijia_base.picture_file import plain
+from kuijia_base.picture_style import Look, bars, legend_below, look, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

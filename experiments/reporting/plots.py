@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from experiments.reporting.picture_style import look, new_figure
 from experiments.results.result import Result
+from kuijia_base.picture_style import look, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ from typing import Literal
 
 from experiments.results.exhibit import Exhibit, Point
 from experiments.results.result import Check
-from experiments.results.text_table import Page, TextTable
+from kuijia_base.text_table import Page, TextTable
 
 _LEAST_WIDTH = 7
 _SMALL = 0.1

@@ -7,7 +7,6 @@ import argparse
 from experiments.compared_schemes import add_schemes
 from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.measuring.packet_options import add_queues
-from experiments.sweep.workers import workers_from
 from experiments.victim_transports.cases import (
     BUFFER_PACKETS,
     CAPACITY,
@@ -22,6 +21,7 @@ from experiments.victim_transports.cases import (
 from kuijia_base.option_values import different_ones
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 
 def configure(options: Options) -> None:

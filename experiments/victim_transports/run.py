@@ -18,7 +18,6 @@ from experiments.measuring.packet_run import DETECTION_SECONDS, FRAME, TCP_PAYLO
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.motivation.cases import CASES, PAPERS_CUT, TABLE_2, TABLE_3
 from experiments.motivation.outcome import motivation_plan, wanted_flows
-from experiments.packet_study.transports import Credits, transport_of
 from experiments.results.roles import FlowPaths, roles
 from experiments.victim_transports.cases import FLOWS, MARKED_SHARE, Case, Conditions, Service
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
@@ -31,6 +30,7 @@ from simulator.planned.network import Physical
 from simulator.planned.results import Windows
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
+from simulator.studies.packet.transports import Credits, transport_of
 from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.plan import Plan
 

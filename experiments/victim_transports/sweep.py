@@ -8,21 +8,21 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import Outcome, Settings
-from experiments.packet_study.transports import transport_names
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.reporting.picture_style import bars, legend_below, look, new_figure
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.sweep.sweep import Sweep, swept
-from experiments.sweep.workers import Workers
 from experiments.victim_transports.cases import PLACES, Case, Choice, Conditions, Service, cases_of
 from experiments.victim_transports.run import demotes, is_credited, outcome
 from kuijia_base.errors import InputError
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
+from kuijia_base.picture_style import bars, legend_below, look, new_figure
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
+from simulator.studies.packet.transports import transport_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

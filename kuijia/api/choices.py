@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.packet_study.transports import transport_names
+from simulator.studies.packet.transports import transport_names
 from te_solver.failure_schemes.registry import scheme_names
 from te_solver.formats.topohub_networks import topohub_names
 from te_solver.networks import shipped_names

@@ -9,10 +9,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from experiments.packet_study.networks import is_generated
-from experiments.packet_study.schemes import DEFAULT_BUFFER
-from experiments.packet_study.tables import summary_csv, summary_lines
-from experiments.sweep.workers import Workers
 from kuijia.api import packet_values as values
 from kuijia.api.packet_study import (
     HEADER,
@@ -39,7 +35,11 @@ from kuijia_base.option_values import whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.picture_file import LIBRARY
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.load_balancing import LOAD_BALANCERS
+from simulator.studies.packet.networks import is_generated
+from simulator.studies.packet.schemes import DEFAULT_BUFFER
+from simulator.studies.packet.tables import summary_csv, summary_lines
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class PacketResult:
     def plot(self) -> Picture:
         """Draw the mean and the 99th percentile of slowdowns over the load, a line for each queue and transport."""
         require_installed(LIBRARY, "pictures")
-        from experiments.packet_study.figures import slowdowns  # noqa: PLC0415  # slow to import: matplotlib
+        from simulator.studies.packet.figures import slowdowns  # noqa: PLC0415  # slow to import: matplotlib
 
         return Picture(slowdowns(self.runs), f"{self.network}, slowdowns")
 

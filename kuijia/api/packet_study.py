@@ -9,13 +9,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.packet_study.fault_file import Faults, read_faults
-from experiments.packet_study.limits import Checked, require_links
-from experiments.packet_study.networks import FORMS, Links, generated, node_names, of_topology
-from experiments.packet_study.schemes import DEFAULT_BUFFER, Mark, require_room
-from experiments.packet_study.study import Run, Study, Traffic, enough_memory, result_of, simulation_of
-from experiments.packet_study.sweep import results_of
-from experiments.packet_study.transports import (
+from kuijia.api import packet_values as values
+from kuijia.api.spelling import Setting, bad_option
+from kuijia_base.errors import InputError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
+from simulator.packet.load_balancing import LOAD_BALANCERS, SourceRouted
+from simulator.packet.simulation import Simulation
+from simulator.packet.traffic.load import Reference
+from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.units import LONGEST
+from simulator.studies.packet.fault_file import Faults, read_faults
+from simulator.studies.packet.limits import Checked, require_links
+from simulator.studies.packet.networks import FORMS, Links, generated, node_names, of_topology
+from simulator.studies.packet.schemes import DEFAULT_BUFFER, Mark, require_room
+from simulator.studies.packet.study import Run, Study, Traffic, enough_memory, result_of, simulation_of
+from simulator.studies.packet.sweep import results_of
+from simulator.studies.packet.transports import (
     OPTIONS,
     Credits,
     draws,
@@ -25,17 +36,6 @@ from experiments.packet_study.transports import (
     users,
     uses,
 )
-from experiments.sweep.workers import Workers
-from kuijia.api import packet_values as values
-from kuijia.api.spelling import Setting, bad_option
-from kuijia_base.errors import InputError
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from simulator.packet.load_balancing import LOAD_BALANCERS, SourceRouted
-from simulator.packet.simulation import Simulation
-from simulator.packet.traffic.load import Reference
-from simulator.packet.transports import Congestion, Tcp
-from simulator.packet.units import LONGEST
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.topology import Topology
 

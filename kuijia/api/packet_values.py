@@ -7,8 +7,6 @@ import math
 from collections.abc import Callable
 from itertools import pairwise
 
-from experiments.packet_study.schemes import DISCIPLINES, Mark
-from experiments.packet_study.transports import transport_names
 from kuijia_base import quantities
 from kuijia_base.errors import InputError, UnsoundError, quoted, shown
 from kuijia_base.suggestion import unknown
@@ -21,6 +19,8 @@ from simulator.packet.traffic.load import LARGEST as LARGEST_LOAD
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
 from simulator.packet.transports import Tcp
 from simulator.packet.units import FASTEST, LONGEST, SLOWEST
+from simulator.studies.packet.schemes import DISCIPLINES, Mark
+from simulator.studies.packet.transports import transport_names
 
 PATTERNS = "random, random:N, permutation, stride:N, all-to-all, incast:N"
 ARRIVALS = "poisson, log-normal, log-normal:SIGMA"

@@ -9,7 +9,6 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.text_table import Page, TextTable
 from kuijia.api.frames import frame_of
 from kuijia_base import quantities
 from kuijia_base.csv_text import csv_text
@@ -17,6 +16,7 @@ from kuijia_base.quantities import significant
 from kuijia_base.suggestion import meant
 from kuijia_base.terminal import columns_of, draws
 from kuijia_base.text import write_text
+from kuijia_base.text_table import Page, TextTable
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from experiments.results.text_table import aligned
 from kuijia_base.quantities import rate, share, significant
+from kuijia_base.text_table import aligned
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, overload
 
-from experiments.sweep.workers import Workers
-from experiments.whatif.study import Likelihood, Provenance, Study
 from kuijia.api.demands import DemandsLike, demands_for
 from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
@@ -42,7 +40,9 @@ from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import Weighting
+from simulator.studies.whatif.study import Likelihood, Provenance, Study
 from te_solver import plan as core
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failures import Failure

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from experiments.sweep.workers import Workers
 from kuijia.api.spelling import Setting, bad_option, parsed, require_known
 from kuijia.api.whatif_study import DEFAULT_SCHEMES, Rerouting, Say
 from kuijia_base.errors import UnsoundError, quoted
@@ -18,17 +17,18 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
+from kuijia_base.sweep.workers import Workers
 from kuijia_base.text import parse_number
 from simulator.packet.units import FASTEST
 from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
-    from experiments.whatif_packets.conditions import Conditions
-    from experiments.whatif_packets.run import Play
-    from experiments.whatif_packets.study import PacketStudy
-    from experiments.whatif_packets.sweep import Questions
     from simulator.flow.what_if import Contender
+    from simulator.studies.whatif_packets.conditions import Conditions
+    from simulator.studies.whatif_packets.run import Play
+    from simulator.studies.whatif_packets.study import PacketStudy
+    from simulator.studies.whatif_packets.sweep import Questions
     from te_solver.failure_schemes.failure_scheme import FailureScheme
     from te_solver.failures import Failure
     from te_solver.plan import Plan
@@ -92,8 +92,8 @@ class Asked:
     @classmethod
     def of(cls, options: Mapping[str, object | None], seed: int) -> Asked:
         """Return the conditions of the given options, None for those not given; raises InputError."""
-        from experiments.whatif_packets.conditions import TRANSPORTS, Conditions  # noqa: PLC0415  # slow: NumPy
         from kuijia.api.packet_values import sizes  # noqa: PLC0415  # slow to import: NumPy
+        from simulator.studies.whatif_packets.conditions import TRANSPORTS, Conditions  # noqa: PLC0415  # slow: NumPy
 
         given = {name: parsed(name, value, PARSERS[name]) for name, value in options.items() if value is not None}
         if "transport" in given:
@@ -164,9 +164,9 @@ def simulated(
     Raises:
         InputError: the plan or an option cannot be simulated.
     """
-    from experiments.whatif_packets.findings import Findings, Outcome  # noqa: PLC0415  # slow to import: NumPy
-    from experiments.whatif_packets.study import PacketStudy  # noqa: PLC0415  # slow to import: NumPy
-    from experiments.whatif_packets.sweep import Questions, results_of  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.findings import Findings, Outcome  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.study import PacketStudy  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.sweep import Questions, results_of  # noqa: PLC0415  # slow to import: NumPy
 
     how = asked.conditions
     if "rate_scale" not in asked.options:
@@ -194,9 +194,9 @@ def options_of(study: PacketStudy) -> dict[str, Any]:
 
 def write_report(folder: OutputFolder, study: PacketStudy, command: str) -> None:
     """Write a study's page and its pictures, which need matplotlib."""
-    from experiments.whatif_packets.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
-    from experiments.whatif_packets.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
     from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import
+    from simulator.studies.whatif_packets.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
+    from simulator.studies.whatif_packets.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
 
     folder.write_text("whatif-packets.html", html_report(study, command))
     for name, figure in figures(study.found).items():
@@ -220,7 +220,7 @@ def _first(questions: Questions) -> Play:
 
 def _scale(how: Conditions, plan: Plan) -> float:
     """Return the factor of rates, two digits of it, at which a run can be simulated in some seconds; at most 1."""
-    from experiments.whatif_packets.conditions import MOST_PACKETS  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.conditions import MOST_PACKETS  # noqa: PLC0415  # slow to import: NumPy
 
     wanted = min(MOST_PACKETS / max(how.packets(plan), 1.0), FASTEST / _fastest_link(plan))
     if wanted >= 1:

@@ -6,9 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from experiments.whatif_packets.findings import percent
-from experiments.whatif_packets.run import CLASSES, ROLES
-from experiments.whatif_packets.study import PacketStudy
 from kuijia.api.picture import Picture
 from kuijia.api.spelling import require_known
 from kuijia.api.table import Column, Table, Text, html_page, number, words
@@ -16,6 +13,9 @@ from kuijia.api.whatif_packets import FILE, write_report
 from kuijia_base.extras import is_installed, require_installed
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
+from simulator.studies.whatif_packets.findings import percent
+from simulator.studies.whatif_packets.run import CLASSES, ROLES
+from simulator.studies.whatif_packets.study import PacketStudy
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class WhatIfPackets:
     the mean completion time of flows in times of that without the failure. None where there are no such flows.
 
     Attributes:
-        study: all numbers, as `experiments.whatif_packets.study.PacketStudy` describes them.
+        study: all numbers, as `simulator.studies.whatif_packets.study.PacketStudy` describes them.
         call: the call that reproduces them.
     """
 
@@ -102,7 +102,7 @@ class WhatIfPackets:
     def plot(self, of: PacketDrawing = "missing-ranked") -> Picture:
         """Draw all failures by the payload that they cost, or how much longer flows take."""
         require_installed(LIBRARY, "pictures")
-        from experiments.whatif_packets.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
+        from simulator.studies.whatif_packets.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
 
         require_known("of", of, get_args(PacketDrawing))
         return Picture(figures(self.study.found)[of], f"{self.study.network}, {of}")

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
-from experiments.whatif.shown import hurting
-from experiments.whatif.study import Provenance, Study
 from kuijia.api.picture import Picture
 from kuijia.api.plan import Plan
 from kuijia.api.spelling import require_known
@@ -21,6 +19,8 @@ from kuijia_base.quantities import rate
 from simulator.flow.comparison import ABORIGINAL, OLD, compare
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import loss_share
+from simulator.studies.whatif.shown import hurting
+from simulator.studies.whatif.study import Provenance, Study
 from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class WhatIf:
     """Costs of every failure under every scheme; losses are shares of the traffic sent, rates are Mbit/s.
 
     Attributes:
-        study: all numbers, as `experiments.whatif.study.Study` describes them.
+        study: all numbers, as `simulator.studies.whatif.study.Study` describes them.
         provenance: how the study was made.
         notes: what readers assumed, one sentence each.
     """
@@ -117,7 +117,7 @@ class WhatIf:
     def plot(self, of: Drawing = "loss-distribution") -> Picture:
         """Draw how many failures cost how much, the losses beside the vacant capacity, or all failures by rank."""
         require_installed(LIBRARY, "pictures")
-        from experiments.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
+        from simulator.studies.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
 
         require_known("of", of, get_args(Drawing))
         return Picture(figures(self.study)[of], f"{self.study.topology.name}, {of}")

@@ -7,21 +7,21 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from experiments.sweep.workers import Workers
 from kuijia.api.solving import DEFAULT_TUNNELS, chosen_paths, require_paths
 from kuijia.api.spelling import Phrase, Setting, bad_option, require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failure_schemes.registry import failure_scheme, scheme_names
 from te_solver.programs.registry import MAX_THROUGHPUT
 from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
-    from experiments.whatif.study import Provenance, Study
     from simulator.flow.failure_impact import Weighting
     from simulator.flow.what_if import Contender, Outcome
+    from simulator.studies.whatif.study import Provenance, Study
     from te_solver.failures import Failure
 
 DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
@@ -121,7 +121,7 @@ def outcomes_of(
     progress: Progress,
 ) -> AbstractContextManager[list[Outcome]]:
     """Return the outcomes as a context; without `workers` as many processes compute them as the work is worth."""
-    from experiments.whatif import sweep  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif import sweep  # noqa: PLC0415  # slow to import: NumPy
 
     questions = sweep.Questions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
     options = {"split": how.split, "new_tunnels": how.new_tunnels}
@@ -141,9 +141,9 @@ def write_results(folder: OutputFolder, study: Study, data: dict[str, object]) -
 
 def write_report(folder: OutputFolder, study: Study, provenance: Provenance, seed: int) -> None:
     """Write a study's report and its pictures, which need matplotlib."""
-    from experiments.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
-    from experiments.whatif.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
     from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import
+    from simulator.studies.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib
+    from simulator.studies.whatif.html_report import html_report  # noqa: PLC0415  # slow to import: matplotlib
 
     folder.write_text("whatif.html", html_report(study, provenance, seed))
     for name, figure in figures(study).items():

@@ -10,7 +10,6 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia.cli.printing import print_json, show
@@ -20,6 +19,7 @@ from kuijia_base.errors import KuijiaError
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.metrics.server import MetricsServer
 from kuijia_base.option_values import positive_number_within, positive_rate, whole_number
+from kuijia_base.text_table import TextTable
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet

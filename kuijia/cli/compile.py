@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.results.text_table import TextTable
 from kuijia.api.table_building import write_tables
 from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_plan_and_options, build
@@ -12,6 +11,7 @@ from kuijia_app.tables.field_counts import BITS_PER_FIELD
 from kuijia_app.tables.table_sizes import TableSize
 from kuijia_base.option_values import folder_name
 from kuijia_base.quantities import share
+from kuijia_base.text_table import TextTable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -6,10 +6,10 @@ import argparse
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
-from experiments.results.text_table import aligned
 from kuijia.cli.printing import print_json
 from kuijia_base.additions import Addition, all_additions
 from kuijia_base.errors import InputError
+from kuijia_base.text_table import aligned
 from testbed.lab.other_grounds import OtherGrounds, examine_other_grounds
 from testbed.machine.machine import Machine, examine_machine
 

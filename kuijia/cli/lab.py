@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.text_table import TextTable
 from kuijia.cli import lab_web
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
@@ -32,6 +31,7 @@ from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.quantities import rate
+from kuijia_base.text_table import TextTable
 from te_solver.demands import Demand
 from te_solver.formats.notes import counted
 from te_solver.plan import Plan

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from experiments.catalog import all_entries
-from experiments.results.text_table import TextTable
 from kuijia.cli.printing import print_json, show
+from kuijia_base.text_table import TextTable
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -10,12 +10,6 @@ from contextlib import AbstractContextManager
 from dataclasses import fields
 from typing import Any
 
-from experiments.packet_study.networks import is_generated
-from experiments.packet_study.schemes import Mark
-from experiments.packet_study.study import Run, Study
-from experiments.packet_study.tables import summary_csv, summary_lines
-from experiments.results.text_table import TextTable
-from experiments.sweep.workers import workers_from
 from kuijia.api.packet_study import (
     AT_A_LOAD,
     Flows,
@@ -36,6 +30,12 @@ from kuijia_base.manifest import python_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import size
+from kuijia_base.sweep.workers import workers_from
+from kuijia_base.text_table import TextTable
+from simulator.studies.packet.networks import is_generated
+from simulator.studies.packet.schemes import Mark
+from simulator.studies.packet.study import Run, Study
+from simulator.studies.packet.tables import summary_csv, summary_lines
 from te_solver.formats.notes import counted
 
 __all__ = ["configure", "run"]

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.packet_study.networks import FORMS
-from experiments.packet_study.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
-from experiments.packet_study.transports import transport_names
-from experiments.sweep.workers import add_workers
 from kuijia.api import packet_values as values
 from kuijia.api.packet_study import AT_A_LOAD, HEADER
 from kuijia.cli.inputs import add_reading
 from kuijia_base.option_values import folder_name, whole_number
+from kuijia_base.sweep.workers import add_workers
 from simulator.flow_sizes.published import published_names
 from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Congestion
+from simulator.studies.packet.networks import FORMS
+from simulator.studies.packet.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
+from simulator.studies.packet.transports import transport_names
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

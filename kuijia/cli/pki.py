@@ -8,7 +8,6 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.text_table import TextTable
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.printing import print_json, show
 from kuijia_app.framework.certificate_names import datapath_name
@@ -18,6 +17,7 @@ from kuijia_base.certificate_expiry import WARNING_DAYS
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, quoted, shown
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
+from kuijia_base.text_table import TextTable
 
 if TYPE_CHECKING:
     from kuijia_app.pki.folder import Entry, Folder

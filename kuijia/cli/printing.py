@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.text_table import Page, TextTable
 from kuijia_base.terminal import draws
+from kuijia_base.text_table import Page, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console

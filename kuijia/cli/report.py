@@ -8,7 +8,6 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 
-from experiments.results.text_table import TextTable
 from kuijia.cli.printing import print_json, show
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
@@ -17,6 +16,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
+from kuijia_base.text_table import TextTable
 from te_solver.formats.notes import counted
 
 HTML, MARKDOWN, ITEMS = "report.html", "report.md", "README.md"

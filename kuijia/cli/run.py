@@ -20,7 +20,6 @@ from experiments.experiment import (
     Outcome,
     Settings,
 )
-from experiments.sweep.workers import add_workers
 from kuijia.cli.notes import print_notes
 from kuijia.cli.parsers import actions_of
 from kuijia.cli.printing import print_json, show
@@ -31,6 +30,7 @@ from kuijia_base.option_values import folder_name, positive_count, positive_rate
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import add_workers
 
 FRAMEWORKS = ("os-ken", "ryu")
 

@@ -10,7 +10,6 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from experiments.sweep.workers import add_workers, workers_from
 from kuijia.api.solving import DEFAULT_TUNNELS, MOST_PARTS
 from kuijia.api.spelling import Phrase, typed, typed_options
 from kuijia.api.whatif_failures import (
@@ -51,6 +50,7 @@ from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import folder_or_page, whole_number
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import add_workers, workers_from
 from te_solver.demands import Demand
 from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities
@@ -203,9 +203,9 @@ def _compared(args: argparse.Namespace, how: Rerouting, planning: Planning) -> i
     failures = chosen_failures(args.failures, topology, args.sample, args.seed)
     probabilities = _probabilities(args, topology, failures)
     how.require_used()
-    from experiments.whatif.study import Likelihood, Study  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.api.whatif_report import as_json, summary  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.cli.whatif_provenance import provenance  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif.study import Likelihood, Study  # noqa: PLC0415  # slow to import: NumPy
 
     folder = whatif_packets.output_of(args)
     workers = None if args.workers is None and args.cluster is None else workers_from(args)

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from experiments.sweep.workers import workers_from
 from kuijia.api.spelling import Phrase, typed
 from kuijia.api.whatif_packets import (
     BACKENDS,
@@ -28,6 +27,7 @@ from kuijia_base.option_values import is_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 if TYPE_CHECKING:
     from te_solver.failure_schemes.failure_scheme import FailureScheme

@@ -6,9 +6,9 @@ import argparse
 import shlex
 from collections.abc import Sequence
 
-from experiments.whatif.study import Provenance
 from kuijia.api.whatif_packets import OF_FLOW, PACKET, PARSERS
 from kuijia_base.manifest import python_versions
+from simulator.studies.whatif.study import Provenance
 
 _OPTIONS = {
     "topology_format": "--format",

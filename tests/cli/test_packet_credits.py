@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from experiments.packet_study.study import Traffic
 from kuijia.cli.main import main
 from simulator.packet.load_balancing import LOAD_BALANCERS
+from simulator.studies.packet.study import Traffic
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from experiments.results.text_table import Page, TextTable
 from kuijia.cli.main import main
 from kuijia.cli.printing import show
+from kuijia_base.text_table import Page, TextTable
 from tests.terminals import terminal
 
 TABLE = TextTable(

@@ -12,14 +12,11 @@ from pathlib import Path
 from experiments.gscale.campaign import LOG_NAME, _read_log
 from experiments.hedera.testbed_cases import MatrixOptions, Span
 from experiments.hedera.testbed_run import FILE_NAME, Record
-from experiments.packet_study.fault_file import read_faults
-from experiments.packet_study.networks import Links, generated, node_names
 from experiments.reporting.report import report_of
 from experiments.reporting.report_pages import markdown_page
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.result import Check, load_result, result_to_json
-from experiments.sweep.checkpoint import Checkpoint
 from kuijia_app.discovery.ovs_output import read_interfaces
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
@@ -27,9 +24,12 @@ from kuijia_app.tables.queue_layout_file import load_layout
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.sweep.checkpoint import Checkpoint
 from simulator.flow_sizes.published import read_flow_sizes
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
+from simulator.studies.packet.fault_file import read_faults
+from simulator.studies.packet.networks import Links, generated, node_names
 from te_solver.plan_file import load_plan, plan_text
 from testbed.boxes.inventory import read_inventory
 from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result

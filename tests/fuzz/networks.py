@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 
-from experiments.packet_study.networks import Links, node_names, of_topology
 from hedera.scheduling.options import SchedulerOptions, build
+from simulator.studies.packet.networks import Links, node_names, of_topology
 from te_solver.topology_file import load_topology
 from tests.fuzz import examples
 from tests.fuzz.file_target import FileTarget, YamlGrammar

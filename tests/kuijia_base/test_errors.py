@@ -9,11 +9,11 @@ from multiprocessing import get_context
 import pytest
 
 import kuijia
-from experiments.sweep.sweep import CaseError
 from kuijia.api.lab_requests import LabError
 from kuijia.api.spelling import bad_option
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError
 from kuijia_base.extras import MissingPackageError
+from kuijia_base.sweep.sweep import CaseError
 
 ERRORS = [
     InputError("plan.json", "pairs[0]", "is empty", "a tunnel"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _EXPERIMENT = "kuijia_base te_solver experiments.results experiments.experiment experiments.reporting"
-_COMPUTED = f"{_EXPERIMENT} experiments.sweep simulator"
+_COMPUTED = f"{_EXPERIMENT} simulator"
 _MEASURED = (
     f"{_EXPERIMENT} experiments.measuring kuijia_app.tables"
     " testbed.machine testbed.links testbed.network testbed.controllers testbed.traffic testbed.lab"
@@ -32,6 +32,10 @@ ROOMS = {
         "kuijia_base te_solver simulator.packet kuijia_app.tables kuijia_app.control.flap_damping"
         " kuijia_app.control.liveness kuijia_app.control.plan_update kuijia_app.control.reconciliation"
         " kuijia_app.control.rollout kuijia_app.control.sender"
+    ),
+    "simulator.studies": (
+        "kuijia_base te_solver simulator.flow simulator.flow_sizes simulator.packet simulator.planned"
+        " simulator.portable_random kuijia_app.tables"
     ),
     "kuijia_app.discovery": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
@@ -79,15 +83,11 @@ ROOMS = {
     "experiments.experiment": "kuijia_base experiments.results",
     "experiments.catalog": "kuijia_base experiments.experiment",
     "experiments.reporting": "kuijia_base experiments.results experiments.experiment experiments.catalog",
-    "experiments.sweep": "kuijia_base",
     "experiments.measuring": (
         "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"
         " testbed.lab experiments.results experiments.experiment simulator"
     ),
     "experiments.compared_schemes": "kuijia_base te_solver experiments.experiment",
-    "experiments.whatif": _COMPUTED,
-    "experiments.whatif_packets": f"{_COMPUTED} kuijia_app.tables",
-    "experiments.packet_study": _COMPUTED,
     "experiments.cqrd": _COMPUTED,
     "experiments.flashpass": _COMPUTED,
     "experiments.hermes": _COMPUTED,
@@ -96,11 +96,10 @@ ROOMS = {
     "experiments.takeover": f"{_MEASURED} testbed.chaos kuijia_app.framework.event_log",
     "experiments.recovery": f"{_MEASURED} simulator",
     "experiments.motivation": f"{_MEASURED} simulator experiments.compared_schemes",
-    "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes experiments.sweep",
+    "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
-    " experiments.compared_schemes experiments.packet_study experiments.sweep",
-    "experiments.hedera": f"{_MEASURED} simulator hedera kuijia_app.preparation experiments.sweep"
-    " kuijia_app.proof.model",
+    " experiments.compared_schemes",
+    "experiments.hedera": f"{_MEASURED} simulator hedera kuijia_app.preparation kuijia_app.proof.model",
     "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.scenario",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.case_plan",

@@ -6,9 +6,9 @@ import argparse
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.results.stored_files import each_file
-from experiments.sweep.workers import workers_from
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import workers_from
 
 _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""

@@ -11,11 +11,11 @@ from experiments.gscale.readings.reading import GscaleReading
 from experiments.gscale.readings.search import combinations, exhibits, nearest, search_to_json
 from experiments.gscale.readings.summary import summary_of
 from experiments.reporting.exhibit_output import write_study
-from experiments.sweep.sweep import Sweep, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.manifest import describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
 
 NAME = "gscale-search"
 

@@ -29,12 +29,12 @@ from experiments.gscale.scenario import NOTHING, scaled
 from experiments.measuring.packet_run import Conditions, Failing, simulate
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.result import FlowResult
-from experiments.sweep.sweep import Sweep, swept
-from experiments.sweep.workers import Workers
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
 from te_solver.plan import Plan
 from testbed.traffic.hash_probe import Protocol
 

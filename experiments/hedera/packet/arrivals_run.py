@@ -9,11 +9,11 @@ from experiments.experiment import Outcome, Settings
 from experiments.hedera.packet.arrivals import SCHEMES, ArrivalCase, run_arrivals
 from experiments.hedera.packet.arrivals_report import NAME, exhibits
 from experiments.reporting.exhibit_output import write_study
-from experiments.sweep.sweep import Sweep, no_preparation, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
 
 
 def run_packet_arrivals(

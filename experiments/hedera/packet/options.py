@@ -6,8 +6,8 @@ import argparse
 from dataclasses import dataclass
 
 from experiments.experiment import Options, refuse_given
-from experiments.sweep.workers import refuse_workers
 from kuijia_base.option_values import positive_number_within
+from kuijia_base.sweep.workers import refuse_workers
 from simulator.packet.transports import Congestion, Tcp
 
 _CONTROLS = (Congestion.CUBIC, Congestion.NEW_RENO)

@@ -15,11 +15,11 @@ from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, Order
 from experiments.hedera.shuffle_report import figures, published_shuffle
 from experiments.hedera.testbed_cases import ANNEALING, AUTHORS_PERIOD, ECMP, NON_BLOCKING, ONE_TREE
 from experiments.reporting.exhibit_output import write_study
-from experiments.sweep.sweep import Sweep, no_preparation, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
 
 SCHEMES = (NON_BLOCKING, ONE_TREE, ECMP, ANNEALING)
 

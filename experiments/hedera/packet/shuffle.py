@@ -17,11 +17,11 @@ from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.shuffle_cases import Order, ShuffleOptions, receivers_of
 from experiments.hedera.shuffle_report import NAME, exhibits, figures, summary
 from experiments.reporting.exhibit_output import write_study
-from experiments.sweep.sweep import Sweep, no_preparation, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
 from testbed.traffic.transfers import Transfer
 
 _SOURCE_PORTS = range(20000, 30000)

@@ -15,14 +15,14 @@ from experiments.hedera.packet.options import PacketOptions
 from experiments.hedera.testbed_cases import NON_BLOCKING, MatrixOptions
 from experiments.hedera.testbed_report import NAME, Measured, Results, exhibits, summary
 from experiments.reporting.exhibit_output import write_study
-from experiments.sweep.sweep import Sweep, no_preparation, swept
-from experiments.sweep.workers import Workers
 from kuijia_base.errors import InputError
 from kuijia_base.json_document import read_json
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
 
 _EXPECTED = "hedera-testbed.json of an emulation of these matrices and schemes"
 

@@ -18,9 +18,9 @@ from experiments.cqrd.tables import Naming, mean_error, of_kinds
 from experiments.cqrd.toy import simulate
 from experiments.experiment import Settings
 from experiments.results.exhibit import Line, Point
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
 
 

@@ -17,11 +17,11 @@ from experiments.fig4 import run as fig4_run
 from experiments.fig4.exhibits import CURVES, figure_4_from_json
 from experiments.fig4.run import DEMANDS, Draw, losses_of, random_graph, random_pairs, summary
 from experiments.results.exhibit_table import exhibit_text
-from experiments.sweep.sweep import swept
-from experiments.sweep.workers import Workers
 from kuijia.cli.main import main
 from kuijia_base.errors import SolverError
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import swept
+from kuijia_base.sweep.workers import Workers
 
 SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 

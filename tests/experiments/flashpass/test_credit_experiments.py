@@ -21,9 +21,9 @@ from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, Scheme
 from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Finishing, FlashPass
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)

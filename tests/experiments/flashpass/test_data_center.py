@@ -14,9 +14,9 @@ from experiments.flashpass.buffers import needed, utilisation
 from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
 from experiments.flashpass.published import published
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass
 from simulator.packet.flows import Flows
 from simulator.packet.routing import Ecmp

@@ -23,9 +23,9 @@ from experiments.flashpass.fig2 import (
     run_fig2,
 )
 from experiments.results.exhibit import Line, Point
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp
 

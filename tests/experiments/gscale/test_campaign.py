@@ -26,7 +26,7 @@ from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from tests.experiments.gscale.killed import campaign, valid_results
-from tests.experiments.sweep.processes import wait_until
+from tests.kuijia_base.sweep.processes import wait_until
 
 pytestmark = pytest.mark.slow
 

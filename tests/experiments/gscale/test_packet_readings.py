@@ -18,9 +18,9 @@ from experiments.gscale.readings.reading import READINGS, SHARED, GscaleReading
 from experiments.gscale.readings.show import exhibits
 from experiments.gscale.readings.study import PacketReadings
 from experiments.gscale.readings.summary import summary_of
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from te_solver.plan import Plan
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)

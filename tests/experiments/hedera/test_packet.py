@@ -28,7 +28,6 @@ from experiments.hedera.shuffle_cases import receivers_of
 from experiments.hedera.shuffle_report import figures
 from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, Span
 from experiments.hedera.testbed_report import exhibits
-from experiments.sweep.workers import add_workers
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import GlobalFirstFit
@@ -37,6 +36,7 @@ from hedera.scheduling.polling import TCP, FlowKey
 from hedera.scheduling.tables import Routing
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
+from kuijia_base.sweep.workers import add_workers
 
 RESULTS = Path(__file__).resolve().parents[3] / "docs/results/hedera"
 SLOW = 100.0

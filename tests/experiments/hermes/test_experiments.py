@@ -21,9 +21,9 @@ from experiments.hermes.published import published
 from experiments.hermes.runs import PATIENCE, Case, Grid, Measured, Where, outcome, swept_grids
 from experiments.hermes.schemes import Scheme
 from experiments.hermes.tables import order_as_published, ratio_bar, theirs_of
-from experiments.sweep.workers import Workers
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.workers import Workers
 from simulator.packet.path_selection import HERMES_NS3, PathsInTurn
 
 SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)

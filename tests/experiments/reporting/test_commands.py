@@ -14,8 +14,8 @@ import pytest
 
 from experiments.catalog import find_entry
 from experiments.reporting.results_page import Results, all_items
-from experiments.sweep.sweep import Sweep
 from kuijia.cli.main import main
+from kuijia_base.sweep.sweep import Sweep
 
 RESULTS = Results(Path(__file__).parents[3] / "docs" / "results")
 SIMULATED = ("CQRD", "FlashPass", "ExpressPass", "Hermes")

@@ -8,8 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.packet_study import transports
-from experiments.packet_study.transports import CREDITED, transport_names
 from experiments.results.exhibit import Exhibit, exhibit_from_json
 from experiments.victim_transports.cases import OF_CREDITS, Case, Choice, Conditions, Service, cases_of
 from experiments.victim_transports.run import named_transport, outcome
@@ -25,6 +23,8 @@ from simulator.planned.events import Cut, Replace, Timing
 from simulator.planned.network import Physical
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
+from simulator.studies.packet import transports
+from simulator.studies.packet.transports import CREDITED, transport_names
 from te_solver.failure_schemes.kuijia import KUIJIA
 from te_solver.failure_schemes.registry import switch_schemes
 from tests.simulator.planned.plans import diamond

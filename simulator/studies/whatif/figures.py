@@ -1,0 +1,119 @@
+"""Pictures of a what-if study: distribution of losses, who bears them, and the vacant capacity that buys them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+from matplotlib.ticker import PercentFormatter
+
+from kuijia_base.picture_style import COLOURS, look
+from simulator.flow.comparison import ABORIGINAL, compare, ranked
+from simulator.flow.failure_impact import Role
+from simulator.flow.what_if import Outcome, loss_share
+from simulator.studies.whatif.study import Study
+
+_VICTIMS, _OTHERS = COLOURS[1], COLOURS[0]
+_COLUMNS = 3
+_SIZE = (6.4, 3.8)
+_PANEL = (3.1, 2.5)
+
+
+def figures(study: Study) -> dict[str, Figure]:
+    """Return all pictures by their file names without suffix."""
+    return {
+        "loss-distribution": loss_distribution(study),
+        "loss-and-vacancy": loss_and_vacancy(study),
+        "loss-ranked": ranked_losses(study),
+    }
+
+
+def loss_distribution(study: Study) -> Figure:
+    """Return, for each scheme, the share of failures that cost more than a given part of the traffic sent."""
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    axes = figure.subplots()
+    for position, contender in enumerate(study.contenders):
+        losses = np.sort([loss_share(outcome.total()) for outcome in study.of(contender)])
+        more = 1 - np.arange(1, losses.size + 1) / losses.size
+        axes.step(
+            np.concatenate([[0], losses, [1]]),
+            np.concatenate([[1], more, [0]]),
+            where="post",
+            color=look(position).colour,
+            linestyle=look(position).dashes,
+            label=contender.scheme.name,
+        )
+    most = max(loss_share(outcome.total()) for outcome in study.outcomes)
+    axes.set_xlim(0, min(1.0, most * 1.08) or 1.0)
+    axes.set_ylim(0, 1.02)
+    axes.set_xlabel("part of the traffic sent that is lost")
+    axes.set_ylabel("failures that cost more")
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_major_formatter(PercentFormatter(1.0))
+    axes.grid(alpha=0.3)
+    axes.legend(frameon=False)
+    return figure
+
+
+def ranked_losses(study: Study) -> Figure:
+    """Return a panel for each scheme: failures ranked by cost, victims' part below, that of others above."""
+    rows = -(-len(study.contenders) // _COLUMNS)
+    columns = min(_COLUMNS, len(study.contenders))
+    width, height = _PANEL
+    figure = Figure(figsize=(max(width * columns, width + 2), height * rows + 0.5), layout="constrained")
+    panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    for panel in panels[len(study.contenders) :]:
+        panel.set_visible(False)
+    for panel, contender in zip(panels, study.contenders, strict=False):
+        worst_first = ranked(study.of(contender))
+        victims, others = _lost(worst_first, (Role.VICTIM,)), _lost(worst_first, ABORIGINAL)
+        rank = np.arange(len(worst_first) + 1) + 0.5
+        panel.stairs(victims, rank, fill=True, color=_VICTIMS, label="victims")
+        panel.stairs(
+            victims + others,
+            rank,
+            baseline=victims,
+            fill=True,
+            facecolor=_OTHERS,
+            hatch="////",
+            edgecolor="white",
+            linewidth=0,
+            label="aboriginal traffic",
+        )
+        panel.set_title(contender.scheme.name, fontsize="medium")
+        panel.grid(axis="y", alpha=0.3)
+    panels[0].set_xlim(0.5, len(study.failures) + 0.5)
+    panels[0].set_ylim(bottom=0)
+    panels[0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    figure.supxlabel("failures, the worst first", fontsize="medium")
+    figure.supylabel("lost of all traffic sent", fontsize="medium")
+    figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def loss_and_vacancy(study: Study) -> Figure:
+    """Return the cost of failures under each scheme, the mean and a line up to the worst, above its vacant capacity."""
+    figure = Figure(figsize=_SIZE, layout="constrained")
+    losses, vacancies = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
+    # Schemes on one plan leave the same capacity vacant: places of their own keep them apart.
+    for place, contender in enumerate(study.contenders):
+        found = compare(contender, study.of(contender))
+        how = look(place)
+        losses.plot([place] * 2, [found.lost, found.lost_worst], color=how.colour, linewidth=1, marker="_")
+        losses.plot(place, found.lost, marker=how.mark, color=how.colour, clip_on=False, linestyle="none")
+        vacancies.bar(place, contender.vacant, width=0.5, color=how.colour)
+    losses.set_ylim(bottom=0)
+    losses.set_ylabel("lost of the traffic sent:\nmean, worst")
+    vacancies.set_ylim(0, 1)
+    vacancies.set_ylabel("vacant before\nanything fails")
+    vacancies.set_xticks(range(len(study.contenders)), [contender.scheme.name for contender in study.contenders])
+    for axes in (losses, vacancies):
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        axes.grid(axis="y", alpha=0.3)
+    return figure
+
+
+def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    """Return the loss of these roles in each failure, as a share of all traffic sent."""
+    return np.array([outcome.total(roles).lost / (outcome.total().sent or 1.0) for outcome in outcomes])

@@ -1,0 +1,168 @@
+"""Findings of a study packet by packet, as text and as JSON data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from kuijia_base.quantities import NO_SHARE, share
+from kuijia_base.text_table import TextTable
+from simulator.studies.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
+from te_solver.formats.notes import counted
+
+_NONE = "-"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The counts of a failure by role, as `simulator.studies.whatif_packets.run.Play.result` returns them."""
+
+    failure: str
+    roles: Mapping[str, Mapping[str, Any]]
+
+    def dropped(self, *roles: str) -> float | None:
+        """Return the share of data packets that was dropped; None if none were sent."""
+        lost, sent = self._sum("dropped_packets", roles), self._sum("sent_packets", roles)
+        return lost / max(lost, sent) if lost or sent else None
+
+    def dropped_without_failure(self) -> float:
+        lost = self._sum("dropped_packets_without_failure", ROLES)
+        return lost / max(lost, self._sum("sent_packets_without_failure", ROLES), 1)
+
+    def missing(self, *roles: str) -> float | None:
+        """Return the share of the payload delivered without the failure that is missing; None without any payload."""
+        calm = self._sum("delivered_bytes_without_failure", roles)
+        return 1 - self._sum("delivered_bytes", roles) / calm if calm else None
+
+    def missing_of_all(self, role: str) -> float:
+        """Return what is missing of a role's payload, as a share of the payload of all flows."""
+        calm = self._sum("delivered_bytes_without_failure", ROLES)
+        lost = self._sum("delivered_bytes_without_failure", (role,)) - self._sum("delivered_bytes", (role,))
+        return lost / calm if calm else 0.0
+
+    def slowdown(self, role: str, size: str, figure: str) -> float | None:
+        """Return a completion time of flows, mean or p99, relative to that without the failure; None without flows."""
+        times = self.roles[role]["completion"][size]
+        if times is None:
+            return None
+        return float(times["with_failure"][figure] / times["without_failure"][figure])
+
+    def _sum(self, key: str, roles: Sequence[str]) -> int:
+        return sum(int(self.roles[role][key]) for role in roles)
+
+
+@dataclass(frozen=True)
+class Findings:
+    """The outcomes of each failure, by scheme."""
+
+    outcomes: Mapping[str, Sequence[Outcome]]
+
+    def ranked(self, scheme: str) -> list[Outcome]:
+        """Return the failures after which payload is missing, the worst first."""
+        return sorted(
+            (each for each in self.outcomes[scheme] if (each.missing(*ROLES) or 0.0) > NO_SHARE),
+            key=lambda each: -(each.missing(*ROLES) or 0.0),
+        )
+
+    @cached_property
+    def figures(self) -> dict[str, dict[str, Any]]:
+        """The figures of each scheme: mean and worst over the failures for which there are any, None without any."""
+        return {scheme: _figures(of) for scheme, of in self.outcomes.items()}
+
+    def as_json(self) -> list[dict[str, Any]]:
+        return [
+            {
+                "name": scheme,
+                **self.figures[scheme],
+                "failures": [
+                    {"name": each.failure, "missing": each.missing(*ROLES), **each.roles}
+                    for each in self.outcomes[scheme]
+                ],
+                "worst": [each.failure for each in self.ranked(scheme)],
+            }
+            for scheme in self.outcomes
+        ]
+
+    def lines(self, worst: int | None) -> Iterator[str | TextTable]:
+        """Yield the schemes side by side, then the worst failures of each, at most `worst` if that is given."""
+        yield self.losses()
+        yield ""
+        yield self.times()
+        for scheme in self.outcomes:
+            yield ""
+            yield f"worst failures under {scheme} (share of all payload missing, of each role's)"
+            yield from _worst_lines(self.ranked(scheme), worst)
+
+    def losses(self) -> TextTable:
+        """Return packets dropped and payload missing under each scheme; headings are two rows."""
+        groups = ["", "dropped:", "", "", "missing:", "", "worst:", ""]
+        head = ["scheme", "all", ABORIGINAL, VICTIM, ABORIGINAL, VICTIM, ABORIGINAL, VICTIM]
+        calm = next(iter(self.outcomes.values()))[0].dropped_without_failure()
+        rows = [["no failure", percent(calm)]]
+        for scheme, of in self.figures.items():
+            dropped, missing = of["dropped"], of["missing"]
+            cells = [dropped["all"]["mean"], *(dropped[role]["mean"] for role in ROLES)]
+            cells += [missing[role][figure] for figure in ("mean", "worst") for role in ROLES]
+            rows.append([scheme, *map(percent, cells)])
+        return TextTable((groups, head, *rows), headings=2)
+
+    def times(self) -> TextTable:
+        """Return completion times under each scheme; headings are two rows."""
+        groups = ["completion time", "", *(cell for size in CLASSES for cell in (f"{size}:", "", ""))]
+        head = ["scheme", "flows", *(["mean", "99th", "worst"] * len(CLASSES))]
+        rows = [
+            [scheme, role, *(_ratio(of["slowdown"][role][size][key][over]) for size in CLASSES for key, over in _TOLD)]
+            for scheme, of in self.figures.items()
+            for role in ROLES
+        ]
+        return TextTable((groups, head, *rows), headings=2, left={0, 1})
+
+
+_TOLD = (("mean", "mean"), ("p99", "mean"), ("mean", "worst"))
+"""Columns of completion times: a figure of flows, and how the failures are summed up."""
+
+
+def _figures(of: Sequence[Outcome]) -> dict[str, Any]:
+    groups = {"all": ROLES, **{role: (role,) for role in ROLES}}
+    return {
+        "dropped_without_failure": of[0].dropped_without_failure(),
+        "dropped": {name: _summed([each.dropped(*roles) for each in of]) for name, roles in groups.items()},
+        "missing": {name: _summed([each.missing(*roles) for each in of]) for name, roles in groups.items()},
+        "slowdown": {
+            role: {
+                size: {
+                    figure: _summed([each.slowdown(role, size, figure) for each in of]) for figure in ("mean", "p99")
+                }
+                for size in CLASSES
+            }
+            for role in ROLES
+        },
+    }
+
+
+def _summed(values: Sequence[float | None]) -> dict[str, float | None]:
+    known = [each for each in values if each is not None]
+    if not known:
+        return {"mean": None, "worst": None}
+    return {"mean": sum(known) / len(known), "worst": max(known)}
+
+
+def _worst_lines(hurting: Sequence[Outcome], worst: int | None) -> Iterator[str]:
+    for each in hurting[:worst]:
+        roles = ", ".join(f"{role} {percent(each.missing(role))}" for role in ROLES)
+        yield f"  {percent(each.missing(*ROLES)):>6}  {each.failure}: {roles}"
+    if not hurting:
+        yield "  none"
+    if worst is not None and len(hurting) > worst:
+        yield f"  and {counted(len(hurting) - worst, 'failure')} more with losses (-v lists all)"
+
+
+def percent(lost: float | None) -> str:
+    """Return a share as a percentage; none is a dash."""
+    return _NONE if lost is None else share(lost)
+
+
+def _ratio(ratio: float | None) -> str:
+    return _NONE if ratio is None else f"{ratio:.2f}"

@@ -1,0 +1,211 @@
+"""One failure under one scheme: what its flows lose and how long they take, beside the same flows without a failure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.slots import cut_slots
+from simulator.planned.events import Cut, Timing, controller_at
+from simulator.planned.run import PlanRun
+from simulator.planned.traffic import SiteFlows
+from simulator.portable_random import Draws
+from simulator.studies.whatif_packets.conditions import DRAIN, WARMUP, Conditions, central_site, switch_options
+from te_solver.failure_schemes.failure_scheme import FailureScheme
+from te_solver.failures import Failure
+from te_solver.plan import Plan
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """F flows, pair by pair.
+
+    Attributes:
+        flows: the flows as they are simulated.
+        tunnel: position of each flow's own tunnel among all tunnels of the plan, shape (F,).
+    """
+
+    flows: SiteFlows
+    tunnel: NDArray[np.int64]
+
+    @property
+    def count(self) -> int:
+        return self.flows.count
+
+    @property
+    def payload(self) -> int:
+        """Bytes of all flows."""
+        return int(self.flows.size.sum())
+
+
+def traffic_of(plan: Plan, options: PipelineOptions, how: Conditions) -> Traffic:
+    """Return the flows of a plan at scaled rates: Poisson arrivals from 0 to `how.end` seconds for each pair.
+
+    The flows of a pair are the same under every scheme, and whatever other pairs do.
+    """
+    ends: list[tuple[str, str]] = []
+    columns: list[tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]] = []
+    priorities: list[int] = []
+    first = 0
+    for number, pair in enumerate(plan.pairs):
+        draws = Draws(how.seed, number)
+        start = _arrivals(how.load * pair.allocated * 1e6 / 8 / how.sizes.mean, how.end, draws)
+        count = start.size
+        slots = draws.whole(options.slot_count, count)
+        table = cut_slots([each.weight for each in pair.tunnels], options.slot_count).slots if count else ()
+        own = np.array([table[slot].primary for slot in slots.tolist()], np.int64)
+        columns.append((start, how.sizes.sample(draws, count), slots, first + own))
+        ends += [(pair.source, pair.target)] * count
+        priorities += [pair.priority] * count
+        first += len(pair.tunnels)
+    start, size, slot, tunnel = (np.concatenate(column) for column in zip(*columns, strict=True))
+    flows = SiteFlows.of(ends, how.tcp, size=size, start=start, slot=slot, priority=priorities)
+    return Traffic(flows, tunnel)
+
+
+def _arrivals(rate: float, end: float, draws: Draws) -> NDArray[np.float64]:
+    """Return the times until `end` of a Poisson process of so many a second."""
+    times = np.empty(0)
+    last = 0.0
+    while rate > 0 and last < end:
+        more = last + np.cumsum(draws.exponential(max(16, int(rate * (end - last))))) / rate
+        times, last = np.concatenate([times, more]), float(more[-1])
+    return times[times < end]
+
+
+ABORIGINAL, VICTIM = "aboriginal", "victim"
+ROLES = (ABORIGINAL, VICTIM)
+
+SMALL, LARGE = "small", "large"
+CLASSES = (SMALL, LARGE)
+
+SMALLEST_LARGE = 100_000
+"""Bytes from which on a flow is large."""
+
+_DRAINS = 10
+"""Steps of the time in which flows may end; the run stops after the one in which the last flow ended."""
+
+Flags = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Flown:
+    """Results of a run's F flows.
+
+    Attributes:
+        sent, dropped: data packets from the cut until the last flow began, shape (F,).
+        delivered: bytes in the same time, shape (F,).
+        finished: seconds at which flows ended, infinite if they did not, shape (F,).
+        end: seconds at which the run ended.
+    """
+
+    sent: NDArray[np.int64]
+    dropped: NDArray[np.int64]
+    delivered: NDArray[np.int64]
+    finished: NDArray[np.float64]
+    end: float
+
+
+class Play:
+    """A plan under one scheme, compiled once; without a failure it is simulated once, when that is first needed.
+
+    Attributes:
+        plan: the plan at scaled rates.
+        traffic: its flows.
+        controller: site of the controller.
+        controller_delays: seconds from each switch to it.
+
+    Raises:
+        UnsoundError: switches cannot carry the plan, the controller's site is unknown, or a switch cannot reach it.
+    """
+
+    def __init__(self, plan: Plan, scheme: FailureScheme, how: Conditions) -> None:
+        self._how = how
+        self.plan = how.scaled_plan(plan)
+        self._options = switch_options(self.plan, scheme)
+        self._tables = build_tables(self.plan, self._options)
+        self.controller = how.controller or central_site(self.plan.topology)
+        self.controller_delays = controller_at(self.plan.topology, self.controller)
+        self._timing = Timing(port=how.detection, controller=self.controller_delays)
+        self.traffic = traffic_of(self.plan, self._options, how)
+
+    def result(self, failure: Failure) -> dict[str, Any]:
+        """Return the counts and completion times of each role's flows, as JSON data."""
+        edges = _edges(self.plan, failure)
+        calm, flown = self._calm, self._flown(edges)
+        broken = [[any(tunnel.crosses(*edge) for edge in edges) for tunnel in pair.tunnels] for pair in self.plan.pairs]
+        of_flow = self.traffic.tunnel
+        victims: Flags = np.array([each for pair in broken for each in pair], bool)[of_flow]
+        cut_off: Flags = np.array([all(pair) for pair in broken for _ in pair], bool)[of_flow]
+        return {
+            ABORIGINAL: self._sums(~victims, cut_off, flown, calm),
+            VICTIM: self._sums(victims, cut_off, flown, calm),
+        }
+
+    @cached_property
+    def _calm(self) -> Flown:
+        return self._flown(())
+
+    def _flown(self, edges: Sequence[tuple[str, str]]) -> Flown:
+        how = self._how
+        events = [Cut(WARMUP, edge) for edge in edges]
+        flows = [self.traffic.flows]
+        run = PlanRun(
+            self.plan, self._options, flows, how.physical, self._timing, events, how.seed, tables=self._tables
+        )
+        run.run(WARMUP)
+        results = run.run(how.end)
+        windows, end = results.windows, how.end
+        for step in range(1, _DRAINS + 1):
+            if not run.simulation.unfinished:
+                break
+            end = how.end + DRAIN * step / _DRAINS
+            results = run.run(end)
+        sent, dropped, delivered = (each.sum(axis=0) for each in (windows.sent, windows.dropped, windows.goodput))
+        return Flown(sent, dropped, delivered, results.flows.finished, end)
+
+    def _sums(self, chosen: Flags, cut_off: Flags, flown: Flown, calm: Flown) -> dict[str, Any]:
+        flows = self.traffic.flows
+        # Until the cut both runs are the same: those that had not ended by then are the same flows.
+        going = chosen & (calm.finished > WARMUP)
+        large = flows.size >= SMALLEST_LARGE
+        return {
+            "flows": int(going.sum()),
+            "cut_off_flows": int((going & cut_off).sum()),
+            "sent_packets": int(flown.sent[chosen].sum()),
+            "dropped_packets": int(flown.dropped[chosen].sum()),
+            "sent_packets_without_failure": int(calm.sent[chosen].sum()),
+            "dropped_packets_without_failure": int(calm.dropped[chosen].sum()),
+            "delivered_bytes": int(flown.delivered[chosen].sum()),
+            "delivered_bytes_without_failure": int(calm.delivered[chosen].sum()),
+            "completion": {
+                SMALL: _completion(flows.start, going & ~cut_off & ~large, flown, calm),
+                LARGE: _completion(flows.start, going & ~cut_off & large, flown, calm),
+            },
+        }
+
+
+def _completion(start: NDArray[np.float64], chosen: Flags, flown: Flown, calm: Flown) -> Mapping[str, Any] | None:
+    """Return the completion times of flows, of which unfinished ones count until the end; None without flows."""
+    if not chosen.any():
+        return None
+    found: dict[str, Any] = {"flows": int(chosen.sum())}
+    for key, of in (("with_failure", flown), ("without_failure", calm)):
+        times = np.minimum(of.finished, of.end)[chosen] - start[chosen]
+        mean, p99 = float(times.mean()), float(np.quantile(times, 0.99, method="inverted_cdf"))
+        unfinished = int(np.isinf(of.finished[chosen]).sum())
+        found[key] = {"mean": mean, "p99": p99, "unfinished": unfinished}
+    return found
+
+
+def _edges(plan: Plan, failure: Failure) -> tuple[tuple[str, str], ...]:
+    """Return the cables that are down, in the topology's order."""
+    down, nodes = {frozenset(edge) for edge in failure.edges}, set(failure.nodes)
+    return tuple(edge for edge in plan.topology.edges if frozenset(edge) in down or nodes & set(edge))

@@ -1,0 +1,66 @@
+"""The page of a study packet by packet: valid HTML, every name as it is, failures beyond the longest list counted."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any, cast
+
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.studies.whatif_packets.conditions import Conditions
+from simulator.studies.whatif_packets.findings import Findings, Outcome
+from simulator.studies.whatif_packets.html_report import LISTED, html_report
+from simulator.studies.whatif_packets.run import ABORIGINAL, VICTIM, Play
+from simulator.studies.whatif_packets.study import PacketStudy
+
+VOID = {"meta", "img"}
+NAME = 'a<b>&"c'
+
+
+class Nesting(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.rows: list[int] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in {"td", "th"}:
+            self.rows[-1] += int(dict(attrs).get("colspan") or 1)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def outcome(number: int) -> Outcome:
+    counts: dict[str, Any] = {"sent_packets": 100, "dropped_packets": 1, "completion": {"small": None, "large": None}}
+    counts |= {"sent_packets_without_failure": 100, "dropped_packets_without_failure": 0}
+    arrived = {"delivered_bytes": 900 - number, "delivered_bytes_without_failure": 1000}
+    return Outcome(f"{NAME}{number}", {ABORIGINAL: {**counts, **arrived}, VICTIM: {**counts, **arrived}})
+
+
+def page(failures: int) -> str:
+    found = Findings({"kuijia": [outcome(number) for number in range(failures)], NAME: [outcome(1)] * failures})
+    plan = SimpleNamespace(topology=SimpleNamespace(name=NAME), pairs=[None])
+    traffic = SimpleNamespace(count=7, payload=1000)
+    play = SimpleNamespace(plan=plan, traffic=traffic, controller=NAME, controller_delays={NAME: 0.001})
+    how = Conditions(FlowSizes.of_one(1000))
+    study = PacketStudy(how, "1000", cast("Play", play), found, (f"a {NAME}",))
+    return html_report(study, f"kuijia whatif {NAME}")
+
+
+def test_the_page_is_nested_well_and_its_tables_are_rectangles() -> None:
+    for failures in (1, LISTED + 3):
+        parser = Nesting()
+        parser.feed(page(failures))
+        assert parser.open == []
+        assert set(parser.rows) == {2, 4, 8}
+
+
+def test_names_are_escaped_and_long_lists_end() -> None:
+    text = page(LISTED + 3)
+    assert NAME not in text
+    assert text.count("3 failures more are in whatif-packets.json.") == 2
