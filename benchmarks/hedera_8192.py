@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments.hedera import simulation
-from experiments.hedera.arrivals import arriving, larger
-from experiments.hedera.large_run import ITERATIONS, annealing
+from experiments.hedera.large import ITERATIONS, annealing, arriving, larger
 from hedera.network.fat_tree import FatTree
 from hedera.placement.simulated_annealing import SimulatedAnnealing
 from simulator.flow_sizes.published import published_flow_sizes

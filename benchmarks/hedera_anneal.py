@@ -10,7 +10,7 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from experiments.hedera.polled_traffic import random_flows
+from experiments.hedera.timing import random_flows
 from hedera import _core
 from hedera.network.fat_tree import FatTree
 from hedera.placement.demand_estimation import estimate_demands

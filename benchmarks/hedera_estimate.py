@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from experiments.hedera.polled_traffic import random_flows
+from experiments.hedera.timing import random_flows
 from hedera.placement import demand_estimation
 from tests.hedera.reference import demand_estimation as reference
 

@@ -7,7 +7,7 @@ from functools import partial
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from experiments.hedera.polled_traffic import polls
+from experiments.hedera.timing import polls
 from hedera.network.fat_tree import FatTree
 from hedera.placement.scheduling_round import SchedulingRound
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing

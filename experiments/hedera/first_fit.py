@@ -11,8 +11,9 @@ from typing import Any, Literal
 import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.hedera.goodput import non_blocking, tcp_goodput
-from experiments.hedera.matrices import FIRST_FIT, NIC_RATE, published
+from experiments.hedera.matrices import published
+from experiments.hedera.schemes import AUTHORS_NIC_RATE, FIRST_FIT
+from experiments.hedera.simulation import non_blocking, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
@@ -135,7 +136,7 @@ KINDS = {
 
 def run_first_fit(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
     """Run every reading on the published matrices; write a table and a picture."""
-    tree = FatTree(4, NIC_RATE)
+    tree = FatTree(4, AUTHORS_NIC_RATE)
     matrices = authors_matrices()
     drawn = range(settings.seed, settings.seed + seeds)
     parts: dict[str, dict[str, list[float]]] = {}

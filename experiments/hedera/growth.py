@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.hedera.arrivals import arriving, larger
-from experiments.hedera.large_run import NIC_RATE, PLACEMENTS, of_pattern
+from experiments.hedera.large import PLACEMENTS, arriving, larger, of_pattern
+from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP
 from experiments.hedera.simulation import Setting, Simulation
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import order, size
@@ -39,7 +39,6 @@ LOAD, FLOW_SIZES = 0.4, "data-mining"
 SECONDS = 20.0
 """Seconds in which flows come and go."""
 
-_ANNEALING = "simulated-annealing"
 _WORSE = 0.1
 """Percentage points that annealing may be below ECMP."""
 _NEAR = 10
@@ -52,7 +51,7 @@ PATTERNS: Mapping[str, Callable[[FatTree, np.random.Generator], Matrix]] = {
     "random": lambda tree, random: random_targets(tree.hosts, random),
     "bijection": lambda tree, random: random_bijection(tree.hosts, random),
 }
-ARRIVALS = ("ecmp", _ANNEALING)
+ARRIVALS = (ECMP, ANNEALING)
 """Placements to run with arriving flows."""
 
 
@@ -101,7 +100,7 @@ def simulate(ports: int, part: str, seed: int) -> dict[str, float]:
         part: one of `PATTERNS`, to run all placements on, or one of the placements in `ARRIVALS`.
         seed: of all random choices.
     """
-    tree = FatTree(ports, NIC_RATE)
+    tree = FatTree(ports, AUTHORS_NIC_RATE)
     began = time.process_time()
     if part in PATTERNS:
         matrix = PATTERNS[part](tree, np.random.default_rng([seed, ports]))
@@ -185,7 +184,7 @@ def _wasted(data: Mapping[str, Any]) -> Iterator[Exhibit]:
         points = []
         for row in sizes:
             used, most = row["patterns"][pattern], row["patterns"]["bijection"]["non-blocking"]
-            wasted = 100 * (1 - used["ecmp"] * used["non-blocking"] / most)
+            wasted = 100 * (1 - used[ECMP] * used["non-blocking"] / most)
             there = theirs["wasted"].get(str(row["hosts"]))
             points.append(Point.of(row["hosts"], [wasted], there))
             if there is not None:
@@ -211,7 +210,7 @@ def _wasted(data: Mapping[str, Any]) -> Iterator[Exhibit]:
 def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:
     for row in sizes:
         for name, parts in row["patterns"].items():
-            more = 100 * (parts[_ANNEALING] - parts["ecmp"])
+            more = 100 * (parts[ANNEALING] - parts[ECMP])
             yield order(f"annealing less ECMP at {row['hosts']:,} hosts, {name}, points", more, low=-_WORSE)
 
 

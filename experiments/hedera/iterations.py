@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.hedera.goodput import fair_rates, non_blocking, tcp_goodput
+from experiments.hedera.schemes import AUTHORS_NIC_RATE
+from experiments.hedera.simulation import fair_rates, non_blocking, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
@@ -191,9 +192,6 @@ CURVES = {OURS: 2_000_000, NEAREST: 100_000}
 published bandwidth changes little beyond 100,000, which are 38 million exchanges in a minute on 8,192 hosts."""
 
 
-NIC_RATE = 1000.0
-
-
 @dataclass(frozen=True)
 class Carried:
     """Goodput under annealing, in parts of the non-blocking one, and the latter in parts of all hosts' interfaces."""
@@ -209,7 +207,7 @@ def run_iterations(settings: Settings, scope: Scope, output: OutputFolder, progr
     rows = []
     for ports, (name, reading), iterations in _cases(scope, theirs["iterations"]):
         progress.show(f"{NAME}: {ports} ports, {name}, {iterations:,} iterations")
-        tree = FatTree(ports, NIC_RATE)
+        tree = FatTree(ports, AUTHORS_NIC_RATE)
         seeds = range(settings.seed, settings.seed + scope.seeds)
         found = [carried(tree, targets(tree, reading.flows, seed), reading, iterations, seed) for seed in seeds]
         rows.append(

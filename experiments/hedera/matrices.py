@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.simulation import Setting, Simulation, Workload
+from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP, FIRST_FIT
+from experiments.hedera.simulation import Setting, Simulation, Workload, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -30,19 +30,18 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
 NAME = "hedera-matrices"
-NIC_RATE = 1000.0
 WINDOW = (10.0, 50.0)
 """Seconds over which the authors averaged."""
 
-FIRST_FIT, IN_ROUNDS, ANNEALING = "global-first-fit", "first fit in rounds", "simulated-annealing"
-"""First fit as in the authors' slides, which places every flow when it is detected and keeps the demand estimated then
-reserved, and in rounds of our scheduler, in which all flows have been detected before the first one is placed."""
+IN_ROUNDS = "first fit in rounds"
+"""First fit in rounds of our scheduler, in which all flows have been detected before the first one is placed. The other
+is as in the authors' slides: it places every flow when it is detected and keeps the demand estimated then reserved."""
 
 PER_HOST = AnnealingPerHost.name
 """The paper's annealing alone; `ANNEALING` adds a search of single flows."""
 
 PLACEMENTS: Mapping[str, Callable[[int], Placement]] = {
-    "ecmp": lambda _: EcmpPlacement(),
+    ECMP: lambda _: EcmpPlacement(),
     FIRST_FIT: lambda _: GlobalFirstFit(),
     ANNEALING: lambda seed: SimulatedAnnealing(Annealing(seed=seed)),
     PER_HOST: lambda seed: AnnealingPerHost(Annealing(seed=seed)),
@@ -73,7 +72,7 @@ class Row:
 
 def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
     """Simulate a minute of every matrix; write the table as text, JSON and picture."""
-    tree = FatTree(4, NIC_RATE)
+    tree = FatTree(4, AUTHORS_NIC_RATE)
     rows = []
     for name, matrix in authors_matrices().items():
         progress.show(f"hedera-matrices: {name}")
@@ -141,7 +140,7 @@ def summary(rows: list[Row], theirs: dict[str, Any]) -> dict[str, Any]:
     return {
         "experiment": NAME,
         "backend": "flow",
-        "seeds": len(rows[0].parts["ecmp"]),
+        "seeds": len(rows[0].parts[ECMP]),
         "matrices": matrices,
         "mean": {name: fmean(e["part"][name] for e in matrices.values()) for name in rows[0].parts},
         "mean_where_published": {name: fmean(e["part"][name] for e in compared) for name in rows[0].parts},
@@ -214,8 +213,8 @@ def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
     yield size(f"{PER_HOST} on {worst}, its worst matrix", annealed[worst], _WORST_ANNEALED, _WORST_WITHIN)
     for name in (ANNEALING, PER_HOST):
         yield size(f"{name} in the mean", data["mean"][name], theirs[name], _ANNEALED_WITHIN)
-    ecmp = data["published_mean"]["ecmp"]
-    yield size("ecmp in the mean where published", data["mean_where_published"]["ecmp"], ecmp, _ECMP_WITHIN)
+    ecmp = data["published_mean"][ECMP]
+    yield size("ecmp in the mean where published", data["mean_where_published"][ECMP], ecmp, _ECMP_WITHIN)
     yield size(f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], theirs[FIRST_FIT], _FIRST_FIT_WITHIN)
 
 

@@ -1,10 +1,11 @@
-"""`kuijia run hedera-shuffle-readings`: the shuffle under other readings of choices that its authors leave open."""
+"""The shuffle under other readings of choices that its authors leave open, in the flow model and in packets."""
 
 from __future__ import annotations
 
 import argparse
+import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Any, Literal
 
@@ -12,23 +13,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.packet.readings_report import exhibits as packet_exhibits
-from experiments.hedera.shuffle_cases import AUTHORS_BYTES, AUTHORS_RATE, Order, receivers_of
-from experiments.hedera.shuffle_flow import PORTS_OF_SWITCH, STEP, shuffle_workload, transfers_of
-from experiments.hedera.shuffle_report import figures, published_shuffle
-from experiments.hedera.simulation import Setting
-from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING
-from experiments.hedera.testbed_report import published_goodput
+from experiments.hedera.schemes import (
+    ANNEALING,
+    AUTHORS_NIC_RATE,
+    AUTHORS_PERIOD,
+    ECMP,
+    FIRST_FIT,
+    NON_BLOCKING,
+    ONE_TREE,
+    PORTS_OF_SWITCH,
+    PacketOptions,
+)
+from experiments.hedera.shuffle import (
+    AUTHORS_BYTES,
+    STEP,
+    Order,
+    ShuffleCase,
+    figures,
+    published_shuffle,
+    receivers_of,
+    run_shuffle_case,
+    shuffle_workload,
+    transfers_from,
+    transfers_of,
+)
+from experiments.hedera.simulation import Setting, tcp_goodput
+from experiments.hedera.testbed import published_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices
+from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import refuse_workers, workers_from
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import Workers, refuse_workers, workers_from
+
+NAME = "hedera-shuffle-readings"
 
 Hash = Literal["flow", "source", "destination", "suffix", "repeated", "none"]
 
@@ -42,16 +65,18 @@ class ShuffleReading:
         order: of a host's receivers.
         hash: choice of the core switch for flows that are not placed: by flow; by source or destination address; by the
             destination's place in its pod (static tables of the fat-tree's own paper); by a hash that edge and
-            aggregation switches repeat, so that half the core is idle; or one core switch for all.
-        host_part: share of its cable that a host sends and receives at most.
-        period: seconds between two rounds of the scheduler.
+            aggregation switches repeat, so that half the core is idle; or one core switch for all; in the flow model.
+        host_part: share of its cable that a host sends and receives at most, in the flow model.
+        period: seconds between two rounds of the scheduler, in the flow model.
+        options: buffers, delays and TCP of the packet model.
     """
 
     at_once: int = 2
     order: Order = "random"
     hash: Hash = "flow"
     host_part: float = 1.0
-    period: float = 5.0
+    period: float = AUTHORS_PERIOD
+    options: PacketOptions = field(default_factory=PacketOptions)
 
 
 READINGS: Mapping[str, ShuffleReading] = {
@@ -71,16 +96,37 @@ READINGS: Mapping[str, ShuffleReading] = {
     "one core switch, hosts at .6": ShuffleReading(hash="none", host_part=0.6),
     "one core, one at a time, at .7": ShuffleReading(hash="none", at_once=1, host_part=0.7),
 }
-"""Readings by their names in tables."""
+"""Readings in the flow model, by their names in tables."""
 
+_SMALL, _LARGE = PacketOptions(buffer=16), PacketOptions(buffer=1000)
 
-NAME = "hedera-shuffle-readings"
-_MEASURED = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
+PACKET_READINGS: Mapping[str, ShuffleReading] = {
+    **{name: READINGS[name] for name in list(READINGS)[:5]},
+    "one at a time, same order": ShuffleReading(at_once=1, order="same"),
+    "two at a time, same order": ShuffleReading(at_once=2, order="same"),
+    "four at a time, same order": ShuffleReading(at_once=4, order="same"),
+    "five at a time, same order": ShuffleReading(at_once=5, order="same"),
+    "queues of 16 KB": ShuffleReading(options=_SMALL),
+    "queues of 1 MB": ShuffleReading(options=_LARGE),
+    "fifteen at a time, 16 KB": ShuffleReading(at_once=15, options=_SMALL),
+    "four, same order, 16 KB": ShuffleReading(at_once=4, order="same", options=_SMALL),
+    "round trips of 60 us": ShuffleReading(options=PacketOptions(delay=5)),
+    "round trips of 2.4 ms": ShuffleReading(options=PacketOptions(delay=200)),
+    "one at a time, 2.4 ms, 16 KB": ShuffleReading(at_once=1, options=PacketOptions(buffer=16, delay=200)),
+    "hosts at .6 of their cables": ShuffleReading(options=PacketOptions(host_part=0.6)),
+    "hosts at .4 of their cables": ShuffleReading(options=PacketOptions(host_part=0.4)),
+    "one, same order, hosts at .7": ShuffleReading(at_once=1, order="same", options=PacketOptions(host_part=0.7)),
+    "NewReno": ShuffleReading(options=PacketOptions(tcp="newreno")),
+}
+"""Readings in packets, by their names in tables."""
+
+_IN_FLOWS = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
+_IN_PACKETS = (NON_BLOCKING, ONE_TREE, ECMP, ANNEALING)
 
 
 def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
-    """Run the readings and write their means over the seeds (orders and hashes) as text and JSON."""
-    tree = FatTree(PORTS_OF_SWITCH, AUTHORS_RATE)
+    """Run the readings in the flow model and write their means over the seeds (orders and hashes)."""
+    tree = FatTree(PORTS_OF_SWITCH, AUTHORS_NIC_RATE)
     drawn = range(settings.seed, settings.seed + seeds)
     readings = {}
     for name, reading in READINGS.items():
@@ -93,7 +139,7 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
         "seed": settings.seed,
         "seeds": seeds,
         "readings": readings,
-        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _MEASURED}),
+        "published": compared({scheme: theirs["schemes"][scheme] for scheme in _IN_FLOWS}),
         "source": theirs["source"],
     }
     return write_study(NAME, data, exhibits(data), output)
@@ -101,28 +147,17 @@ def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress:
 
 def of_reading(tree: FatTree, reading: ShuffleReading, seeds: range) -> dict[str, float]:
     """Return a reading's relative times of the schemes, and the deviation of its hash from the authors' matrices."""
-    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _MEASURED}
+    found: dict[str, list[dict[str, float]]] = {scheme: [] for scheme in _IN_FLOWS}
     for seed in seeds:
         receivers = [receivers_of(host, tree.hosts, seed, reading.order) for host in range(tree.hosts)]
         workload = shuffle_workload(receivers, AUTHORS_BYTES, reading.at_once)
         hashed = labels(reading.hash, tree, workload.source, workload.target, seed)
         setting = Setting(period=reading.period, step=STEP, host_part=reading.host_part)
-        for scheme in _MEASURED:
+        for scheme in _IN_FLOWS:
             done = transfers_of(tree, scheme, workload, setting, hashed)
             found[scheme].append(figures(done, AUTHORS_BYTES))
     means = {scheme: {name: fmean(each[name] for each in runs) for name in runs[0]} for scheme, runs in found.items()}
     return {**compared(means), "off the matrices": off_the_matrices(tree, reading.hash, seeds)}
-
-
-def compared(means: dict[str, dict[str, float]]) -> dict[str, float]:
-    """Return the speed of schemes relative to each other, and of hosts relative to their cables without blocking."""
-    seconds = {scheme: each["mean_completion_seconds"] for scheme, each in means.items()}
-    sent = (PORTS_OF_SWITCH**3 // 4 - 1) * AUTHORS_BYTES * 8e-6
-    return {
-        "host": sent / seconds[NON_BLOCKING] / AUTHORS_RATE,
-        **{scheme: seconds[NON_BLOCKING] / seconds[scheme] for scheme in _MEASURED[1:]},
-        "gain": seconds[ECMP] / seconds[ANNEALING],
-    }
 
 
 def labels(kind: Hash, tree: FatTree, source: Ints, target: Ints, seed: int) -> Ints:
@@ -145,70 +180,144 @@ def off_the_matrices(tree: FatTree, kind: Hash, seeds: range) -> float:
     """Return the mean relative difference of the authors' ECMP on their matrices from the goodput with this hash."""
     off = []
     for name, matrix in authors_matrices().items():
-        carried = fmean(
-            float(
-                tcp_goodput(
-                    tree.capacity,
-                    tree.flow_paths(
-                        matrix.source, matrix.target, labels(kind, tree, matrix.source, matrix.target, seed)
-                    ),
-                ).sum()
-            )
-            for seed in seeds
-        )
+        ends = matrix.source, matrix.target
+        paths = [tree.flow_paths(*ends, labels(kind, tree, *ends, seed)) for seed in seeds]
+        carried = fmean(float(tcp_goodput(tree.capacity, each).sum()) for each in paths)
         off.append(abs(published_goodput(name)[ECMP] / carried - 1))
     return fmean(off)
 
 
+def run_packet_readings(
+    settings: Settings, scale: float, workers: Workers, output: OutputFolder, progress: Progress
+) -> Outcome:
+    """Run the readings in packets with `scale` of the authors' data and rounds in proportion."""
+    size, period = round(AUTHORS_BYTES * scale), AUTHORS_PERIOD * scale
+    cases = {
+        name: [
+            ShuffleCase(scheme, settings.seed, size, each.at_once, each.order, AUTHORS_NIC_RATE, period, each.options)
+            for scheme in _IN_PACKETS
+        ]
+        for name, each in PACKET_READINGS.items()
+    }
+    began = time.time()
+    with swept_by_key(f"{NAME}-packet", cases, run_shuffle_case, workers, output, progress) as runs:
+        found = {
+            name: {
+                scheme: {**figures(transfers_from(run), size), **{key: run[key] for key in run if key != "transfers"}}
+                for scheme, run in zip(_IN_PACKETS, of_reading, strict=True)
+            }
+            for name, of_reading in runs.items()
+        }
+        lost = {name: each[NON_BLOCKING]["dropped"] / each[NON_BLOCKING]["sent"] for name, each in found.items()}
+        data = {
+            "experiment": NAME,
+            "backend": "packet",
+            "seed": settings.seed,
+            "size": size,
+            "period": period,
+            "readings": {name: {**compared_in_packets(each), "lost": lost[name]} for name, each in found.items()},
+            "measured": found,
+            "published": published_in_packets(),
+            "source": published_shuffle()["source"],
+            "manifest": describe_computation(began, time.time() - began),
+        }
+        return write_study(NAME, data, exhibits(data), output)
+
+
+def compared(means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the speed of schemes relative to each other, and of hosts relative to their cables without blocking."""
+    sent = (PORTS_OF_SWITCH**3 // 4 - 1) * AUTHORS_BYTES * 8e-6
+    host = sent / means[NON_BLOCKING]["mean_completion_seconds"] / AUTHORS_NIC_RATE
+    return {"host": host, **_relative(means, ECMP)}
+
+
+def compared_in_packets(means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+    """Return the same by the hosts' goodput, with annealing beside one tree, and when all are done beside the mean."""
+    control = means[NON_BLOCKING]
+    return {
+        "host": control["host_goodput_mbps"] / AUTHORS_NIC_RATE,
+        "last": control["total_seconds"] / control["mean_completion_seconds"],
+        **_relative(means, ONE_TREE),
+    }
+
+
+def _relative(means: Mapping[str, Mapping[str, float]], worst: str) -> dict[str, float]:
+    """Return the speeds of schemes, of that without blocking, and annealing's gain over the worst."""
+    seconds = {scheme: each["mean_completion_seconds"] for scheme, each in means.items()}
+    control = seconds.pop(NON_BLOCKING)
+    speeds = {scheme: control / each for scheme, each in seconds.items()}
+    return {**speeds, "gain": seconds[worst] / seconds[ANNEALING]}
+
+
+def published_in_packets() -> dict[str, float]:
+    """Return the authors' figures as `compared_in_packets` has ours; their ECMP stands for one tree."""
+    theirs = published_shuffle()["schemes"]
+    with_goodput = {
+        scheme: {**theirs[scheme], "host_goodput_mbps": 8 * theirs[scheme]["host_goodput_mbytes"]}
+        for scheme in (NON_BLOCKING, ONE_TREE, ANNEALING)
+    }
+    return compared_in_packets(with_goodput)
+
+
 _COLUMNS = {
-    "host": "a host's cable",
-    ECMP: "hash alone",
-    FIRST_FIT: "first fit",
-    ANNEALING: "annealing",
-    "gain": "annealing/hash",
-    "off the matrices": "off matrices",
+    "flow": {
+        "host": "a host's cable",
+        ECMP: "hash alone",
+        FIRST_FIT: "first fit",
+        ANNEALING: "annealing",
+        "gain": "annealing/hash",
+        "off the matrices": "off matrices",
+    },
+    "packet": {
+        "host": "a host's cable",
+        "last": "all/a host done",
+        ONE_TREE: "one tree",
+        ECMP: "hash alone",
+        ANNEALING: "annealing",
+        "gain": "annealing/tree",
+        "lost": "packets lost",
+    },
 }
 
-
-_COMPARED = (
-    "A host's goodput where nothing blocks, of its cable; bandwidth of schemes, of that; annealing, of the hash alone;"
-    " how far the hash alone is off the published figures for the matrices."
-)
+_COMPARED = {
+    "flow": (
+        "A host's goodput where nothing blocks, of its cable; bandwidth of schemes, of that; annealing, of the hash"
+        " alone; how far the hash alone is off the published figures for the matrices."
+    ),
+    "packet": (
+        "A host's goodput where nothing blocks, of its cable; the time until all is done, of that until a host is, in"
+        " the mean; bandwidth of schemes, of non-blocking; annealing, of one tree; lost packets without blocking."
+    ),
+}
 
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return the readings beside the published numbers, which are the same for all."""
-    if data["backend"] == "packet":
-        return packet_exhibits(data)
-    theirs = data["published"]
-    lines = tuple(
-        Line(
-            title,
-            tuple(
-                Point.of(
-                    name,
-                    [100 * row[column]] if column in row else [],
-                    100 * theirs[column] if column in theirs else None,
-                )
-                for name, row in data["readings"].items()
-            ),
-        )
-        for column, title in _COLUMNS.items()
+    backend, theirs = data["backend"], data["published"]
+
+    def point(name: str, column: str) -> Point:
+        ours = [100 * data["readings"][name][column]] if column in data["readings"][name] else []
+        return Point.of(name, ours, 100 * theirs[column] if column in theirs else None)
+
+    drawn = (
+        f"Rounds every {data['period']:g} s; one order of receivers and one hash."
+        if backend == "packet"
+        else f"Means over {data['seeds']} seeds; the hash is the same under all schemes."
     )
     return (
         Exhibit(
             NAME,
-            "shuffle of 120 GB under several readings of the paper",
+            f"shuffle of {data.get('size', AUTHORS_BYTES) * 240 / 1e9:g} GB under several readings of the paper",
             "Hedera's shuffle",
-            data["backend"],
+            backend,
             "reading",
             "percent",
-            lines,
-            data["source"],
-            remarks=(
-                _COMPARED,
-                f"Means over {data['seeds']} seeds; the hash is the same under all schemes.",
+            tuple(
+                Line(title, tuple(point(name, column) for name in data["readings"]))
+                for column, title in _COLUMNS[backend].items()
             ),
+            data["source"],
+            remarks=(_COMPARED[backend], drawn),
         ),
     )
 
@@ -223,17 +332,14 @@ def hedera_shuffle_readings(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
     if settings.backend == "packet":
-        from experiments.hedera.packet.readings_run import run_packet_readings  # noqa: PLC0415  # slow to import
-
         scale = 1.0 if args.full else _QUICK_SCALE if settings.quick else _SCALE
         return run_packet_readings(settings, scale, workers_from(args), output, progress)
     refuse_workers(args, f"changes nothing on {settings.backend}", ["those with --backend packet"])
-
     return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
 
 
 EXPERIMENTS = {
-    "hedera-shuffle-readings": Experiment(
+    NAME: Experiment(
         hedera_shuffle_readings,
         sweeps=True,
         without=("capacity", "repetitions"),

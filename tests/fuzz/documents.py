@@ -10,8 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 
 from experiments.gscale.campaign import LOG_NAME, _read_log
-from experiments.hedera.testbed_cases import MatrixOptions, Span
-from experiments.hedera.testbed_run import FILE_NAME, Record
+from experiments.hedera.testbed import FILE_NAME, MatrixOptions, Record, Span
 from experiments.reporting.report import report_of
 from experiments.reporting.report_pages import markdown_page
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json

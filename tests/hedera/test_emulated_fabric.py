@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import pytest
 
-from experiments.hedera.testbed_lab import HederaLab, hedera_lab
+from experiments.hedera.lab import HederaLab, hedera_lab
 from hedera.scheduling import events
 from kuijia_app.framework import event_log
 from testbed.controllers.application_process import LISTEN_PORT

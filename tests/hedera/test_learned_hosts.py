@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.hedera.testbed_lab import hedera_lab
+from experiments.hedera.lab import hedera_lab
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.scheduling.options import SchedulerOptions, build

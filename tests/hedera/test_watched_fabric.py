@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from experiments.hedera.testbed_lab import HederaLab, hedera_lab
+from experiments.hedera.lab import HederaLab, hedera_lab
 from hedera.scheduling import events
 from kuijia_app.framework import event_log
 from testbed.controllers.event_history import Event

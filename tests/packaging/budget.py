@@ -9,7 +9,7 @@ ROOMS = {
     "kuijia_app": (26_870, 162),
     "hedera": (4_400, 39),
     "testbed": (22_860, 164),
-    "experiments": (22_650, 196),
+    "experiments": (22_260, 171),
     "kuijia": (10_950, 75),
     "benchmarks": (3_730, 34),
     "docs": (800, 11),

@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from experiments.hedera.first_fit import KINDS, OURS, READINGS, FirstFitReading, detected, first_fit_labels, part_of
-from experiments.hedera.matrices import FIRST_FIT, published, row_of
+from experiments.hedera.matrices import published, row_of
+from experiments.hedera.schemes import FIRST_FIT
 from experiments.reporting.report import report_of
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, authors_matrices

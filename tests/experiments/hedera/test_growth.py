@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import Settings
-from experiments.hedera import growth, large_run
+from experiments.hedera import growth, large
 from experiments.hedera.growth import exhibits, in_own_process, run_growth, simulate
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -17,8 +17,8 @@ from kuijia_base.progress import Progress
 
 @pytest.mark.slow
 def test_every_size_is_told_with_its_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_run, "ITERATIONS", 200)
-    monkeypatch.setattr(large_run, "FLOW_ITERATIONS", 200)
+    monkeypatch.setattr(large, "ITERATIONS", 200)
+    monkeypatch.setattr(large, "FLOW_ITERATIONS", 200)
     monkeypatch.setattr(growth, "in_own_process", simulate)
     chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
     with (tmp_path / "progress").open("w") as stream:

@@ -12,10 +12,8 @@ import pytest
 
 from experiments.catalog import find_entry
 from experiments.experiment import Settings
-from experiments.hedera import large_run
-from experiments.hedera.arrivals import SMALLEST, arriving, larger
-from experiments.hedera.large_options import LargeOptions
-from experiments.hedera.large_run import exhibits, run_large
+from experiments.hedera import large
+from experiments.hedera.large import SMALLEST, LargeOptions, arriving, exhibits, larger, run_large
 from experiments.hedera.simulation import Setting, Simulation
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import stride
@@ -88,8 +86,8 @@ def test_bad_options_are_told_in_one_line(
 
 
 def test_tables_and_picture_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large_run, "ITERATIONS", 200)
-    monkeypatch.setattr(large_run, "FLOW_ITERATIONS", 200)
+    monkeypatch.setattr(large, "ITERATIONS", 200)
+    monkeypatch.setattr(large, "FLOW_ITERATIONS", 200)
     with (tmp_path / "progress").open("w") as stream:
         outcome = run_large(SETTINGS, LargeOptions(4, 0.4, "data-mining"), OutputFolder(tmp_path), Progress(stream))
     data = json.loads((tmp_path / "hedera-8192.json").read_text())
@@ -104,17 +102,17 @@ def test_ramps_make_small_flows_slower_and_hardly_change_what_endless_ones_get()
     workload = arriving(tree, larger(published_flow_sizes("data-mining"), ""), 0.3, 10, seed=1)
     at_once, ramped = (Setting(end=10, ramp=ramp) for ramp in (None, Ramp(0.004)))
     found = [
-        large_run.figures_of(workload, Simulation(tree, EcmpPlacement(), workload, each).run())
+        large.figures_of(workload, Simulation(tree, EcmpPlacement(), workload, each).run())
         for each in (at_once, ramped)
     ]
     of_small = [each["mean seconds"]["1 to 10 MB"] for each in found]
     assert of_small[1] > of_small[0] + 0.004
-    endless = [large_run.of_pattern(tree, matrix, replace(each, end=60.0))["ecmp"] for each in (at_once, ramped)]
+    endless = [large.of_pattern(tree, matrix, replace(each, end=60.0))["ecmp"] for each in (at_once, ramped)]
     assert endless[1] == pytest.approx(endless[0], rel=0.01)
 
 
 def test_larger_networks_are_annealed_for_longer() -> None:
-    found = [large_run.annealing(hosts, seed=1).iterations for hosts in (16, 8192, 65536)]
+    found = [large.annealing(hosts, seed=1).iterations for hosts in (16, 8192, 65536)]
     assert found == [1_000_000, 1_000_000, 8_000_000]
 
 

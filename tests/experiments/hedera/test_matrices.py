@@ -11,16 +11,9 @@ import numpy as np
 import pytest
 
 from experiments.hedera import matrices
-from experiments.hedera.goodput import non_blocking, tcp_goodput, utilisation
-from experiments.hedera.matrices import (
-    FIRST_FIT,
-    IN_ROUNDS,
-    Row,
-    exhibits,
-    published,
-    row_of,
-    summary,
-)
+from experiments.hedera.matrices import IN_ROUNDS, Row, exhibits, published, row_of, summary
+from experiments.hedera.schemes import FIRST_FIT
+from experiments.hedera.simulation import non_blocking, tcp_goodput, utilisation
 from experiments.reporting.report import report_of
 from experiments.results.exhibit_table import exhibit_text
 from hedera.network.fat_tree import FatTree

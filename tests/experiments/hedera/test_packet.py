@@ -13,21 +13,22 @@ from typing import Any
 import pytest
 
 from experiments.hedera import testbed
-from experiments.hedera.alternatives import centre_of
-from experiments.hedera.backends_report import parts_by_backend
-from experiments.hedera.large_run import exhibits as exhibits_of_large
-from experiments.hedera.packet.arrivals import ArrivalCase, run_arrivals
-from experiments.hedera.packet.forwarding import Forwarding, reverse_of
-from experiments.hedera.packet.matrices import MatrixCase, run_case
-from experiments.hedera.packet.network import PacketNetwork
-from experiments.hedera.packet.options import PacketOptions, refuse_packet_options
-from experiments.hedera.packet.readings_report import published as published_readings
-from experiments.hedera.packet.shuffle import ShuffleCase, run_shuffle_case, transfers_from
-from experiments.hedera.packet.testbed_run import emulated_parts
-from experiments.hedera.shuffle_cases import receivers_of
-from experiments.hedera.shuffle_report import figures
-from experiments.hedera.testbed_cases import ANNEALING, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE, Span
-from experiments.hedera.testbed_report import exhibits
+from experiments.hedera.large import ArrivalCase, run_arrivals
+from experiments.hedera.large import exhibits as exhibits_of_large
+from experiments.hedera.packet import Forwarding, PacketNetwork, reverse_of
+from experiments.hedera.schemes import (
+    ANNEALING,
+    ECMP,
+    FIRST_FIT,
+    NON_BLOCKING,
+    ONE_TREE,
+    PacketOptions,
+    centre_of,
+    refuse_packet_options,
+)
+from experiments.hedera.shuffle import ShuffleCase, figures, receivers_of, run_shuffle_case, transfers_from
+from experiments.hedera.shuffle_readings import published_in_packets
+from experiments.hedera.testbed import MatrixCase, Span, emulated_parts, exhibits, parts_by_backend, run_case
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import GlobalFirstFit
@@ -296,7 +297,7 @@ def test_a_ramp_of_the_flow_model_is_refused_in_packets(capsys: pytest.CaptureFi
 
 
 def test_readings_of_the_shuffle_are_relative_to_non_blocking() -> None:
-    theirs = published_readings()
+    theirs = published_in_packets()
     assert theirs["host"] == pytest.approx(0.265, abs=0.001)
     assert theirs["last"] == pytest.approx(306.4 / 226.6)
     assert theirs[ONE_TREE] == pytest.approx(226.6 / 358.1)

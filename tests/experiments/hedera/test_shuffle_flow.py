@@ -15,8 +15,16 @@ from hypothesis import strategies as st
 from matplotlib.patches import Rectangle
 
 from experiments.experiment import Settings
-from experiments.hedera.shuffle_cases import ShuffleOptions
-from experiments.hedera.shuffle_flow import flow_shuffle, shuffle_workload, transfers_of
+from experiments.hedera.schemes import ANNEALING, ARRANGEMENTS, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE
+from experiments.hedera.shuffle import (
+    ShuffleOptions,
+    exhibits,
+    figures,
+    flow_shuffle,
+    published_shuffle,
+    shuffle_workload,
+    transfers_of,
+)
 from experiments.hedera.shuffle_readings import (
     READINGS,
     Hash,
@@ -27,9 +35,7 @@ from experiments.hedera.shuffle_readings import (
     off_the_matrices,
     run_readings,
 )
-from experiments.hedera.shuffle_report import exhibits, figures, published_shuffle
 from experiments.hedera.simulation import Setting
-from experiments.hedera.testbed_cases import ANNEALING, ARRANGEMENTS, ECMP, FIRST_FIT, NON_BLOCKING, ONE_TREE
 from experiments.reporting.exhibit_picture import exhibit_figure
 from hedera.network.fat_tree import FatTree
 from kuijia.cli.main import main

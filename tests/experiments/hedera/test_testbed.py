@@ -12,22 +12,23 @@ import pytest
 
 from experiments.experiment import Configure
 from experiments.hedera import shuffle, testbed
-from experiments.hedera.alternatives import one_switch, one_tree
-from experiments.hedera.goodput import tcp_goodput
-from experiments.hedera.shuffle_report import GAIN, figures
-from experiments.hedera.shuffle_report import exhibits as exhibits_of_shuffle
-from experiments.hedera.shuffle_report import summary as summary_of_shuffle
-from experiments.hedera.testbed_cases import ARRANGEMENTS, ECMP, NON_BLOCKING, MatrixOptions
-from experiments.hedera.testbed_lab import is_quiet
-from experiments.hedera.testbed_report import (
+from experiments.hedera.lab import is_quiet
+from experiments.hedera.schemes import ARRANGEMENTS, ECMP, NON_BLOCKING, one_switch, one_tree
+from experiments.hedera.shuffle import GAIN, figures
+from experiments.hedera.shuffle import exhibits as exhibits_of_shuffle
+from experiments.hedera.shuffle import summary as summary_of_shuffle
+from experiments.hedera.simulation import tcp_goodput
+from experiments.hedera.testbed import (
+    FILE_NAME,
+    MatrixOptions,
     Measured,
+    Record,
     Results,
     exhibits,
     published,
     published_goodput,
     summary,
 )
-from experiments.hedera.testbed_run import FILE_NAME, Record
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
 from hedera.network.data_centre import DataCentre

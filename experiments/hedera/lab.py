@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from experiments.hedera.alternatives import centre_of
-from experiments.hedera.testbed_cases import ECMP, NON_BLOCKING, ONE_TREE
+from experiments.hedera.schemes import ECMP, NON_BLOCKING, ONE_TREE, PORTS_OF_SWITCH, centre_of
 from experiments.measuring.load import Load, LoadWatch, overload
 from hedera.network.data_centre import DataCentre
 from hedera.scheduling import events
@@ -18,6 +18,7 @@ from te_solver.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.event_history import Event
 from testbed.controllers.scheduler_process import SchedulerProcess
+from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine, require_emulation
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
@@ -28,6 +29,9 @@ from testbed.network.network_options import NetworkOptions
 
 _QUIET_TIMEOUT = 30.0
 """Timeout in seconds; quiet takes two or three seconds with rounds every second."""
+
+BUFFER_PACKETS = 50
+"""Packets of every queue, as in the authors' own reproduction on Mininet."""
 
 ATTEMPTS = 3
 """Attempts at a measurement that fails, or that the busy machine makes untrustworthy."""
@@ -43,13 +47,17 @@ class HederaLab:
     network: Network
     scheduler: SchedulerProcess
     machine: Machine
+    began: float
+
+    def manifest(self) -> dict[str, Any]:
+        """Return the circumstances of a measurement that ends now."""
+        return describe_run(self.machine, self.network, (), self.began, time.time() - self.began)
 
     def measure(self, measurement: Callable[[int], T]) -> tuple[T, Load, tuple[str, ...]]:
         """Measure until nothing fails and the machine is not too busy, at most three times.
 
         Each attempt begins when the scheduler knows of no elephants. Flows placed beside those of an earlier attempt,
-        which
-        have just ended, would be credited with only a part of their demand, and first fit never moves them again.
+        which have just ended, would be credited with only a part of their demand, and first fit never moves them.
 
         Args:
             measurement: receives the number of the attempt, counted from 1.
@@ -86,6 +94,13 @@ def is_quiet(told: Sequence[Event]) -> bool:
     return elephants[-1:] == [0]
 
 
+def authors_lab(
+    scheme: str, nic_rate: float, period: float, report: Callable[[str], None]
+) -> AbstractContextManager[HederaLab]:
+    """Run the authors' testbed of 16 hosts for the duration of a block; see `hedera_lab`."""
+    return hedera_lab(PORTS_OF_SWITCH, nic_rate, scheme, period, NetworkOptions(buffer_packets=BUFFER_PACKETS), report)
+
+
 @contextmanager
 def hedera_lab(  # noqa: PLR0913  # options are keywords
     k: int,
@@ -110,6 +125,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
         probes: the scheduler probes links, and avoids those that carry nothing.
         learned: hosts have an address and a default route, and the scheduler learns them.
     """
+    began = time.time()
     machine = require_emulation()
     remove_leftovers(report)
     with RunDirectory.create() as run, private_network():
@@ -134,7 +150,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
                 scheduler.start()
                 network.connect(LISTEN_PORT)
                 scheduler.wait_until_ready(wiring.topology.nodes)
-                yield HederaLab(centre, network, scheduler, machine)
+                yield HederaLab(centre, network, scheduler, machine, began)
             finally:
                 scheduler.stop()
 
