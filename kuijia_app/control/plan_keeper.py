@@ -670,8 +670,10 @@ class PlanKeeper(PairKeeper):
             return
         try:
             version = self._source.version_of(reading)
-            self._require_nothing_missing(version.plan, now)
-            given_up = self._rollout.propose(version, now)
+            given_up: list[RolloutProgress] = []
+            if not self._rollout.goes_on_with(version):
+                self._require_nothing_missing(version.plan, now)
+                given_up = self._rollout.propose(version, now)
         except (KuijiaError, ValueError) as error:
             self._note([RolloutProgress(reading.name, "refused")], str(error))
             return

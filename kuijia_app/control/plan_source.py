@@ -364,8 +364,12 @@ class PlanSource:
     def _numbered(self, name: str, plan: Plan, rollout: Rollout) -> PlanReading:
         against = rollout.plans
         require_same_network(plan, rollout.in_force.plan)
+        later = rollout.stages.next
         with self._kept():
-            plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
+            if later is not None and is_same_plan(plan, later.plan):
+                plan = later.plan  # asked for again, it keeps its path ids: its sessions have their ports
+            else:
+                plan = renumber(plan, rollout.in_force.plan, rollout.unavailable)
             version = rollout.prepared(Version(name, plan, self._build_tables(plan)))
         return PlanReading(name, version, against)
 

@@ -219,6 +219,13 @@ class Rollout:
                 tables.popleft()
                 yield
 
+    def goes_on_with(self, version: Version) -> bool:
+        """Return True if the version is the one whose preparation is under way, by its name too."""
+        return self._next is not None and (self._next.version.name, self._next.version.plan) == (
+            version.name,
+            version.plan,
+        )
+
     def propose(self, version: Version, now: float) -> list[RolloutProgress]:
         """Begin to replace the plan in force; gives up one that is still in preparation.
 

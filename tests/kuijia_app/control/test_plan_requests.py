@@ -46,6 +46,21 @@ def test_the_plan_in_force_that_is_put_back_during_an_update_is_read(path: Path)
     assert (load_plan(path), load_plan(beside(path, "refused"))) == (OLD, version.plan)
 
 
+def test_a_plan_that_is_asked_for_again_during_its_update_keeps_its_path_ids(path: Path) -> None:
+    source, rollout, reading = with_new_asked(path)
+    begun = reading.version()
+    rollout.propose(begun, 0.0)
+    assert not {tunnel.path_id for tunnel in begun.plan.tunnels} & {tunnel.path_id for tunnel in OLD.tunnels[:1]}
+    save_plan(OLD, path)
+    save_plan(NEW, path)
+    again = asked(source, rollout).version()
+    assert again.plan == begun.plan
+    assert rollout.goes_on_with(again)
+    assert not rollout.goes_on_with(replace(again, name="another"))
+    save_plan(plan_of(SQUARE, "a-c"), path)
+    assert not rollout.goes_on_with(asked(source, rollout).version())
+
+
 def test_the_plan_in_force_that_is_put_back_before_an_update_has_begun_is_read(path: Path) -> None:
     source, rollout, reading = with_new_asked(path)
     version = reading.version()
