@@ -8,10 +8,10 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from kuijia.api.demands import Demands
-from kuijia.api.spelling import Setting, bad_option, parsed, parsed_or_none, require_known
 from kuijia.api.topology import TopologyLike, load_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
+from kuijia_base.options import bad_option, parsed, parsed_or_none, require_known, spelled
 from kuijia_base.quantities import rate as in_words
 from kuijia_base.reading import uncollected
 from kuijia_base.text import parse_number
@@ -76,12 +76,12 @@ def ncflow_model_of(text: str) -> NcflowModel:
 
 
 def require_scale(how: DemandModel) -> None:
-    """Raise OptionError for a scale that the model does not have."""
+    """Raise InputError for a scale that the model does not have."""
     if how.rate is not None and (how.model != "pairs" or how.ncflow is not None):
         name = how.model if how.ncflow is None else "of NCFlow"
-        raise bad_option("rate", f"given for the model {name}", Setting("total"), " or ", Setting("max_utilisation"))
+        raise bad_option("rate", f"given for the model {name}", f"{spelled('total')} or {spelled('max_utilisation')}")
     if how.ncflow is None and how.factor != 1:
-        raise bad_option("factor", "given without a model of NCFlow", Setting("ncflow"))
+        raise bad_option("factor", "given without a model of NCFlow", spelled("ncflow"))
 
 
 def drawn(topology: Topology, how: DemandModel, source: str, show: Progress) -> Drawn:

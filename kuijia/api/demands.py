@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from kuijia.api.frames import Frame, is_empty, is_frame, name_of, number_in, records
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
-from kuijia.api.spelling import OptionError, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, html_page, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import whole_number
+from kuijia_base.options import parsed_or_none, require_known
 from kuijia_base.quantities import rate
 from te_solver.demands import Demand
 from te_solver.demands_file import DEMAND_FORMATS, save_demands
@@ -140,9 +140,9 @@ def demands_for(
     if demands is not None:
         return load_demands(demands, network, **options)
     if not isinstance(topology, str | Path):
-        raise OptionError("demands", "", "are not given", _NONE)
+        raise InputError("demands", "", "are not given", _NONE)
     if not holds_demands(str(topology)):
-        raise OptionError(str(topology), "", "has no demands", _NONE)
+        raise InputError(str(topology), "", "has no demands", _NONE)
     return load_demands(topology, network, **options)
 
 

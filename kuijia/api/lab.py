@@ -12,10 +12,10 @@ from urllib.parse import quote
 from kuijia.api.demands import DemandsLike, load_demands
 from kuijia.api.lab_requests import LabError, Server, server_at
 from kuijia.api.plan import Plan, PlanLike, load_plan
-from kuijia.api.spelling import parsed
 from kuijia.api.topology import Topology
 from kuijia_base.errors import InputError, one_line, quoted
 from kuijia_base.option_values import positive_rate
+from kuijia_base.options import parsed
 from kuijia_base.text import name_in_address
 from te_solver import topology as core
 from te_solver.plan_file import plan_from_json, plan_to_json

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import parse_qs, urlsplit
 
-from kuijia.api.spelling import bad_option
 from kuijia_base.errors import InputError, KuijiaError, one_line, quoted
+from kuijia_base.options import bad_option
 
 LONGEST_ANSWER = 1 << 28
 """Bytes of an answer, and of an event."""

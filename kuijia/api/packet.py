@@ -25,13 +25,13 @@ from kuijia.api.packet_study import (
 )
 from kuijia.api.picture import Picture
 from kuijia.api.progress import progress_line
-from kuijia.api.spelling import options_in_python, parsed, parsed_or_none, require_known, yes_or_no
 from kuijia.api.table import Column, Table, Text, html_page, number, words, written
 from kuijia.api.table import rate as in_words
 from kuijia.api.topology import FileName, TopologyLike, load_topology
 from kuijia_base.extras import require_installed
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
+from kuijia_base.options import options_spelled, parsed, parsed_or_none, require_known, yes_or_no
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.picture_file import LIBRARY
@@ -313,7 +313,7 @@ def packet(  # noqa: PLR0913  # options are keywords
     ).completed()
     require_known("load_of", how.load_of or "", REFERENCES)
     processes = parsed_or_none("workers", workers, whole_number(1)) or processors()
-    with options_in_python():
+    with options_spelled():
         return _result(network, how, {"format": format, "default_capacity": default_capacity}, processes)
 
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from kuijia.api import packet_values as values
-from kuijia.api.spelling import Setting, bad_option
 from kuijia_base.errors import InputError
+from kuijia_base.options import bad_option, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
@@ -87,13 +87,13 @@ class Flows:
     details: bool = False
 
     def completed(self) -> Flows:
-        """Return the options with defaults for those that only a load has; raises OptionError."""
+        """Return the options with defaults for those that only a load has; raises InputError."""
         if (last := self.seed + self.seeds - 1) > _LAST_SEED:
             raise bad_option("seed", f"the last seed is {last}", f"{_LAST_SEED} or less")
         missing = {name: default for name, default in AT_A_LOAD.items() if getattr(self, name) is None}
         if self.at_once and len(missing) < len(AT_A_LOAD):
             given = next(name for name in AT_A_LOAD if name not in missing)
-            raise bad_option(given, ("given with ", Setting("at_once")), Setting("load"), " instead of it")
+            raise bad_option(given, f"given with {spelled('at_once')}", f"{spelled('load')} instead of it")
         return replace(self, **missing)
 
     def runs(self) -> list[Run]:
@@ -120,7 +120,7 @@ def is_there(name: str) -> bool:
 
 
 def refuse(name: str, given: dict[str, object], expected: str) -> None:
-    """Raise OptionError for options of other networks."""
+    """Raise InputError for options of other networks."""
     for option, value in given.items():
         if value is not None:
             raise bad_option(option, f"given for {name}", expected)
@@ -130,7 +130,7 @@ def study_of(name: str, topology: Topology | None, how: Flows) -> Study:
     """Return the study of complete options, on a topology or, without one, on the generated network of this name.
 
     Raises:
-        InputError, OptionError: a network or an option cannot be used.
+        InputError: a network or an option cannot be used.
     """
     links = Links(how.rate, how.fabric_rate, how.delay)
     if topology is None:
@@ -181,7 +181,7 @@ def _require_sense(how: Flows, inputs: int) -> None:
     """Raise InputError for options that do not go together, or outputs whose buffer is too small for their inputs."""
     if how.flowlet_gap is not None and not LOAD_BALANCERS[how.load_balancer].has_flowlets:
         having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
-        raise bad_option("flowlet_gap", ("given with ", Setting("load_balancer", how.load_balancer)), having)
+        raise bad_option("flowlet_gap", f"given with {spelled('load_balancer', how.load_balancer)}", having)
     _require_users(how)
     if how.threads > 1:
         _require_divisible(how)
@@ -192,26 +192,26 @@ def _require_sense(how: Flows, inputs: int) -> None:
 
 
 def _require_users(how: Flows) -> None:
-    """Raise OptionError for an option that none of the transports uses."""
+    """Raise InputError for an option that none of the transports uses."""
     defaults = Flows()
     for option in OPTIONS:
         given = getattr(how, option) != getattr(defaults, option)
         if given and not any(uses(transport, option) for transport in how.transport):
-            with_these = Setting("transport", ",".join(how.transport))
-            raise bad_option(option, ("given with ", with_these), ", ".join(users(option)))
+            with_these = spelled("transport", ",".join(how.transport))
+            raise bad_option(option, f"given with {with_these}", ", ".join(users(option)))
 
 
 def _require_divisible(how: Flows) -> None:
-    """Raise OptionError if another option keeps the parts of a network from running in threads of their own."""
+    """Raise InputError if another option keeps the parts of a network from running in threads of their own."""
     balancer = LOAD_BALANCERS[how.load_balancer]
     if balancer.several_paths or not isinstance(balancer.forwarding, SourceRouted):
-        given = Setting("load_balancer", how.load_balancer)
-        problem = "given with ", given, ", whose state the parts would share"
-        raise bad_option("threads", problem, "1, or ", Setting("load_balancer", "fixed"))
+        problem = f"given with {spelled('load_balancer', how.load_balancer)}, whose state the parts would share"
+        raise bad_option("threads", problem, f"1, or {spelled('load_balancer', 'fixed')}")
     drawing = next((name for name in how.transport if draws(name)), None)
     if drawing is not None and not how.own_streams:
-        problem = "given with ", Setting("transport", drawing), ", whose flows draw from one stream of random numbers"
-        raise bad_option("threads", problem, "1, or ", Setting("own_streams", value=True), " as well")
+        given = f"given with {spelled('transport', drawing)}"
+        problem = f"{given}, whose flows draw from one stream of random numbers"
+        raise bad_option("threads", problem, f"1, or {spelled('own_streams', value=True)} as well")
 
 
 def _tcp(how: Flows, *, generated_network: bool) -> Tcp:

@@ -24,12 +24,12 @@ from kuijia.api.solving import (
     planned,
     require_objective,
 )
-from kuijia.api.spelling import in_python, parsed, parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
+from kuijia_base.options import parsed, parsed_or_none, require_known
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.quantities import rate, rate_of
 from te_solver import plan as core
@@ -248,7 +248,7 @@ def solve(  # noqa: PLR0913  # options are keywords
     with progress_line(patient=True) as progress:
         if (line := announced(network)) is not None:
             progress.show(line)
-        how = how.sized(asked, lambda said: progress.say(in_python(said)))
+        how = how.sized(asked, progress.say)
         plan = planned(network, asked, how, asked.source, progress)
     return Plan.of(plan, (*network.notes, *asked.notes))
 

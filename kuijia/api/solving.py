@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kuijia.api.spelling import Phrase, Setting, bad_option, options_named, require_known
+from kuijia_base.options import bad_option, options_named, require_known, spelled
 from te_solver.demands import Demand
 from te_solver.effort import parts_for
 from te_solver.path_finders import finder_by, require_path_choice
@@ -50,17 +50,17 @@ class Solving:
     paths: str = DISJOINT
 
     def require_sense(self) -> None:
-        """Raise OptionError for options that the objective or the paths do not have."""
+        """Raise InputError for options that the objective or the paths do not have."""
         require_paths(self.paths, node_disjoint=self.node_disjoint)
         chosen_paths(self.objective, self.paths)
         if self.protect is not None and base_name(self.objective) != FFC:
             problem = f"{self.objective} protects against nothing"
-            raise bad_option("protect", problem, Setting("objective", FFC))
+            raise bad_option("protect", problem, spelled("objective", FFC))
         if self.partitions is not None and self.objective != MAX_THROUGHPUT:
             problem = f"{self.objective} is not solved in parts"
-            raise bad_option("partitions", problem, Setting("objective", MAX_THROUGHPUT))
+            raise bad_option("partitions", problem, spelled("objective", MAX_THROUGHPUT))
 
-    def sized(self, demands: Sequence[Demand], say: Callable[[Phrase], None]) -> Solving:
+    def sized(self, demands: Sequence[Demand], say: Callable[[str], None]) -> Solving:
         """Return the options with a number of parts if demands are too many for one program, which is told."""
         if self.partitions is not None or self.objective != MAX_THROUGHPUT or self.spread:
             return self
@@ -68,20 +68,20 @@ class Solving:
 
 
 def require_paths(paths: str, *, node_disjoint: bool) -> None:
-    """Raise OptionError unless tunnels can be chosen so; `node_disjoint` is the older option for one of the choices."""
+    """Raise InputError unless tunnels can be chosen so; `node_disjoint` is the older option for one of the choices."""
     with options_named():
         require_path_choice(paths)
     if node_disjoint and paths not in (DISJOINT, NODE_DISJOINT):
-        raise bad_option("node_disjoint", f"{paths} chooses by another rule", Setting("paths", NODE_DISJOINT))
+        raise bad_option("node_disjoint", f"{paths} chooses by another rule", spelled("paths", NODE_DISJOINT))
 
 
 def require_objective(objective: object) -> None:
-    """Raise OptionError unless a value is the name of an objective, with or without settings."""
+    """Raise InputError unless a value is the name of an objective, with or without settings."""
     require_known("objective", base_name(objective) if isinstance(objective, str) else objective, objective_names())
 
 
 def chosen_paths(objective: str, paths: str) -> str:
-    """Return the path choice of a plan; raises OptionError for one that the objective does not use."""
+    """Return the path choice of a plan; raises InputError for one that the objective does not use."""
     with options_named():
         return paths_for(objective, paths)
 
@@ -105,13 +105,13 @@ def finder_of(
     return SizedFinder(ParallelFinder(by, found) if isinstance(by, TunnelFinder) else by, watch.announce)
 
 
-def default_parts(demands: Sequence[Demand], say: Callable[[Phrase], None]) -> int | None:
+def default_parts(demands: Sequence[Demand], say: Callable[[str], None]) -> int | None:
     """Return a number of parts if demands are too many for one program, which is told; None for one program."""
     parts = parts_for(demands)
     if parts is not None:
         far = f"{len(demands):,} demands are solved in {parts} parts, nearly as well"
         page = "docs/te_solver.md#large-networks"
-        say((f"{far} ({page}); ", Setting("partitions", "1"), " solves them as one program"))
+        say(f"{far} ({page}); {spelled('partitions', '1')} solves them as one program")
     return parts
 
 
@@ -124,7 +124,7 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     """Return the plan; messages call the demands `source`.
 
     Raises:
-        InputError, OptionError: the options or the demands cannot be used.
+        InputError: the options or the demands cannot be used.
         SolverError: the solver gave up, or its answer breaks a bound.
     """
     # The optimiser takes a second to import; --help and bad input should not wait for it.

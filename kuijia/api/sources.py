@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from kuijia.api.spelling import OptionError, Setting
 from kuijia_base.errors import InputError
+from kuijia_base.options import spelled
 from kuijia_base.quantities import rate
 from te_solver.connectivity import Reachability, connected_nodes
 from te_solver.demands import Demand
@@ -92,12 +92,11 @@ def connected_demands(
     if apart and not drop:
         first = demands[apart[0]]
         others = f", nor for {counted(len(apart) - 1, 'other demand')}" if len(apart) > 1 else ""
-        raise OptionError(
+        raise InputError(
             name,
             place(apart[0]),
             f"no path from {first.source} to {first.target}{others}",
-            f"{connected_nodes(topology)}, or ",
-            Setting("drop_unreachable", value=True),
+            f"{connected_nodes(topology)}, or {spelled('drop_unreachable', value=True)}",
         )
     return _without(demands, set(apart), topology, name, note) if apart else demands
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from kuijia.api.frames import Node, name_of
 from kuijia.api.plan import Plan, PlanLike, load_plan
 from kuijia.api.progress import progress_line
-from kuijia.api.spelling import bad_option, options_in_python, require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words
 from kuijia.api.table_building import FAILURE_KINDS, Built, built_tables, followed, proved, write_tables
 from kuijia_app.proof.model.network import ModelNetwork, Walk
@@ -21,6 +20,7 @@ from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.table_sizes import TableSize
 from kuijia_base.errors import InputError, quoted
+from kuijia_base.options import bad_option, options_spelled, require_known
 from te_solver.failures import Failure
 from te_solver.formats.notes import counted
 from te_solver.topology import Topology
@@ -242,7 +242,7 @@ def trace(
         InputError: an option has no such value, or the network has no such node or link.
     """
     tables = _tables(plan, options)
-    with options_in_python():
+    with options_spelled():
         return Trace(*followed(tables.built, _packet(packet, target, tables.plan.topology), _names(failures)))
 
 

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from kuijia.api.frames import Frame, is_frame, name_of, number_in, records
 from kuijia.api.sources import topology_of
-from kuijia.api.spelling import parsed_or_none, require_known
 from kuijia.api.table import Column, Table, Text, html_page, number, words
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_rate
+from kuijia_base.options import parsed_or_none, require_known
 from kuijia_base.quantities import rate
 from te_solver import topology as core
 from te_solver.formats.draft import NetworkDraft

@@ -12,7 +12,6 @@ from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import MOST_FAILURES, MOST_PARTS, announced, require_objective
-from kuijia.api.spelling import Phrase, bad_option, in_python, options_in_python, parsed, parsed_or_none, require_known
 from kuijia.api.topology import FileName, Topology, TopologyLike, load_topology
 from kuijia.api.whatif_failures import TOPOLOGY, chosen_failures, chosen_probabilities, default_probabilities
 from kuijia.api.whatif_packets import (
@@ -39,6 +38,7 @@ from kuijia_app.proof.trace import parse_failure
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
+from kuijia_base.options import bad_option, options_spelled, parsed, parsed_or_none, require_known
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import Weighting
@@ -205,11 +205,8 @@ def whatif(  # noqa: PLR0913  # options are keywords
     how = Rerouting(_distinct(schemes), protected, split, new_tunnels, udp, weighting)
     notes: list[str] = []
 
-    def say(words: Phrase) -> None:
-        notes.append(in_python(words))
-
     if backend == PACKET:
-        how = on_switches(how, say)
+        how = on_switches(how, notes.append)
     how.require_used()
     planning = Planning(
         parsed_or_none("tunnels", tunnels, whole_number(1, MOST_PATHS, of=" tunnels per pair")),
@@ -235,7 +232,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
             **asdict(planning),
         }
         if asked is not None:
-            with simulated(asked, plans_of(contenders, how), examined, of_many, None, progress, say) as found:
+            with simulated(asked, plans_of(contenders, how), examined, of_many, None, progress, notes.append) as found:
                 call = _call(topology.name, {"backend": backend, **named, **options_of(found)})
                 return WhatIfPackets(replace(found, assumptions=tuple(notes)), call)
         with outcomes_of(how, contenders, examined, of_many, None, progress) as outcomes:
@@ -268,9 +265,6 @@ def _start(
     """Return the network and the plans on it; `notes` gets the assumptions behind both."""
     from kuijia.api.whatif_contenders import plans_for, plans_from  # noqa: PLC0415  # slow to import: CVXPY
 
-    def say(words: Phrase) -> None:
-        notes.append(in_python(words))
-
     if isinstance(source, core.Plan) or _is_plan_file(source):
         if demands is not None:
             raise bad_option("demands", "given with a plan, which has its own", "a network in the place of the plan")
@@ -278,20 +272,20 @@ def _start(
         plan = load_plan(source)
         notes += plan.notes
         name = "plan" if isinstance(source, core.Plan) else str(source)
-        return plan.topology, plans_from(plan, plan.demands, protect, name, progress, say)
+        return plan.topology, plans_from(plan, plan.demands, protect, name, progress, notes.append)
     planning.require_sense()
     topology = load_topology(source)
     asked = demands_for(demands, source, topology, {})
     notes += [*topology.notes, *asked.notes]
     if (line := announced(topology)) is not None:
         progress.show(line)
-    return topology, plans_for(topology, asked, planning, protect, asked.source, progress, say)
+    return topology, plans_for(topology, asked, planning, protect, asked.source, progress, notes.append)
 
 
 def _contenders(how: Rerouting, plans: Plans, notes: list[str]) -> list[Contender]:
     from kuijia.api.whatif_contenders import contenders_of  # noqa: PLC0415  # slow to import: CVXPY
 
-    return contenders_of(how, plans, lambda words: notes.append(in_python(words)))
+    return contenders_of(how, plans, notes.append)
 
 
 def _is_plan_file(source: object) -> TypeGuard[str | Path]:
@@ -329,7 +323,7 @@ def _failures(which: Failures, topology: Topology, sample: int | None, seed: int
 def _failure(part: object, topology: Topology) -> Failure:
     """Return the failure of a link or node; raises InputError."""
     if isinstance(part, str):
-        with options_in_python():
+        with options_spelled():
             return parse_failure([part], topology)
     if not (isinstance(part, tuple | list) and len(part) == 2):
         raise bad_option("failures", f"found {quoted(str(part))}", "failures, nodes, or links such as ('s2', 's4')")

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import Watch
 from kuijia.api.solving import chosen_paths, default_parts, finder_of
-from kuijia.api.spelling import OptionError, Setting
 from kuijia.api.whatif_study import Planning, Rerouting, Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
+from kuijia_base.options import spelled
 from kuijia_base.progress import Progress
 from simulator.flow.what_if import Contender
 from te_solver.demands import Demand
@@ -129,14 +129,14 @@ def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
     solve one program for very many demands.
 
     Raises:
-        OptionError: a scheme that the user named has no plan, or an option is not that of the objective.
+        InputError: a scheme that the user named has no plan, or an option is not that of the objective.
     """
     found: list[Contender] = []
     slow = _slow(how) if plans.many is not None else frozenset()
     if slow:
         names = " and ".join(each.name for each in how.found() if each.name in slow)
         problem = f"{names} left out: one program for all {plans.many:,} demands takes long"
-        say((f"{problem}; ", Setting("schemes"), " chooses the schemes"))
+        say(f"{problem}; {spelled('schemes')} chooses the schemes")
     for each in how.found():
         if each.name in slow:
             continue
@@ -146,10 +146,10 @@ def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
             mine = plans.traffic(scheme.plan_objective)
         except UnsoundError as error:
             if scheme.plan_objective is not None and how.schemes is None and how.protect is None:
-                say((f"{each.name} is left out: {error.problem}; ", Setting("schemes"), " chooses the schemes"))
+                say(f"{each.name} is left out: {error.problem}; {spelled('schemes')} chooses the schemes")
                 continue
             option = _option_of(scheme, how, plans.objective, error)
-            raise OptionError("option", option, error.problem, error.expected) from error
+            raise InputError("option", option, error.problem, error.expected) from error
         # Whatever is solved first decides between equally good answers: always the plan's own problem.
         solver.begin_with(mine.tunnels.incidence, mine.capacity, mine.demand)
         found.append(Contender(scheme, mine))
@@ -164,7 +164,7 @@ def _slow(how: Rerouting) -> frozenset[str]:
     return frozenset(name for name, by_option in asked.items() if not by_option)
 
 
-def _option_of(scheme: Scheme, how: Rerouting, objective: str, error: UnsoundError) -> Setting:
+def _option_of(scheme: Scheme, how: Rerouting, objective: str, error: UnsoundError) -> str:
     if error.where[:1] != ("protect",) or how.protect is not None:
-        return Setting(str(error.where[0]))
-    return Setting("objective", objective) if scheme.plan_objective is None else Setting("schemes", scheme.name)
+        return spelled(str(error.where[0]))
+    return spelled("objective", objective) if scheme.plan_objective is None else spelled("schemes", scheme.name)

@@ -6,8 +6,8 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
-from kuijia.api.spelling import bad_option
 from kuijia_base.errors import UnsoundError, quoted
+from kuijia_base.options import bad_option
 from kuijia_base.suggestion import unknown
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
 from te_solver.failures import Failure, link_pairs, named, single_links, single_nodes

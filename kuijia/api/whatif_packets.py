@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.spelling import Setting, bad_option, parsed, require_known
 from kuijia.api.whatif_study import DEFAULT_SCHEMES, Rerouting, Say
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.option_values import whole_number
+from kuijia_base.options import bad_option, parsed, require_known, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
@@ -116,22 +116,22 @@ def plans_of(contenders: Sequence[Contender], how: Rerouting) -> list[tuple[Plan
 
 
 def refuse_others(backend: str, options: Mapping[str, Any]) -> None:
-    """Raise OptionError for options that the backend does not have."""
+    """Raise InputError for options that the backend does not have."""
     if backend == FLOW:
         given = [name for name in PARSERS if options[name] is not None]
         if given:
-            raise bad_option(given[0], "is of simulated packets", Setting("backend", PACKET))
+            raise bad_option(given[0], "is of simulated packets", spelled("backend", PACKET))
         return
     for name, default in OF_FLOW.items():
         if options[name] != default:
-            raise bad_option(name, "is of the flow model", Setting("backend", FLOW))
+            raise bad_option(name, "is of the flow model", spelled("backend", FLOW))
 
 
 def on_switches(how: Rerouting, say: Say) -> Rerouting:
     """Return the options with the schemes that switches can be programmed with; `say` hears which are left out.
 
     Raises:
-        OptionError: another one was asked for.
+        InputError: another one was asked for.
     """
     known = [each.name for each in switch_schemes() if each.is_precut]
     if how.schemes is None:
@@ -143,7 +143,7 @@ def on_switches(how: Rerouting, say: Say) -> Rerouting:
     for each in how.found():
         if not each.is_precut:
             problem = f"switches cannot be programmed with {each.name}"
-            raise bad_option("schemes", problem, f"{' or '.join(sorted(known))}, or ", Setting("backend", FLOW))
+            raise bad_option("schemes", problem, f"{' or '.join(sorted(known))}, or {spelled('backend', FLOW)}")
     return how
 
 
@@ -176,8 +176,8 @@ def simulated(
     play = _first(questions)
     lacking = sum(link.delay == 0 for link in plans[0][0].topology.links)
     if lacking and "link_delay" not in asked.options:
-        sentence = f"{counted(lacking, 'link')} without a delay: each gets {how.link_delay:g} s ("
-        say((sentence, Setting("link_delay"), ")"))
+        sentence = f"{counted(lacking, 'link')} without a delay: each gets {how.link_delay:g} s"
+        say(f"{sentence} ({spelled('link_delay')})")
     if workers is None:
         workers = Workers(min(processors(), len(failures) * len(plans)))
     with results_of(questions, workers, folder, progress) as results:
@@ -205,16 +205,15 @@ def write_report(folder: OutputFolder, study: PacketStudy, command: str) -> None
 
 
 def _first(questions: Questions) -> Play:
-    """Return the first contender, compiled; raises OptionError if the plan or an option cannot be simulated."""
+    """Return the first contender, compiled; raises InputError if the plan or an option cannot be simulated."""
     try:
         play = questions.play(0)
     except UnsoundError as error:
         place = {"controller": "controller_at"}.get(str(error.where[0]) if error.where else "", "backend")
         raise bad_option(place, error.problem, error.expected) from error
     if not play.traffic.count:
-        raise bad_option(
-            "load", "no flow comes", "a greater load, ", Setting("rate_scale"), ", more seconds or smaller flows"
-        )
+        expected = f"a greater load, {spelled('rate_scale')}, more seconds or smaller flows"
+        raise bad_option("load", "no flow comes", expected)
     return play
 
 
@@ -230,7 +229,7 @@ def _scale(how: Conditions, plan: Plan) -> float:
 
 
 def _require_bounds(how: Conditions, plan: Plan) -> None:
-    """Raise OptionError if links are too fast for the simulator, or a run has more packets than anyone waits for."""
+    """Raise InputError if links are too fast for the simulator, or a run has more packets than anyone waits for."""
     if (fastest := _fastest_link(plan) * how.scale) > FASTEST:
         raise bad_option("rate_scale", f"a link of {rate(fastest)}", f"links of at most {rate(FASTEST)}")
     if (packets := how.packets(plan) * how.scale) > _MOST_PACKETS:

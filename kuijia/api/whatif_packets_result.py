@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from kuijia.api.picture import Picture
-from kuijia.api.spelling import require_known
 from kuijia.api.table import Column, Table, Text, html_page, number, words
 from kuijia.api.whatif_packets import FILE, write_report
 from kuijia_base.extras import is_installed, require_installed
+from kuijia_base.options import require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from simulator.studies.whatif_packets.findings import percent

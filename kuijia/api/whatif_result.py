@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from kuijia.api.picture import Picture
 from kuijia.api.plan import Plan
-from kuijia.api.spelling import require_known
 from kuijia.api.table import Column, Table, Text, html_page, share, words, written
 from kuijia.api.whatif_report import as_csv, as_json, summary
 from kuijia.api.whatif_study import write_report, write_results
 from kuijia_base.extras import is_installed, require_installed
+from kuijia_base.options import require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.quantities import rate

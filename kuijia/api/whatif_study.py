@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kuijia.api.solving import DEFAULT_TUNNELS, chosen_paths, require_paths
-from kuijia.api.spelling import Phrase, Setting, bad_option, require_known
+from kuijia_base.options import bad_option, require_known, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
@@ -28,7 +28,7 @@ DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
 SPLIT_NAMES = ("proportional", "failover-order")
 WEIGHTING_NAMES = ("equal", "offered")
 
-Say = Callable[[Phrase], None]
+Say = Callable[[str], None]
 """Receives a sentence for the user, which may name options."""
 
 _WORTH_PROCESSES = 500_000
@@ -50,7 +50,7 @@ class Rerouting:
     weighting: Weighting = "equal"
 
     def found(self) -> list[FailureScheme]:
-        """Return the schemes; raises OptionError for an unknown name."""
+        """Return the schemes; raises InputError for an unknown name."""
         asked = DEFAULT_SCHEMES if self.schemes is None else self.schemes
         for each in asked:
             if isinstance(each, str):
@@ -63,7 +63,7 @@ class Rerouting:
         return found
 
     def require_used(self) -> None:
-        """Raise OptionError for options of schemes that are not compared."""
+        """Raise InputError for options of schemes that are not compared."""
         names = {each.name for each in self.found()}
         for option, given, schemes in (
             ("protect", self.protect is not None, ("ffc",)),
@@ -72,7 +72,7 @@ class Rerouting:
         ):
             if given and not set(schemes) & names:
                 problem = "none of the compared schemes has this option"
-                raise bad_option(option, problem, f"{' or '.join(schemes)} in ", Setting("schemes"))
+                raise bad_option(option, problem, f"{' or '.join(schemes)} in {spelled('schemes')}")
 
 
 @dataclass(frozen=True)
@@ -91,15 +91,15 @@ class Planning:
         return DEFAULT_TUNNELS if self.tunnels is None else self.tunnels
 
     def require_sense(self) -> None:
-        """Raise OptionError for parts of an objective that is not solved in parts, or paths that cannot be chosen."""
+        """Raise InputError for parts of an objective that is not solved in parts, or paths that cannot be chosen."""
         require_paths(self.paths, node_disjoint=self.node_disjoint)
         chosen_paths(self.objective or MAX_THROUGHPUT, self.paths)
         if self.partitions is not None and self.objective not in {None, MAX_THROUGHPUT}:
             problem = f"{self.objective} is not solved in parts"
-            raise bad_option("partitions", problem, Setting("objective", MAX_THROUGHPUT))
+            raise bad_option("partitions", problem, spelled("objective", MAX_THROUGHPUT))
 
     def refuse(self) -> None:
-        """Raise OptionError for options beside a plan, which needs none."""
+        """Raise InputError for options beside a plan, which needs none."""
         for option, given in (
             ("objective", self.objective is not None),
             ("partitions", self.partitions is not None),
@@ -109,7 +109,7 @@ class Planning:
         ):
             if given:
                 problem = "the plan has its tunnels and rates"
-                raise bad_option(option, problem, Setting("plan"), " without ", Setting(option))
+                raise bad_option(option, problem, f"{spelled('plan')} without {spelled(option)}")
 
 
 def outcomes_of(

@@ -18,10 +18,10 @@ from kuijia.api.demand_models import (
     require_scale,
     share_of,
 )
-from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia.cli.printing import document
 from kuijia_base.option_values import path_name, positive_number, positive_rate
+from kuijia_base.options import typed_options
 from kuijia_base.progress import Progress as ProgressLine
 from kuijia_base.quantities import rate, share
 from kuijia_base.reading import uncollected

@@ -7,11 +7,11 @@ import argparse
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_TUNNELS, announced
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in, topology_of
-from kuijia.api.spelling import typed_options
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.notes import print_notes
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number
+from kuijia_base.options import typed_options
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
 from te_solver.demands import Demand

@@ -21,12 +21,12 @@ from kuijia.api.packet_study import (
     warn_of_overload,
     without_details,
 )
-from kuijia.api.spelling import typed_options
 from kuijia.cli.inputs import read_topology
 from kuijia.cli.packet_options import configure
 from kuijia.cli.printing import document, show
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.manifest import python_versions
+from kuijia_base.options import typed_options
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import size

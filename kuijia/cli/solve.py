@@ -11,7 +11,6 @@ from typing import get_args
 from kuijia.api.plan_summary import plan_summary
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, planned
-from kuijia.api.spelling import typed, typed_options
 from kuijia.cli.inputs import (
     add_demands,
     add_paths,
@@ -25,6 +24,7 @@ from kuijia.cli.inputs import (
 from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path, whole_number
+from kuijia_base.options import typed_options
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.demands import Demand
@@ -131,7 +131,7 @@ def _plan(
     """Return the plan, and the options with the number of parts that it was solved in."""
     with progress_line() as progress, typed_options():
         announce(topology, progress)
-        how = how.sized(demands, lambda words: progress.say(typed(words)))
+        how = how.sized(demands, progress.say)
         plan = planned(topology, demands, how, args.demands, progress)
     return (replace(plan, solve_seconds=0.0) if args.reproducible else plan), how
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kuijia.api.solving import DEFAULT_TUNNELS, MOST_PARTS
-from kuijia.api.spelling import Phrase, typed, typed_options
 from kuijia.api.whatif_failures import (
     FAILURES,
     NONE,
@@ -48,6 +47,7 @@ from kuijia.cli.printing import show
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import folder_or_page, whole_number
+from kuijia_base.options import typed_options
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import add_workers, workers_from
@@ -184,7 +184,7 @@ def _simulated(args: argparse.Namespace, how: Rerouting, planning: Planning) -> 
     announce(known[1], progress)
     failures = chosen_failures(args.failures, known[1], args.sample, args.seed)
     source = str(args.plan or args.demands)
-    how = on_switches(how, lambda words: print_notes(source, [typed(words)]))
+    how = on_switches(how, lambda words: print_notes(source, [words]))
     how.require_used()
     asked = whatif_packets.asked_from(args)
     try:
@@ -288,8 +288,8 @@ def _contenders(
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from kuijia.api.whatif_contenders import contenders_of, plans_for, plans_from  # noqa: PLC0415  # slow: CVXPY
 
-    def say(words: Phrase) -> None:
-        print_notes(source, [typed(words)])
+    def say(words: str) -> None:
+        print_notes(source, [words])
 
     plan, topology, demands = known
     if plan is not None:

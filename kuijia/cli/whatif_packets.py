@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kuijia.api.spelling import Phrase, typed
 from kuijia.api.whatif_packets import (
     BACKENDS,
     DEFAULT_SIZES,
@@ -127,9 +126,9 @@ def study(
     source = str(args.plan or args.topology)
     assumed = list(assumptions)
 
-    def say(words: Phrase) -> None:
-        print_notes(source, [typed(words)])
-        assumed.append(typed(words))
+    def say(words: str) -> None:
+        print_notes(source, [words])
+        assumed.append(words)
 
     folder = output_of(args)
     workers = None if args.workers is None and args.cluster is None else workers_from(args)

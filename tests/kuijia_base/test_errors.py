@@ -10,9 +10,9 @@ import pytest
 
 import kuijia
 from kuijia.api.lab_requests import LabError
-from kuijia.api.spelling import bad_option
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError
 from kuijia_base.extras import MissingPackageError
+from kuijia_base.options import bad_option
 from kuijia_base.sweep.sweep import CaseError
 
 ERRORS = [
