@@ -39,6 +39,7 @@ class Option:
         group: title of the group in the help.
         apart: name of a set of options of which a command line has only one.
         keyword: name in Python, if it is not that of the field.
+        common: every verb has it, and adds it by itself.
     """
 
     help: str
@@ -48,6 +49,7 @@ class Option:
     group: str = ""
     apart: str = ""
     keyword: str = ""
+    common: bool = False
 
 
 def declared(study: type[Study]) -> Iterator[tuple[Field[Any], Option]]:
@@ -63,6 +65,8 @@ def add_options(parser: argparse.ArgumentParser, study: type[Study]) -> None:
     """Add the options of a study, in their groups; a field that is on or off, and by default off, takes no value."""
     groups: dict[tuple[str, str], argparse._ActionsContainer] = {("", ""): parser}
     for field, option in declared(study):
+        if option.common:
+            continue
         if (option.group, "") not in groups:
             groups[option.group, ""] = parser.add_argument_group(option.group)
         if (key := (option.group, option.apart)) not in groups:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
-from kuijia.api import packet_values as values
+from kuijia.api.packet_options import PacketStudyOptions
 from kuijia.api.packet_study import (
-    HEADER,
-    REFERENCES,
-    Flows,
+    as_data,
+    heading,
     is_there,
     refuse,
     require_network,
@@ -31,12 +30,12 @@ from kuijia.api.topology import FileName, TopologyLike, load_topology
 from kuijia_base.extras import require_installed
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
-from kuijia_base.options import options_spelled, parsed, parsed_or_none, require_known, yes_or_no
+from kuijia_base.options import from_keywords, options_spelled, parsed_or_none
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.picture_file import LIBRARY
+from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
-from simulator.packet.load_balancing import LOAD_BALANCERS
 from simulator.studies.packet.networks import is_generated
 from simulator.studies.packet.schemes import DEFAULT_BUFFER
 from simulator.studies.packet.tables import summary_csv, summary_lines
@@ -47,6 +46,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 OneOrMore: TypeAlias = T | Sequence[T]
+
+FILES = ("packet.json", "packet.csv")
+"""Names of the files in the output folder, beside those of details."""
 
 _RUN = (words("queue"), words("transport"), Column("load", number), Column("seed"))
 _CLASSES = (
@@ -90,6 +92,7 @@ class PacketResult:
         options: the options that decide the results.
         notes: what readers assumed about the network, one sentence each.
         files: with details, every flow and every link of each run as CSV, by file name.
+        heading: lines on the network and its flows.
     """
 
     def __init__(
@@ -99,12 +102,14 @@ class PacketResult:
         options: Mapping[str, Any],
         notes: tuple[str, ...] = (),
         files: Mapping[str, str] | None = None,
+        heading: Sequence[str] = (),
     ) -> None:
         self.network = network
         self.runs = tuple(runs)
         self.options = dict(options)
         self.notes = notes
         self.files = dict(files or {})
+        self.heading = tuple(heading)
 
     def table(self) -> Table:
         """Return a row for each run and class of flow sizes: completion times, slowdowns and goodput."""
@@ -152,11 +157,16 @@ class PacketResult:
     def save(self, folder: str | Path) -> Path:
         """Write packet.json, packet.csv and the files of details into a folder; raises InputError."""
         output = OutputFolder(Path(folder))
-        output.write_json("packet.json", self.to_json())
-        output.write_text("packet.csv", summary_csv(self.runs))
+        self.write(output)
+        return output.path
+
+    def write(self, output: OutputFolder) -> None:
+        """Write what `save` writes into a folder that is open."""
+        results, table = FILES
+        output.write_json(results, self.to_json())
+        output.write_text(table, summary_csv(self.runs))
         for name, text in self.files.items():
             output.write_text(name, text)
-        return output.path
 
     def __repr__(self) -> str:
         return f"PacketResult({self.network!r}, {counted(len(self.runs), 'run')}, {self._flows()} flows)"
@@ -277,60 +287,55 @@ def packet(  # noqa: PLR0913  # options are keywords
         InputError: an input or an option cannot be used.
         InterruptedWorkError: Ctrl-C stopped several runs.
     """
-    require_known("load_balancer", load_balancer, LOAD_BALANCERS)
-    how = Flows(
-        rate=parsed_or_none("rate", rate, values.rate),
-        fabric_rate=parsed_or_none("fabric_rate", fabric_rate, values.rate),
-        delay=parsed_or_none("delay", delay, values.seconds),
-        faults=None if faults is None else str(faults),
-        queue=parsed("queue", queue, values.queues),
-        buffer=parsed("buffer", buffer, whole_number(1, 10**9, of=" bytes")),
-        mark=parsed("mark", mark, values.mark),
-        transport=parsed("transport", transport, values.transports),
-        wait=parsed_or_none("wait", wait, values.seconds),
-        credit_share=parsed_or_none("credit_share", credit_share, values.share),
-        load_balancer=load_balancer,
-        flowlet_gap=parsed_or_none("flowlet_gap", flowlet_gap, values.seconds),
-        min_timeout=parsed_or_none("min_timeout", min_timeout, values.timeout),
-        first_timeout=parsed_or_none("first_timeout", first_timeout, values.timeout),
-        handshake=yes_or_no("handshake", handshake),
-        initial_window=parsed("initial_window", initial_window, whole_number(1, 10**6, of=" segments")),
-        packet=parsed("packet_size", packet_size, whole_number(HEADER + 1, 65_535, of=" bytes")),
-        sizes=str(sizes),
-        load=parsed("load", load, values.loads),
-        at_once=yes_or_no("at_once", at_once),
-        load_of=load_of,
-        flows=parsed_or_none("flows", flows, whole_number(1, 10**7, of=" flows")),
-        arrivals=parsed_or_none("arrivals", arrivals, str),
-        pattern=parsed("pattern", pattern, str),
-        seed=parsed("seed", seed, whole_number(0)),
-        seeds=parsed("seeds", seeds, whole_number(1, 10_000)),
-        until=parsed_or_none("until", until, values.seconds),
-        classes=parsed("classes", classes, values.bounds),
-        threads=parsed("threads", threads, whole_number(1, 64)),
-        own_streams=yes_or_no("own_streams", own_streams),
-        details=yes_or_no("details", details),
-    ).completed()
-    require_known("load_of", how.load_of or "", REFERENCES)
+    how = from_keywords(PacketStudyOptions, locals())
     processes = parsed_or_none("workers", workers, whole_number(1)) or processors()
+    reading = {"format": format, "default_capacity": default_capacity}
+    origin = {"network": str(network)}
+    with (
+        progress_line(patient=True) as progress,
+        packet_study(network, how, reading, origin, Workers(processes), None, progress) as result,
+    ):
+        return result
+
+
+@contextmanager
+def packet_study(
+    network: TopologyLike,
+    how: PacketStudyOptions,
+    reading: Mapping[str, Any],
+    origin: Mapping[str, object],
+    workers: Workers,
+    folder: OutputFolder | None,
+    progress: Progress,
+) -> Iterator[PacketResult]:
+    """Yield the results of a study; a checkpoint in `folder` outlasts the block, which may write there.
+
+    Args:
+        network: as for `packet`.
+        how: the options.
+        reading: options of `load_topology`, for a network that is not generated.
+        origin: where the network comes from, which the results name beside the options.
+        workers: processes or a cluster, for several runs.
+        folder: of the checkpoint.
+        progress: shows the state.
+
+    Raises:
+        As `packet`.
+    """
     with options_spelled():
-        return _result(network, how, {"format": format, "default_capacity": default_capacity}, processes)
-
-
-def _result(network: TopologyLike, how: Flows, reading: dict[str, Any], processes: int) -> PacketResult:
-    topology, name = None, str(network)
-    notes: tuple[str, ...] = ()
-    if isinstance(network, str) and is_generated(network):
-        refuse(network, reading, "a topology file")
-    else:
-        if isinstance(network, str):
-            require_network(network, is_there=is_there(network))
-        topology = load_topology(network, **reading)
-        name, notes = (name if isinstance(network, str | Path) else topology.name), topology.notes
-    study = study_of(name, topology, how)
-    with progress_line(patient=True) as progress:
+        how = how.completed()
+        topology, name = None, str(network)
+        notes: tuple[str, ...] = ()
+        if isinstance(network, str) and is_generated(network):
+            refuse(network, reading, "a topology file")
+        else:
+            if isinstance(network, str):
+                require_network(network, is_there=is_there(network))
+            topology = load_topology(network, **reading)
+            name, notes = (name if isinstance(network, str | Path) else topology.name), topology.notes
+        study = study_of(name, topology, how)
         warn_of_overload(how, progress.say)
-        with results_of_runs(study, how.runs(), Workers(processes), None, progress) as results:
+        with results_of_runs(study, how.runs(), workers, folder, progress) as results:
             runs, files = without_details(results)
-    options = {key: list(each) if isinstance(each, tuple) else each for key, each in asdict(how).items()}
-    return PacketResult(name, runs, {"network": name, **options, "mark": str(how.mark)}, notes, dict(files))
+            options = {**origin, **as_data(how)}
+            yield PacketResult(name, runs, options, notes, dict(files), heading(name, study, how))

@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from kuijia.api import packet_values as values
+from kuijia.api.packet_options import HEADER, PacketStudyOptions, arrivals_of, pattern_of, sizes_of
 from kuijia_base.errors import InputError
 from kuijia_base.options import bad_option, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import size
 from kuijia_base.sweep.workers import Workers
 from simulator.packet.load_balancing import LOAD_BALANCERS, SourceRouted
 from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
-from simulator.packet.transports import Congestion, Tcp
+from simulator.packet.transports import Tcp
 from simulator.packet.units import LONGEST
 from simulator.studies.packet.fault_file import Faults, read_faults
 from simulator.studies.packet.limits import Checked, require_links
 from simulator.studies.packet.networks import FORMS, Links, generated, node_names, of_topology
-from simulator.studies.packet.schemes import DEFAULT_BUFFER, Mark, require_room
+from simulator.studies.packet.schemes import require_room
 from simulator.studies.packet.study import Run, Study, Traffic, enough_memory, result_of, simulation_of
 from simulator.studies.packet.sweep import results_of
 from simulator.studies.packet.transports import (
@@ -36,71 +36,9 @@ from simulator.studies.packet.transports import (
     users,
     uses,
 )
+from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.topology import Topology
-
-HEADER = Tcp().header
-"""Bytes of headers in a packet."""
-
-AT_A_LOAD: dict[str, Any] = {"load_of": Reference.HOSTS.value, "flows": 1000, "arrivals": "poisson"}
-"""Defaults of options without a meaning for flows that all start at once."""
-
-REFERENCES = tuple(each.value for each in Reference)
-
-_LAST_SEED = 2**63 - 1
-
-
-@dataclass(frozen=True)
-class Flows:
-    """The options of a packet study beside its network; see `kuijia.packet`. Options at a load are None by default."""
-
-    rate: float | None = None
-    fabric_rate: float | None = None
-    delay: float | None = None
-    faults: str | None = None
-    queue: tuple[str, ...] = ("drop-tail",)
-    buffer: int = DEFAULT_BUFFER
-    mark: Mark = Mark()  # noqa: RUF009  # frozen
-    transport: tuple[str, ...] = (Congestion.CUBIC.value,)
-    wait: float | None = None
-    credit_share: float | None = None
-    load_balancer: str = "fixed"
-    flowlet_gap: float | None = None
-    min_timeout: float | None = None
-    first_timeout: float | None = None
-    handshake: bool = False
-    initial_window: int = 10
-    packet: int = 1500
-    sizes: str = "web-search"
-    load: tuple[float, ...] = (0.5,)
-    at_once: bool = False
-    load_of: str | None = None
-    flows: int | None = None
-    arrivals: str | None = None
-    pattern: str = "random"
-    seed: int = 1
-    seeds: int = 1
-    until: float | None = None
-    classes: tuple[int, ...] = (100_000, 1_000_000)
-    threads: int = 1
-    own_streams: bool = False
-    details: bool = False
-
-    def completed(self) -> Flows:
-        """Return the options with defaults for those that only a load has; raises InputError."""
-        if (last := self.seed + self.seeds - 1) > _LAST_SEED:
-            raise bad_option("seed", f"the last seed is {last}", f"{_LAST_SEED} or less")
-        missing = {name: default for name, default in AT_A_LOAD.items() if getattr(self, name) is None}
-        if self.at_once and len(missing) < len(AT_A_LOAD):
-            given = next(name for name in AT_A_LOAD if name not in missing)
-            raise bad_option(given, f"given with {spelled('at_once')}", f"{spelled('load')} instead of it")
-        return replace(self, **missing)
-
-    def runs(self) -> list[Run]:
-        """Return every run: each queue and transport, at each load, with each seed."""
-        loads = (None,) if self.at_once else self.load
-        seeds = range(self.seed, self.seed + self.seeds)
-        return [Run(*each) for each in itertools.product(self.queue, self.transport, loads, seeds)]
 
 
 def require_network(name: str, *, is_there: bool) -> None:
@@ -119,14 +57,14 @@ def is_there(name: str) -> bool:
         return False
 
 
-def refuse(name: str, given: dict[str, object], expected: str) -> None:
+def refuse(name: str, given: Mapping[str, object], expected: str) -> None:
     """Raise InputError for options of other networks."""
     for option, value in given.items():
         if value is not None:
             raise bad_option(option, f"given for {name}", expected)
 
 
-def study_of(name: str, topology: Topology | None, how: Flows) -> Study:
+def study_of(name: str, topology: Topology | None, how: PacketStudyOptions) -> Study:
     """Return the study of complete options, on a topology or, without one, on the generated network of this name.
 
     Raises:
@@ -143,9 +81,9 @@ def study_of(name: str, topology: Topology | None, how: Flows) -> Study:
     assert how.load_of is not None, "the options are complete"
     assert how.flows is not None, "the options are complete"
     assert how.arrivals is not None, "the options are complete"
-    arrivals = None if how.at_once else values.arrivals(how.arrivals)
-    pattern = values.pattern(how.pattern, len(network.hosts))
-    traffic = Traffic(values.sizes(how.sizes), pattern, arrivals, Reference(how.load_of), how.flows)
+    arrivals = None if how.at_once else arrivals_of(how.arrivals)
+    pattern = pattern_of(how.pattern, len(network.hosts))
+    traffic = Traffic(sizes_of(how.sizes), pattern, arrivals, Reference(how.load_of), how.flows)
     tcp, of_credits = _tcp(how, generated_network=topology is None), Credits(how.wait, how.credit_share)
     until = LONGEST if how.until is None else how.until
     transports = {each: transport_of(each, tcp, of_credits) for each in how.transport}
@@ -177,7 +115,7 @@ def study_of(name: str, topology: Topology | None, how: Flows) -> Study:
     )
 
 
-def _require_sense(how: Flows, inputs: int) -> None:
+def _require_sense(how: PacketStudyOptions, inputs: int) -> None:
     """Raise InputError for options that do not go together, or outputs whose buffer is too small for their inputs."""
     if how.flowlet_gap is not None and not LOAD_BALANCERS[how.load_balancer].has_flowlets:
         having = ", ".join(name for name, each in LOAD_BALANCERS.items() if each.has_flowlets)
@@ -191,9 +129,9 @@ def _require_sense(how: Flows, inputs: int) -> None:
         require_room(queue, how.buffer, inputs, how.packet)
 
 
-def _require_users(how: Flows) -> None:
+def _require_users(how: PacketStudyOptions) -> None:
     """Raise InputError for an option that none of the transports uses."""
-    defaults = Flows()
+    defaults = PacketStudyOptions()
     for option in OPTIONS:
         given = getattr(how, option) != getattr(defaults, option)
         if given and not any(uses(transport, option) for transport in how.transport):
@@ -201,7 +139,7 @@ def _require_users(how: Flows) -> None:
             raise bad_option(option, f"given with {with_these}", ", ".join(users(option)))
 
 
-def _require_divisible(how: Flows) -> None:
+def _require_divisible(how: PacketStudyOptions) -> None:
     """Raise InputError if another option keeps the parts of a network from running in threads of their own."""
     balancer = LOAD_BALANCERS[how.load_balancer]
     if balancer.several_paths or not isinstance(balancer.forwarding, SourceRouted):
@@ -214,7 +152,7 @@ def _require_divisible(how: Flows) -> None:
         raise bad_option("threads", problem, f"1, or {spelled('own_streams', value=True)} as well")
 
 
-def _tcp(how: Flows, *, generated_network: bool) -> Tcp:
+def _tcp(how: PacketStudyOptions, *, generated_network: bool) -> Tcp:
     """Return TCP's settings; only with a handshake the first timeout defaults to RFC 6298's second."""
     shortest = how.min_timeout
     if shortest is None:
@@ -231,7 +169,7 @@ def _tcp(how: Flows, *, generated_network: bool) -> Tcp:
     )
 
 
-def warn_of_overload(how: Flows, say: Callable[[str], None]) -> None:
+def warn_of_overload(how: PacketStudyOptions, say: Callable[[str], None]) -> None:
     """Say so if a load leaves no spare capacity."""
     if not how.at_once and max(how.load) >= 1:
         say(f"warning: load {max(how.load):g} leaves no spare capacity: queues grow all the time")
@@ -275,3 +213,21 @@ def run_name(result: Mapping[str, Any]) -> str:
     load = "at-once" if result["load"] is None else f"{result['load']}"
     transport = result["transport"].replace("*", "-early")
     return f"{result['queue']}-{transport}-{load}-{result['seed']}"
+
+
+def heading(name: str, study: Study, how: PacketStudyOptions) -> list[str]:
+    """Return the lines above the results, on the network and its flows."""
+    hosts, switches = len(study.network.hosts), study.network.nodes - len(study.network.hosts)
+    came = f"{how.pattern} at once" if how.at_once else f"{how.pattern}, {how.arrivals}, load of {how.load_of}"
+    seeds = f"seed {how.seed}" if how.seeds == 1 else f"seeds {how.seed} to {how.seed + how.seeds - 1}"
+    return [
+        f"{name}: {counted(hosts, 'host')}, {counted(switches, 'switch', 'switches')}",
+        f"flows: sizes {how.sizes} (mean {size(study.traffic.sizes.mean)}), {came}, {seeds}",
+    ]
+
+
+def as_data(how: PacketStudyOptions) -> dict[str, Any]:
+    """Return the options that decide the results, as JSON data."""
+    given = {field.name: getattr(how, field.name) for field in fields(how) if field.name != "threads"}
+    plain = {name: list(value) if isinstance(value, tuple) else value for name, value in given.items()}
+    return {**plain, "mark": str(how.mark)}

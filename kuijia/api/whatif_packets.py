@@ -92,7 +92,7 @@ class Asked:
     @classmethod
     def of(cls, options: Mapping[str, object | None], seed: int) -> Asked:
         """Return the conditions of the given options, None for those not given; raises InputError."""
-        from kuijia.api.packet_values import sizes  # noqa: PLC0415  # slow to import: NumPy
+        from kuijia.api.packet_options import sizes_of  # noqa: PLC0415  # slow to import: NumPy
         from simulator.studies.whatif_packets.conditions import TRANSPORTS, Conditions  # noqa: PLC0415  # slow: NumPy
 
         given = {name: parsed(name, value, PARSERS[name]) for name, value in options.items() if value is not None}
@@ -101,7 +101,7 @@ class Asked:
         if seed > _LAST_SEED:
             raise bad_option("seed", f"is {seed}", f"{_LAST_SEED} or less")
         chosen = {_FIELDS.get(name, name): value for name, value in given.items() if name != "sizes"}
-        return cls(given, Conditions(sizes(given.get("sizes", DEFAULT_SIZES)), seed=seed, **chosen))
+        return cls(given, Conditions(sizes_of(given.get("sizes", DEFAULT_SIZES)), seed=seed, **chosen))
 
     @property
     def sizes(self) -> str:

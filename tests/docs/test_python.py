@@ -10,7 +10,7 @@ import pytest
 
 import kuijia
 from kuijia.api.demand_models import MASSES, MODELS
-from kuijia.api.packet_study import REFERENCES
+from kuijia.api.packet_options import REFERENCES
 from kuijia.api.table_building import FAILURE_KINDS
 from kuijia.api.whatif_packets import BACKENDS
 from kuijia.api.whatif_study import DEFAULT_SCHEMES, SPLIT_NAMES, WEIGHTING_NAMES

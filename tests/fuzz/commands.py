@@ -25,7 +25,7 @@ _LARGEST_LEGAL = 999
 WORK: Mapping[str, Sequence[str]] = {
     "solve": ("kuijia.cli.solve._plan",),
     "whatif": ("kuijia.cli.whatif._contenders",),
-    "packet": ("kuijia.cli.packet._results",),
+    "packet": ("kuijia.api.packet.results_of_runs",),
     "crosscheck": ("kuijia.cli.crosscheck.cross_check",),
     "controller": ("kuijia.cli.controller.run_application",),
     "scheduler": ("kuijia.cli.scheduler.run_application",),
