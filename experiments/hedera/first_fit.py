@@ -13,7 +13,7 @@ import numpy as np
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.matrices import published
 from experiments.hedera.schemes import AUTHORS_NIC_RATE, FIRST_FIT
-from experiments.hedera.simulation import non_blocking, tcp_goodput
+from experiments.hedera.simulation import reached_and_control, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
@@ -139,14 +139,11 @@ def run_first_fit(settings: Settings, seeds: int, output: OutputFolder, progress
     tree = FatTree(4, AUTHORS_NIC_RATE)
     matrices = authors_matrices()
     drawn = range(settings.seed, settings.seed + seeds)
+    compared = [name for names in KINDS.values() for name in names]
     parts: dict[str, dict[str, list[float]]] = {}
     for name, reading in READINGS.items():
         progress.show(f"{NAME}: {name}")
-        parts[name] = {
-            each: [part_of(tree, matrices[each], reading, seed) for seed in drawn]
-            for kind in KINDS.values()
-            for each in kind
-        }
+        parts[name] = {each: [part_of(tree, matrices[each], reading, seed) for seed in drawn] for each in compared}
     theirs = published()
     column = theirs["columns"].index(FIRST_FIT)
     data = {
@@ -155,9 +152,7 @@ def run_first_fit(settings: Settings, seeds: int, output: OutputFolder, progress
         "seed": settings.seed,
         "seeds": seeds,
         "parts": parts,
-        "published": {
-            each: theirs["rows"][each][column] / theirs["rows"][each][0] for kind in KINDS.values() for each in kind
-        },
+        "published": {each: theirs["rows"][each][column] / theirs["rows"][each][0] for each in compared},
         "source": theirs["source"],
     }
     return write_study(NAME, data, exhibits(data), output)
@@ -167,8 +162,8 @@ def part_of(fabric: Fabric, matrix: Matrix, reading: FirstFitReading, seed: int)
     """Return the part of the non-blocking goodput that first fit reaches."""
     flows = detected(matrix, reading.order, seed)
     paths = fabric.flow_paths(flows.source, flows.target, first_fit_labels(fabric, flows, reading, seed))
-    carried, control = (tcp_goodput(capacity, paths).sum() for capacity in (fabric.capacity, non_blocking(fabric)))
-    return float(carried / control)
+    reached, control = reached_and_control(fabric, paths)
+    return reached / control
 
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:

@@ -129,7 +129,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     patterns, placements = sizes[0]["patterns"], sizes[0]["arrivals"]
 
     def line(label: str, *keys: str, scale: float = 1.0) -> Line:
-        return Line(label, tuple(Point.of(row["hosts"], [scale * reduce(getitem, keys, row)]) for row in sizes))
+        return Line.of(label, {row["hosts"]: scale * reduce(getitem, keys, row) for row in sizes})
 
     def exhibit(name: str, title: str, quantity: str, *lines: Line) -> Exhibit:
         return Exhibit(name, title, "Hedera, larger", data["backend"], "hosts", quantity, lines)

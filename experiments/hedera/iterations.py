@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from itertools import chain, product
 from statistics import fmean
 from typing import Any, Literal
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.schemes import AUTHORS_NIC_RATE
-from experiments.hedera.simulation import fair_rates, non_blocking, tcp_goodput
+from experiments.hedera.simulation import fair_rates, reached_and_control, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
@@ -45,72 +45,62 @@ def published() -> dict[str, Any]:
 
 def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return the share over iterations of ours and of the nearest reading, and all readings at the fewest."""
-    theirs = data["published"]
-    ports = list(dict.fromkeys(row["ports"] for row in data["rows"]))
+    theirs, rows = data["published"], data["rows"]
+    fewest = theirs["iterations"][0]
+    ports = list(dict.fromkeys(row["ports"] for row in rows))
 
-    def exhibit(name: str, title: str, axis: str, quantity: str, lines: Iterator[Line]) -> Exhibit:
+    def exhibit(suffix: str, title: str, axis: str, quantity: str, lines: Iterable[Line]) -> Exhibit:
         about = ("Hedera's table of iterations", data["backend"])
         seeds = f"Means over {data['seeds']} seeds."
-        return Exhibit(name, title, *about, axis, quantity, tuple(lines), theirs["source"], remarks=(*_REMARKS, seeds))
+        name, remarks = f"{NAME}{suffix}", (*_REMARKS, seeds)
+        return Exhibit(name, title, *about, axis, quantity, tuple(lines), theirs["source"], remarks=remarks)
 
+    def shares(x: str, where: str, value: str | int, label: str = "") -> Iterator[Line]:
+        """Yield our share of each network over `x`, by the rows in which `where` has this value."""
+        for each in ports:
+            chosen = [row for row in rows if (row["ports"], row[where]) == (each, value)]
+            points = (
+                Point.of(row[x], [100 * fmean(row["parts"])], _share(theirs, each, row["iterations"])) for row in chosen
+            )
+            yield Line(f"{each} ports{label}", tuple(points))
+
+    first = shares("reading", "iterations", 0, ", at first")
+    by_reading = zip(shares("reading", "iterations", fewest), first, strict=True)
+    controls = (
+        Line(
+            f"{each} ports",
+            tuple(
+                Point.of(row["reading"], [100 * part for part in row["control"]], theirs["non-blocking"].get(str(each)))
+                for row in rows
+                if (row["ports"], row["iterations"]) == (each, fewest)
+            ),
+        )
+        for each in ports
+    )
     return (
         exhibit(
-            NAME,
+            "",
             "random destinations under annealing, one flow from each host",
             "iterations",
             _SHARE,
-            _over_iterations(data, ports, OURS),
+            shares("iterations", "reading", OURS),
         ),
         exhibit(
-            f"{NAME}-nearest",
+            "-nearest",
             f"the same in the nearest reading: {NEAREST}",
             "iterations",
             _SHARE,
-            _over_iterations(data, ports, NEAREST),
+            shares("iterations", "reading", NEAREST),
         ),
         exhibit(
-            f"{NAME}-readings",
-            f"every reading after {theirs['iterations'][0]:,} iterations and before the first one",
+            "-readings",
+            f"every reading after {fewest:,} iterations and before the first one",
             "reading",
             _SHARE,
-            (
-                Line(f"{each} ports{label}", tuple(_by_reading(data, each, iterations)))
-                for each in ports
-                for label, iterations in (("", theirs["iterations"][0]), (", at first", 0))
-            ),
+            chain.from_iterable(by_reading),
         ),
-        exhibit(
-            f"{NAME}-control",
-            "goodput where nothing blocks",
-            "reading",
-            "part of all hosts' interfaces (%)",
-            (Line(f"{each} ports", tuple(_controls(data, each))) for each in ports),
-        ),
+        exhibit("-control", "goodput where nothing blocks", "reading", "part of all hosts' interfaces (%)", controls),
     )
-
-
-def _over_iterations(data: Mapping[str, Any], ports: list[int], reading: str) -> Iterator[Line]:
-    for each in ports:
-        rows = [row for row in data["rows"] if (row["ports"], row["reading"]) == (each, reading)]
-        points = (_point(row["iterations"], row, _share(data["published"], each, row["iterations"])) for row in rows)
-        yield Line(f"{each} ports", tuple(points))
-
-
-def _by_reading(data: Mapping[str, Any], ports: int, iterations: int) -> Iterator[Point]:
-    for row in data["rows"]:
-        if (row["ports"], row["iterations"]) == (ports, iterations):
-            yield _point(row["reading"], row, _share(data["published"], ports, iterations))
-
-
-def _controls(data: Mapping[str, Any], ports: int) -> Iterator[Point]:
-    fewest, theirs = data["published"]["iterations"][0], data["published"]["non-blocking"]
-    for row in data["rows"]:
-        if (row["ports"], row["iterations"]) == (ports, fewest):
-            yield Point.of(row["reading"], [100 * each for each in row["control"]], theirs.get(str(ports)))
-
-
-def _point(x: float | str, row: Mapping[str, Any], theirs: float | None) -> Point:
-    return Point.of(x, [100 * fmean(row["parts"])], theirs)
 
 
 def _share(theirs: Mapping[str, Any], ports: int, iterations: int) -> float | None:
@@ -192,14 +182,6 @@ CURVES = {OURS: 2_000_000, NEAREST: 100_000}
 published bandwidth changes little beyond 100,000, which are 38 million exchanges in a minute on 8,192 hosts."""
 
 
-@dataclass(frozen=True)
-class Carried:
-    """Goodput under annealing, in parts of the non-blocking one, and the latter in parts of all hosts' interfaces."""
-
-    part: float
-    control: float
-
-
 def run_iterations(settings: Settings, scope: Scope, output: OutputFolder, progress: Progress) -> Outcome:
     """Run every reading; write tables and pictures."""
     began = time.time()
@@ -215,8 +197,8 @@ def run_iterations(settings: Settings, scope: Scope, output: OutputFolder, progr
                 "ports": ports,
                 "reading": name,
                 "iterations": iterations,
-                "parts": [each.part for each in found],
-                "control": [each.control for each in found],
+                "parts": [part for part, _ in found],
+                "control": [control for _, control in found],
             }
         )
     data = {
@@ -245,8 +227,10 @@ def targets(tree: FatTree, flows: int, seed: int) -> Matrix:
     return Matrix("random", np.concatenate([m.source for m in drawn]), np.concatenate([m.target for m in drawn]))
 
 
-def carried(fabric: Fabric, matrix: Matrix, reading: IterationReading, iterations: int, seed: int) -> Carried:
-    """Return what the network carries after annealing, which begins from nothing."""
+def carried(
+    fabric: Fabric, matrix: Matrix, reading: IterationReading, iterations: int, seed: int
+) -> tuple[float, float]:
+    """Return goodput after annealing as a part of the non-blocking one, and that as a part of all hosts' interfaces."""
     source, target = matrix.source, matrix.target
     demand = (
         estimate_demands(fabric.hosts, source, target, fabric.nic_rate).demand
@@ -259,9 +243,8 @@ def carried(fabric: Fabric, matrix: Matrix, reading: IterationReading, iteration
     for _ in range(reading.rounds):
         label = placement.place(fabric, Elephants.of(source, target, demand, label), fabric.capacity)
     paths = fabric.flow_paths(source, target, label)
-    rates = tcp_goodput if reading.sharing == "tcp" else fair_rates
-    reached, control = (float(rates(each, paths).sum()) for each in (fabric.capacity, non_blocking(fabric)))
-    return Carried(reached / control, control / (fabric.hosts * fabric.nic_rate))
+    reached, control = reached_and_control(fabric, paths, tcp_goodput if reading.sharing == "tcp" else fair_rates)
+    return reached / control, control / (fabric.hosts * fabric.nic_rate)
 
 
 _QUICK = Scope((16,), seeds=1, most_iterations=50_000)

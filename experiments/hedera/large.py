@@ -28,10 +28,10 @@ from experiments.hedera.schemes import (
     ramp_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import History, Setting, Simulation, Workload
+from experiments.hedera.simulation import History, Setting, Simulation, Workload, endless_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import HASHED, Fabric, Ints
@@ -219,13 +219,9 @@ def matrices(tree: FatTree, seed: int) -> list[Matrix]:
 
 def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, float]:
     """Return the non-blocking goodput in Mbit/s, and the share of it that each placement reaches."""
-    workload = Workload.endless(matrix.source, matrix.target)
-
-    def goodput(placement: Placement, setting: Setting) -> float:
-        return Simulation(tree, placement, workload, setting).run().mean_goodput(*WINDOW)
-
-    control = goodput(EcmpPlacement(), replace(setting, blocking=False))
-    parts = {name: goodput(make(tree.hosts, setting.seed), setting) / control for name, make in PLACEMENTS.items()}
+    control = endless_goodput(tree, EcmpPlacement(), matrix, replace(setting, blocking=False), WINDOW)
+    placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
+    parts = {name: endless_goodput(tree, each, matrix, setting, WINDOW) / control for name, each in placements.items()}
     return {NON_BLOCKING: control, **parts}
 
 
@@ -448,20 +444,14 @@ def _patterns(data: Mapping[str, Any]) -> Iterator[Exhibit]:
         "",
         f"aggregate goodput of {hosts:,} hosts",
         "aggregate goodput (Gbit/s)",
-        (
-            Line(name, tuple(Point.of(each, [_gigabits(parts, name)]) for each, parts in patterns.items()))
-            for name in SCHEMES
-        ),
+        (Line.of(name, {each: _gigabits(parts, name) for each, parts in patterns.items()}) for name in SCHEMES),
     )
     yield replace(gigabits, remarks=("Hedera's figure for 8,192 hosts has no numbers that can be read.",))
     of_control = exhibit(
         "-parts",
         f"part of the goodput without blocking that placements reach on {hosts:,} hosts",
         "part of goodput without blocking (%)",
-        (
-            Line(name, tuple(Point.of(each, [100 * parts[name]]) for each, parts in patterns.items()))
-            for name in PLACEMENTS
-        ),
+        (Line.of(name, {each: 100 * parts[name] for each, parts in patterns.items()}) for name in PLACEMENTS),
     )
     yield replace(
         of_control,
@@ -493,7 +483,7 @@ def _arrivals(data: Mapping[str, Any]) -> Exhibit:
         data["backend"],
         "measure",
         f"units as in the headings; {rates}",
-        tuple(Line(name, tuple(_points(each, _MEASURES))) for name, each in arrivals.items()),
+        tuple(Line.of(name, _measures(each, _MEASURES)) for name, each in arrivals.items()),
         checks=tuple(_fee_checks(arrivals)),
         mixed=True,
     )
@@ -514,7 +504,7 @@ def _in_both_models(data: Mapping[str, Any]) -> Exhibit:
         "measure",
         f"units as in the headings; rounds every {data['period']:g} s",
         tuple(
-            Line(f"{scheme}, {backend}", tuple(_points(each[backend], _MEASURES_IN_BOTH)))
+            Line.of(f"{scheme}, {backend}", _measures(each[backend], _MEASURES_IN_BOTH))
             for scheme, each in schemes.items()
             for backend in backends
         ),
@@ -535,12 +525,13 @@ _MEASURES = {
 _MEASURES_IN_BOTH = {heading: each for heading, each in _MEASURES.items() if heading != "elephants a round"}
 
 
-def _points(each: Mapping[str, Any], measures: Mapping[str, tuple[str, float]]) -> Iterator[Point]:
-    for heading, (name, unit) in measures.items():
-        yield Point.of(heading, [each[name] / unit])
-    for size in CLASSES:
-        if size in each["mean seconds"]:
-            yield Point.of(f"mean ms, {size}", [1000 * each["mean seconds"][size]])
+def _measures(each: Mapping[str, Any], chosen: Mapping[str, tuple[str, float]]) -> dict[str, float]:
+    """Return the chosen figures by heading, and the mean times of all sizes that flows had."""
+    seconds = each["mean seconds"]
+    return {
+        **{heading: each[name] / unit for heading, (name, unit) in chosen.items()},
+        **{f"mean ms, {size}": 1000 * seconds[size] for size in CLASSES if size in seconds},
+    }
 
 
 def _fee_checks(arrivals: Mapping[str, Any]) -> Iterator[Check]:

@@ -40,7 +40,7 @@ from experiments.hedera.shuffle import (
 from experiments.hedera.simulation import Setting, tcp_goodput
 from experiments.hedera.testbed import published_goodput
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Exhibit, Line
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
@@ -295,9 +295,9 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     """Return the readings beside the published numbers, which are the same for all."""
     backend, theirs = data["backend"], data["published"]
 
-    def point(name: str, column: str) -> Point:
-        ours = [100 * data["readings"][name][column]] if column in data["readings"][name] else []
-        return Point.of(name, ours, 100 * theirs[column] if column in theirs else None)
+    def line(column: str, title: str) -> Line:
+        ours = {name: 100 * row[column] if column in row else None for name, row in data["readings"].items()}
+        return Line.of(title, ours, dict.fromkeys(ours, 100 * theirs[column]) if column in theirs else {})
 
     drawn = (
         f"Rounds every {data['period']:g} s; one order of receivers and one hash."
@@ -312,10 +312,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
             backend,
             "reading",
             "percent",
-            tuple(
-                Line(title, tuple(point(name, column) for name in data["readings"]))
-                for column, title in _COLUMNS[backend].items()
-            ),
+            tuple(line(column, title) for column, title in _COLUMNS[backend].items()),
             data["source"],
             remarks=(_COMPARED[backend], drawn),
         ),

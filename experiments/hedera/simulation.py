@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from hedera.network.fabric import HASHED, Fabric, Ints, Paths, Vector
+from hedera.network.matrices import Matrix
 from hedera.placement.interface import Placement
 from hedera.placement.registry import hashed_labels
 from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
@@ -54,6 +56,13 @@ def fair_rates(capacity: Vector, paths: Paths, offered: Vector | float = np.inf)
 def non_blocking(fabric: Fabric) -> Vector:
     """Return the capacities of the same network if only hosts' cables limited flows, as with one large switch."""
     return np.where(fabric.inner, fabric.hosts * fabric.nic_rate, fabric.capacity)
+
+
+def reached_and_control(
+    fabric: Fabric, paths: Paths, rates: Callable[[Vector, Paths], Vector] = tcp_goodput
+) -> tuple[float, float]:
+    """Return the goodput of all flows on these paths, and what it would be if nothing blocked, in Mbit/s."""
+    return float(rates(fabric.capacity, paths).sum()), float(rates(non_blocking(fabric), paths).sum())
 
 
 _STILL = 1e-9
@@ -302,3 +311,16 @@ def _different_paths(fabric: Fabric, source: Ints, target: Ints, before: Ints, a
     differ = np.concatenate([[0], np.cumsum(old.links != new.links)])
     found: NDArray[np.bool_] = differ[old.first[1:]] > differ[old.first[:-1]]
     return found
+
+
+def endless_goodput(  # what a simulation takes, with a window
+    fabric: Fabric,
+    placement: Placement,
+    matrix: Matrix,
+    setting: Setting,
+    window: tuple[float, float],
+    hashed: Ints | None = None,
+) -> float:
+    """Return the mean goodput of a matrix of endless flows between two times, in Mbit/s."""
+    workload = Workload.endless(matrix.source, matrix.target)
+    return Simulation(fabric, placement, workload, setting, hashed).run().mean_goodput(*window)

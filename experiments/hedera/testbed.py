@@ -37,7 +37,7 @@ from experiments.hedera.schemes import (
     packet_options_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import Setting, Simulation, Workload
+from experiments.hedera.simulation import Setting, endless_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -366,9 +366,7 @@ def _in_flow_model(case: MatrixCase, matrix: Matrix, network: PacketNetwork, por
             hashed[flow] = network.label_of((source, target), ports[flow], by_label)
     setting = Setting(case.span.end, case.period, blocking=case.scheme != NON_BLOCKING)
     placement = make_placement(ECMP if case.scheme in UNSCHEDULED else case.scheme)
-    workload = Workload.endless(matrix.source, matrix.target)
-    history = Simulation(tree, placement, workload, setting, hashed).run()
-    return history.mean_goodput(case.span.begin, case.span.end)
+    return endless_goodput(tree, placement, matrix, setting, (case.span.begin, case.span.end), hashed)
 
 
 def run_packets(
@@ -518,14 +516,11 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
         )
         for scheme in schemes
     ]
-    means = {scheme: (data["mean"][scheme], data["published_mean"][scheme]) for scheme in schemes[1:]}
     parts = [
-        _parts_line(
+        _percent(
             scheme,
-            {
-                **{name: (entry["part"][scheme], entry["published_part"][scheme]) for name, entry in patterns.items()},
-                "mean": means[scheme],
-            },
+            {**{name: entry["part"][scheme] for name, entry in patterns.items()}, "mean": data["mean"][scheme]},
+            {**_published_parts(data, scheme), "mean": data["published_mean"][scheme]},
         )
         for scheme in schemes[1:]
     ]
@@ -552,10 +547,12 @@ def _exhibit(data: Mapping[str, Any], suffix: str, title: str, axis: str, lines:
     return Exhibit(f"{NAME}{suffix}", title, *about, axis, _PART, tuple(lines), data["source"])
 
 
-def _parts_line(label: str, parts: Mapping[str, tuple[float, float | None]]) -> Line:
-    """Return a line of our and the published parts, in percent."""
-    found = (Point.of(x, [100 * ours], None if theirs is None else 100 * theirs) for x, (ours, theirs) in parts.items())
-    return Line(label, tuple(found))
+def _percent(label: str, ours: Mapping[str, float], theirs: Mapping[str, float]) -> Line:
+    return Line.of(label, {x: 100 * part for x, part in ours.items()}, {x: 100 * part for x, part in theirs.items()})
+
+
+def _published_parts(data: Mapping[str, Any], scheme: str) -> dict[str, float]:
+    return {name: entry["published_part"][scheme] for name, entry in data["patterns"].items()}
 
 
 def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
@@ -593,17 +590,15 @@ def _backends(data: Mapping[str, Any]) -> Iterator[Exhibit]:
     def mean(backend: str, scheme: str) -> float:
         return fmean(row[scheme] for row in parts[backend].values())
 
-    def theirs(backend: str, pattern: str, scheme: str) -> float | None:
-        return data["patterns"][pattern]["published_part"][scheme] if backend == "packet" else None
-
     means = [
-        _parts_line(backend, {scheme: (mean(backend, scheme), data["published_mean"][scheme]) for scheme in schemes})
+        _percent(backend, {scheme: mean(backend, scheme) for scheme in schemes}, data["published_mean"])
         for backend in parts
     ]
     matrices = [
-        _parts_line(
+        _percent(
             f"{scheme}, {backend}",
-            {pattern: (row[scheme], theirs(backend, pattern, scheme)) for pattern, row in found.items()},
+            {pattern: row[scheme] for pattern, row in found.items()},
+            _published_parts(data, scheme) if backend == "packet" else {},
         )
         for scheme in schemes
         for backend, found in parts.items()

@@ -12,7 +12,7 @@ import numpy as np
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Exhibit, Line
 from experiments.results.published import published_numbers
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Fabric, Ints
@@ -130,7 +130,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
     found = []
     for what, title in _TITLES.items():
         rows = [row for row in data["rows"] if row["what"] == what]
-        points = tuple(Point.of(_place(row), [row["ms"]], row["published_ms"]) for row in rows)
+        ours, theirs = ({_place(row): row[key] for row in rows} for key in ("ms", "published_ms"))
         checks = tuple(
             limit(f"{what} in ms, {_place(row)}", row["ms"], high=row["published_ms"])
             for row in rows
@@ -144,7 +144,7 @@ def exhibits(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
                 data["backend"],
                 "flows and hosts",
                 "milliseconds, one thread",
-                (Line(what, points),),
+                (Line.of(what, ours, theirs),),
                 data["source"],
                 checks,
                 ("The paper's rounds are from memory, less the 100 ms of polling.",) if what == "round" else (),

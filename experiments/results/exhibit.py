@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from statistics import fmean
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from experiments.results.result import Check, check_from_json, check_to_json
@@ -65,6 +66,13 @@ class Line:
 
     label: str
     points: tuple[Point, ...]
+
+    @classmethod
+    def of(
+        cls, label: str, ours: Mapping[Any, float | None], published: Mapping[Any, float | None] = MappingProxyType({})
+    ) -> Line:
+        """Return a line of one number for each place, beside the published one where there is one."""
+        return cls(label, tuple(Point.of(x, [value], published.get(x)) for x, value in ours.items()))
 
     def at(self, x: float | str) -> Point:
         """Return the point at this place, an empty one if there is none."""

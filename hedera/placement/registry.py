@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from hedera import _core
 from hedera.network.fabric import HASHED, Fabric, Ints, Vector
 from hedera.placement.interface import Elephants, Placement, amounts, without_dead_paths
-from hedera.placement.simulated_annealing import AnnealingPerHost, SimulatedAnnealing
+from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, SimulatedAnnealing
 from kuijia_base.errors import InputError
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -70,12 +70,12 @@ def _optimum() -> Placement:
     return Optimum()
 
 
-_MAKERS: dict[str, Callable[[], Placement]] = {
-    EcmpPlacement.name: EcmpPlacement,
-    GlobalFirstFit.name: GlobalFirstFit,
-    SimulatedAnnealing.name: SimulatedAnnealing,
-    AnnealingPerHost.name: AnnealingPerHost,
-    "optimum": _optimum,
+_MAKERS: dict[str, Callable[[int], Placement]] = {
+    EcmpPlacement.name: lambda _: EcmpPlacement(),
+    GlobalFirstFit.name: lambda _: GlobalFirstFit(),
+    SimulatedAnnealing.name: lambda seed: SimulatedAnnealing(Annealing(seed=seed)),
+    AnnealingPerHost.name: lambda seed: AnnealingPerHost(Annealing(seed=seed)),
+    "optimum": lambda _: _optimum(),
 }
 
 
@@ -83,8 +83,12 @@ def placement_names() -> tuple[str, ...]:
     return tuple(_MAKERS)
 
 
-def make_placement(name: str) -> Placement:
-    """Return a new placement of this name with its default options; raises InputError if the name is unknown."""
+def make_placement(name: str, seed: int = 1) -> Placement:
+    """Return a new placement of this name whose search, if it has one, draws by `seed`.
+
+    Raises:
+        InputError: the name is unknown.
+    """
     if name not in _MAKERS:
         raise InputError("placement", name, "is unknown", f"one of {', '.join(_MAKERS)}")
-    return _MAKERS[name]()
+    return _MAKERS[name](seed)

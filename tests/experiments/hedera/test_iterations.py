@@ -21,7 +21,7 @@ ALONE = Matrix.of("", [[4], [5]])
 
 
 def part(reading: IterationReading, matrix: Matrix = ALONE, iterations: int = 0) -> float:
-    return carried(TREE, matrix, reading, iterations, seed=1).part
+    return carried(TREE, matrix, reading, iterations, seed=1)[0]
 
 
 def test_the_first_state_decides_without_iterations() -> None:
