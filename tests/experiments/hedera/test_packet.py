@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from experiments.hedera import testbed
+from experiments.hedera import large, testbed
 from experiments.hedera.large import ArrivalCase, run_arrivals
-from experiments.hedera.large import exhibits as exhibits_of_large
 from experiments.hedera.packet import Forwarding, PacketNetwork, reverse_of
 from experiments.hedera.schemes import (
     ANNEALING,
@@ -279,7 +278,7 @@ def test_arriving_flows_in_packets_are_told_beside_the_flow_model(tmp_path: Path
     arguments = ["--backend", "packet", "--quick", "--seconds", "0.2", "--workers", "1"]
     assert main(["run", "hedera-8192", *arguments, "-o", str(tmp_path)]) in (0, 1)
     data = json.loads((tmp_path / "hedera-8192.json").read_text())
-    (exhibit,) = exhibits_of_large(data)
+    (exhibit,) = large.exhibits(data)
     assert [line.label for line in exhibit.lines][:2] == ["ecmp, packet", "ecmp, flow"]
     assert exhibit.backend == "packet"
 

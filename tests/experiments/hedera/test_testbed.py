@@ -14,21 +14,8 @@ from experiments.experiment import Configure
 from experiments.hedera import shuffle, testbed
 from experiments.hedera.lab import is_quiet
 from experiments.hedera.schemes import ARRANGEMENTS, ECMP, NON_BLOCKING, one_switch, one_tree
-from experiments.hedera.shuffle import GAIN, figures
-from experiments.hedera.shuffle import exhibits as exhibits_of_shuffle
-from experiments.hedera.shuffle import summary as summary_of_shuffle
 from experiments.hedera.simulation import tcp_goodput
-from experiments.hedera.testbed import (
-    FILE_NAME,
-    MatrixOptions,
-    Measured,
-    Record,
-    Results,
-    exhibits,
-    published,
-    published_goodput,
-    summary,
-)
+from experiments.hedera.testbed import MatrixOptions, Measured, Record, Results, exhibits, published_goodput, summary
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
 from hedera.network.data_centre import DataCentre
@@ -73,11 +60,11 @@ def missed_of(data: dict[str, Any]) -> list[str]:
 
 def test_every_matrix_has_published_figures_for_every_scheme() -> None:
     assert published_goodput("stride8").keys() == set(ARRANGEMENTS)
-    assert authors_matrices().keys() <= published()["rows"].keys()
+    assert authors_matrices().keys() <= testbed.published()["rows"].keys()
 
 
 def test_the_published_means_over_thirty_patterns_are_those_known() -> None:
-    rows = published()["rows"].values()
+    rows = testbed.published()["rows"].values()
     means = [sum(row[column] for row in rows) / len(rows) for column in range(4)]
     assert [round(mean) for mean in means] == [11412, 7052, 10663, 11151]
 
@@ -200,10 +187,10 @@ def test_runs_measured_in_another_way_are_not_gone_on_with(tmp_path: Path) -> No
 )
 def test_a_file_that_is_no_record_of_runs_is_refused_and_left_as_it_is(tmp_path: Path, text: str) -> None:
     output = OutputFolder(tmp_path)
-    output.write_text(FILE_NAME, text)
+    output.write_text(testbed.FILE_NAME, text)
     with pytest.raises(InputError, match="no record of such runs"):
         Record(output, options(), seed=1)
-    assert (tmp_path / FILE_NAME).read_text() == text
+    assert (tmp_path / testbed.FILE_NAME).read_text() == text
 
 
 def transfers(seconds: float) -> list[Transfer]:
@@ -219,7 +206,7 @@ def transfers(seconds: float) -> list[Transfer]:
 def test_the_figures_of_a_shuffle_are_the_authors() -> None:
     """Their 20.9 MB/s of 7.5 GB in 358.1 s make the bisection bandwidth of 2.81 Gbit/s on the wire."""
     one = [Transfer(f"h{host}", "h0", 0.0, 358.1) for host in range(16)]
-    found = figures(one, 7_500_000_000)
+    found = shuffle.figures(one, 7_500_000_000)
     assert found["host_goodput_mbps"] / 8 == pytest.approx(20.9, abs=0.05)
     assert found["bisection_mbps"] == pytest.approx(2810, abs=5)
 
@@ -237,13 +224,16 @@ def test_a_shuffle_is_scaled_to_the_links_and_judged_by_its_gain() -> None:
         parsed("--nic-rate", "5", "--time-scale", "0.2", configure=shuffle.configure), quick=False
     )
     assert (given.size, given.period) == (500_000, 1.0)
-    for faster, is_missed in ((GAIN * 1.01, False), (GAIN * 0.99, True)):
+    for faster, is_missed in ((shuffle.GAIN * 1.01, False), (shuffle.GAIN * 0.99, True)):
         found = {
-            "one-tree": {**figures(transfers(10.0), given.size), "disturbed": ()},
-            "simulated-annealing": {**figures(transfers(10.0 / faster), given.size), "disturbed": ("it was busy",)},
+            "one-tree": {**shuffle.figures(transfers(10.0), given.size), "disturbed": ()},
+            "simulated-annealing": {
+                **shuffle.figures(transfers(10.0 / faster), given.size),
+                "disturbed": ("it was busy",),
+            },
         }
-        data = summary_of_shuffle(found, given, seed=1, backend="emulation")
-        (made,) = exhibits_of_shuffle(data)
+        data = shuffle.summary(found, given, seed=1, backend="emulation")
+        (made,) = shuffle.exhibits(data)
         assert bool(list(made.missed())) is is_missed
         done = made.line("one-tree").at("all done (s)")
         assert done.value == 20.0
