@@ -7,7 +7,7 @@ one, or be counted later. What arrives beyond what was sent shows how much of th
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -27,6 +27,9 @@ is under way at times, or counted late: a loss never looks like that."""
 HALF_LIFE = 120.0
 """Seconds in which what surpluses have shown falls to the half."""
 
+MOVED_HALF_LIFE = 2.0
+"""The same for a surplus that was taken for packets of another tunnel."""
+
 LEAST_TELLING = 50
 """Packets of a stream in a round from which on a surplus shows that counters differ in age."""
 
@@ -36,6 +39,9 @@ and in which what is known of their greatest rate does."""
 
 LEAST_WEIGHT = 0.4
 """Weight of rounds in that mean from which on it is known: before, all frames may be those of others."""
+
+LATELY, LEAST_SHARED = 6, 2.0
+"""Rounds in which a loss should be found, and frames a second of others from which on they count."""
 
 OTHERS_MARGIN = 1.2
 """Factor by which there may be more of these frames than were seen."""
@@ -58,12 +64,33 @@ _FRAME_OVERHEAD = 24
 
 @dataclass(frozen=True, slots=True)
 class QueueState:
-    """State of a stream's queue before a hop in a round: as in `_Window`."""
+    """State of a stream's queue before a hop in a round.
+
+    Attributes:
+        vanished: packets of all streams that vanished after the port before the hop had sent them.
+        doubt: those of them that may be under way instead.
+        is_obscured: True if the queue may have dropped packets uncounted, or held them back.
+        dropped: packets that the port or the queue has dropped, as it says.
+        on_link: frames that the port has sent and the next one has not received; None if that is unknown.
+    """
 
     vanished: float
     doubt: float
     is_obscured: bool
     dropped: int = 0
+    on_link: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _PortState:
+    """State of all queues of a port: by entries after it, which frames of others do not match, or by the next port.
+
+    `is_shared` is True if others send frames over the link too, or may.
+    """
+
+    of_queue: QueueState
+    on_link: QueueState
+    is_shared: bool
 
 
 @dataclass(slots=True)
@@ -74,10 +101,15 @@ class _Mean:
     weight: float = 0.0
 
     def with_round(self, frames: float, seconds: float) -> float:
-        """Add a round; return the mean, a low one while a single round would make most of it."""
+        """Add a round; return the mean."""
         old = 0.5 ** (seconds / MEAN_HALF_LIFE)
         self.total = old * self.total + (1 - old) * frames / seconds
         self.weight = old * self.weight + 1 - old
+        return self.value
+
+    @property
+    def value(self) -> float:
+        """The mean, a low one while a single round would make most of it."""
         return self.total / max(self.weight, 0.5)
 
 
@@ -94,7 +126,7 @@ class CounterRound:
         missing: packets of streams in some queues of a port that the far end has not counted.
         unknown: ports for which a stream's counter has begun again.
         ports: state of each port that was compared with the far end's entries already.
-        is_steady: False if some counters are younger than others, as on a machine that is too busy.
+        lag: seconds by which some counters are seen to be older than others, as on a machine that is too busy.
     """
 
     seconds: float
@@ -106,8 +138,8 @@ class CounterRound:
     unclear: set[tuple[str, int | None]] = field(default_factory=set)
     missing: dict[Port, dict[frozenset[int], int]] = field(default_factory=dict)
     unknown: set[Port] = field(default_factory=set)
-    ports: dict[Port, QueueState] = field(default_factory=dict)
-    is_steady: bool = True
+    ports: dict[Port, _PortState] = field(default_factory=dict)
+    lag: float = 0.0
 
 
 class CounterRounds:
@@ -117,11 +149,14 @@ class CounterRounds:
         """Begin without streams."""
         self._counters = TunnelCounters()
         self._before: Mapping[str, Snapshot] = {}
-        self._under_way: dict[tuple[CountedStream, int], float] = {}
+        self._under_way: dict[CountedStream, float] = {}
         self._under_way_at: defaultdict[Port, float] = defaultdict(float)
         self._waiting: dict[CountedStream, float] = {}
+        self._moved: dict[CountedStream, float] = {}
         self._mean_others: defaultdict[Port, _Mean] = defaultdict(_Mean)
         self._most_others: defaultdict[Port, float] = defaultdict(float)
+        self._unmatched: defaultdict[Port, _Mean] = defaultdict(_Mean)
+        self._lately_unmatched: defaultdict[Port, deque[tuple[int, float]]] = defaultdict(deque)
         self._buckets: dict[str, dict[int, tuple[Group | None, tuple[CountedStream | None, ...]]]] = {}
 
     def follow(self, counters: TunnelCounters) -> None:
@@ -129,9 +164,9 @@ class CounterRounds:
         streams = counters.streams
         self._counters = counters
         self._buckets.clear()
-        for key in [key for key in self._under_way if key[0] not in streams]:
-            del self._under_way[key]
-        self._waiting = {stream: waiting for stream, waiting in self._waiting.items() if stream in streams}
+        for learned in (self._under_way, self._waiting, self._moved):
+            for stream in [stream for stream in learned if stream not in streams]:
+                del learned[stream]
 
     def restart(self, switch: str) -> None:
         """Begin with the next counters of a switch."""
@@ -157,7 +192,7 @@ class CounterRounds:
                 moves.restarted.add(stream)
         yield
         self._put_right(moves)
-        moves.is_steady = _is_steady(moves)
+        moves.lag = _lag(moves)
         _add_missing(moves)
         return moves
 
@@ -167,34 +202,53 @@ class CounterRounds:
         port = moves.ports.get(place)
         if port is None:
             port = moves.ports[place] = self._port_before(hop, moves)
-        if port.is_obscured:
-            return port  # perhaps the switch was not polled
+        if hop.sender not in moves.before or hop.sender not in moves.now:
+            return port.of_queue
         dropped = _dropped_by_queues(stream, hop, moves.before[hop.sender], moves.now[hop.sender])
         if dropped is None:
-            return replace(port, is_obscured=True)
-        return replace(port, dropped=dropped) if dropped > port.dropped else port
+            # Frames of others look like packets that vanish in the next switch, while nobody knows what a queue drops.
+            return replace(port.on_link, is_obscured=True)
+        if port.is_shared and port.of_queue.is_obscured:
+            return replace(port.on_link, dropped=max(dropped, port.on_link.dropped))
+        queue = max(port.of_queue, port.on_link, key=lambda state: state.vanished - state.doubt)
+        return replace(queue, dropped=max(dropped, queue.dropped))
 
-    def _port_before(self, hop: CountedHop, moves: CounterRound) -> QueueState:
+    def _port_before(self, hop: CountedHop, moves: CounterRound) -> _PortState:
         """Return the same for all queues of the port, without what a single one tells."""
         old, new = moves.before.get(hop.sender), moves.now.get(hop.sender)
+        unknown = QueueState(0, 0.0, is_obscured=True)
         if old is None or new is None or (hop.receiver, hop.in_port) in moves.unclear:
-            return QueueState(0, 0.0, is_obscured=True)
+            return _PortState(unknown, unknown, is_shared=True)
         ports = old.ports.get(hop.out_port), new.ports.get(hop.out_port)
         if ports[0] is None or ports[1] is None:
-            return QueueState(0, 0.0, is_obscured=True)
+            return _PortState(unknown, unknown, is_shared=True)
         frames = ports[1].sent - ports[0].sent
-        vanished = frames - moves.arrived[hop.receiver, hop.in_port]
+        arrived = moves.arrived[hop.receiver, hop.in_port]
+        vanished, on_link = frames - arrived, _lost_on_link(hop, frames, arrived, moves)
         place = hop.sender, hop.out_port
         faded = 0.5 ** (moves.seconds / HALF_LIFE)
-        self._under_way_at[place] = max(self._under_way_at[place] * faded, -MARGIN * vanished)
+        surplus = -min(vanished, on_link or 0)
+        self._under_way_at[place] = max(self._under_way_at[place] * faded, MARGIN * surplus)
         doubt = max(LEAST_SKEW * frames / moves.seconds, self._under_way_at[place]) + SLACK
         sent_bytes = ports[1].sent_bytes - ports[0].sent_bytes + _FRAME_OVERHEAD * frames
         dropped = ports[1].sent_dropped - ports[0].sent_dropped
         is_obscured = dropped < 0 or not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
         others = self._others_at(place, vanished, doubt, _missing_undropped(moves, place, old, new), moves.seconds)
-        if self._mean_others[place].weight < LEAST_WEIGHT:
-            doubt = math.inf
-        return QueueState(vanished - others * moves.seconds, doubt, is_obscured, dropped)
+        unsure = math.inf if self._mean_others[place].weight < LEAST_WEIGHT else doubt
+        is_shared = self._is_shared(place, vanished - (on_link or 0), frames, moves.seconds)
+        of_queue = QueueState(vanished - others * moves.seconds, unsure, is_obscured, dropped, on_link)
+        known = (0, math.inf) if on_link is None else (on_link, doubt)
+        return _PortState(of_queue, QueueState(*known, is_obscured, dropped, on_link), is_shared)
+
+    def _is_shared(self, place: Port, unmatched: int, frames: int, seconds: float) -> bool:
+        """Return True if the switch after a port has received frames for a while that no entry of ours counts.
+
+        The latest ones may be packets of ours that have begun to vanish there.
+        """
+        lately, mean = self._lately_unmatched[place], self._unmatched[place]
+        lately.append((unmatched, seconds))
+        rate = mean.with_round(*lately.popleft()) if len(lately) > LATELY else mean.value
+        return mean.weight < LEAST_WEIGHT or rate > LEAST_SHARED + LEAST_SKEW / 2 * frames / seconds
 
     def _others_at(self, place: Port, vanished: int, doubt: float, lost: int | None, seconds: float) -> float:
         """Return how many frames a second a port may send that no entry of ours counts, such as those of others.
@@ -211,16 +265,14 @@ class CounterRounds:
 
     def learn(self, stream: CountedStream, counts: list[int], seconds: float) -> None:
         """Learn from surpluses how many packets may be under way."""
-        faded = 0.5 ** (seconds / HALF_LIFE)
-        for position, (sent, arrived) in enumerate(pairwise(counts)):
-            place = stream, position
-            known = self._under_way.get(place, 0.0)
-            if known or arrived > sent:
-                self._under_way[place] = max(known * faded, MARGIN * (arrived - sent))
+        surplus = max(arrived - sent for sent, arrived in pairwise(counts))
+        known = self._under_way.get(stream, 0.0)
+        if known or surplus > 0:
+            self._under_way[stream] = max(known * 0.5 ** (seconds / HALF_LIFE), MARGIN * surplus)
 
-    def noise(self, stream: CountedStream, position: int, peak: float) -> float:
-        """Return the packets that may seem to be missing after a hop, at a rate of `peak` packets a second."""
-        return max(LEAST_SKEW * peak, self._under_way.get((stream, position), 0.0)) + SLACK
+    def noise(self, stream: CountedStream, peak: float) -> float:
+        """Return the packets that may seem to be missing after any hop, at a rate of `peak` packets a second."""
+        return max(LEAST_SKEW * peak, self._under_way.get(stream, 0.0)) + SLACK
 
     def _put_right(self, moves: CounterRound) -> None:
         """Count packets for the tunnels that have carried them.
@@ -235,6 +287,8 @@ class CounterRounds:
             by_ends[stream.tunnel[0], stream.hops[-1].receiver].append(stream)
         for streams in by_ends.values():
             known = [stream for stream in streams if stream not in moves.restarted]
+            for stream in known:
+                self._balance(stream, moves)
             off = {stream: self._off(stream, moves.counts[stream], moves.seconds) for stream in known}
             lacking, spare = ([stream for stream in known if off[stream] * sign > 0] for sign in (1, -1))
             lacks, spares = sum(off[stream] for stream in lacking), -sum(off[stream] for stream in spare)
@@ -242,6 +296,7 @@ class CounterRounds:
             if spare and abs(lacks - spares) <= LEAST_SKEW * packets / moves.seconds + SLACK * len(known):
                 for stream in (*lacking, *spare):
                     moves.counts[stream][0] -= off[stream]
+                self._moved |= {stream: self._moved.get(stream, 0.0) - off[stream] for stream in spare}
                 continue
             moved = min(lacks, spares)  # more may come later: surpluses are learned from, too
             for stream in lacking:
@@ -256,9 +311,20 @@ class CounterRounds:
             if waiting > 0 and stream not in moves.restarted:
                 self._waiting[stream] = waiting
 
+    def _balance(self, stream: CountedStream, moves: CounterRound) -> None:
+        """Take what seems to be missing from what the tunnel had too much shortly before: it was only counted late."""
+        counts = moves.counts[stream]
+        moved = self._moved.pop(stream, 0.0) * 0.5 ** (moves.seconds / MOVED_HALF_LIFE)
+        late = max(0, min(counts[0] - counts[1], int(moved)))
+        counts[0] -= late
+        if moved - late >= 1:
+            self._moved[stream] = moved - late
+
     def _off(self, stream: CountedStream, counts: list[int], seconds: float) -> int:
         """Return how many packets more an ingress has counted than the first hop, beyond what may be under way."""
-        sent, arrived = counts[:2]
+        sent, arrived = counts[0], max(counts[1:])
+        if arrived <= sent:
+            arrived = counts[1]  # behind it, more may be missing; what arrives anywhere has been sent
         if abs(sent - arrived) <= LEAST_SKEW * max(sent, arrived) / seconds + SLACK:
             return 0
         return sent - arrived if sent > arrived else min(sent - arrived + int(self._waiting.get(stream, 0.0)), 0)
@@ -312,15 +378,16 @@ class CounterRounds:
         counts[position] += moved
 
 
-def _is_steady(moves: CounterRound) -> bool:
-    """Return False if more of a stream arrives at a hop than was sent there: the counters were not updated together."""
+def _lag(moves: CounterRound) -> float:
+    """Return the seconds by which counters differ in age, as more of a stream arrives at a hop than was sent there."""
+    lag = 0.0
     for stream, counts in moves.counts.items():
         most = max(counts)
         if most >= LEAST_TELLING and stream not in moves.restarted:
             surplus = max(arrived - sent for sent, arrived in pairwise(counts))
             if surplus > LEAST_SKEW * most / moves.seconds + SLACK:
-                return False
-    return True
+                lag = max(lag, surplus * moves.seconds / most)
+    return lag
 
 
 def _add_missing(moves: CounterRound) -> None:
@@ -330,6 +397,15 @@ def _add_missing(moves: CounterRound) -> None:
         for hop, (sent, arrived) in zip(stream.hops, pairwise(counts), strict=True):
             of_queues = moves.missing.setdefault((hop.sender, hop.out_port), {})
             of_queues[stream.queues] = of_queues.get(stream.queues, 0) + sent - arrived
+
+
+def _lost_on_link(hop: CountedHop, sent: int, arrived: int, moves: CounterRound) -> int | None:
+    """Return the frames that a port has sent and the next has not received; None if it does not count them all."""
+    old, new = moves.before.get(hop.receiver), moves.now.get(hop.receiver)
+    if old is None or new is None or hop.in_port not in old.ports or hop.in_port not in new.ports:
+        return None
+    received = new.ports[hop.in_port].received - old.ports[hop.in_port].received
+    return sent - received if received >= arrived else None
 
 
 def _missing_undropped(moves: CounterRound, place: Port, old: Snapshot, new: Snapshot) -> int | None:
@@ -351,7 +427,7 @@ def _dropped_by_queues(stream: CountedStream, hop: CountedHop, old: Snapshot, ne
     """Return the packets that the stream's queues before a hop have dropped; None if they may, and nobody counts it."""
     places = [(hop.out_port, queue) for queue in stream.queues]
     if old.queues is None or new.queues is None or new.queues.keys().isdisjoint(places):
-        return None if stream.may_be_full else 0
+        return None if stream.queues else 0
     counted = [place for place in places if place in new.queues and place in old.queues]
     dropped = [new.queues[place].errors - old.queues[place].errors for place in counted]
     return None if any(each < 0 for each in dropped) else sum(dropped)

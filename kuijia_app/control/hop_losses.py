@@ -9,20 +9,16 @@ tell themselves apart: their port has not sent them.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
+from collections.abc import Callable, Collection, Generator, Mapping
+from dataclasses import dataclass, field
 
-from kuijia_app.control.counter_rounds import CounterRound, CounterRounds, QueueState
+from kuijia_app.control.counter_rounds import MARGIN, SLACK, CounterRound, CounterRounds, QueueState
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.tunnel_counters import CountedHop, CountedStream, TunnelCounters
 
 LONGEST_DELAY = 0.1
 """Seconds that a packet may take over a link. As many more are under way as the rate has grown in that time."""
-
-LONGEST_UNSTEADY = 5.0
-"""Seconds by which a window may be longer, until its counters do not differ in age any more."""
 
 LEAST_LOST = 10
 """Packets that must have vanished before a link counts as lossy."""
@@ -31,27 +27,20 @@ LEAST_SILENT = 4
 """Packets that must have vanished before a hop over which nothing arrives counts as a black hole."""
 
 IN_A_ROW = 2
-"""Windows in a row that must lose: one may be a failure that others notice."""
+"""Rounds that must lose: one may be a failure that others notice."""
 
 UNSENT_IN_A_ROW = 4
 """The same if the sender's port has not sent the missing packets either: they may wait, but not for ever. Bursts nearly
-in step with the polls look like a loss for up to three windows."""
+in step with the polls look like a loss for up to three rounds."""
+
+SUSPICIOUS = 0.7
+"""Share of what noise explains from which on the next round should come soon."""
 
 EXPLAINED = 4
 """A quarter of the missing packets: a loss is obscured if the sender's port or queue says to have dropped as many."""
 
-
-@dataclass(frozen=True, slots=True)
-class _Span:
-    """Length of windows: they end once they have `packets`, after `seconds` at least and `patience` seconds at most."""
-
-    seconds: float
-    packets: int
-    patience: float
-
-
-_SPANS = (_Span(0.0, 20, 1.5), _Span(2.0, 100, 6.0), _Span(10.0, 500, 30.0))
-"""Short windows find heavy losses soon, long ones find small losses among packets under way."""
+PATIENCE, PATIENT_ROUNDS = 3000, 10
+"""Packets and rounds with packets after which a deficit that has not grown is taken for a loss that is over."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,73 +72,125 @@ class HopLoss:
 
 
 @dataclass(slots=True)
-class _Window:
-    """Counts of a stream since a time.
+class _Evidence:
+    """Packets that are missing after a hop: whether they vanished after the sender's port had sent them.
 
     Attributes:
-        counts: at the ingress, then at each hop.
-        vanished: packets of all streams that vanished after the port before each hop had sent them.
+        missing, vanished: packets; `vanished` are those missing that the sender's port has sent.
         doubt: those of them that may be under way instead.
-        obscured: True for hops whose queue may have dropped packets uncounted, or held them back.
-        dropped: packets that the port or the queue before each hop has dropped, as it says.
-        rates: packets a second in the last round, at the ingress and at each hop.
+        most: packets vanished and missing in the round with most of them.
+        on_link: frames that the next port has not received; None if that is unknown.
     """
 
-    counts: list[int]
-    vanished: list[float]
-    doubt: list[float]
-    obscured: list[bool]
-    dropped: list[int]
-    rates: list[float]
-    seconds: float = 0.0
-    peak: float = 0.0
-
-    @classmethod
-    def empty(cls, hops: int) -> _Window:
-        return cls([0] * (hops + 1), [0.0] * hops, [0.0] * hops, [False] * hops, [0] * hops, [0.0] * (hops + 1))
-
-
-@dataclass(slots=True)
-class _Streak:
-    """Windows in a row in which a hop lost packets, and how many of these may be under way instead.
-
-    Attributes:
-        vanished: those of the lost packets that the sender's port had sent.
-        rate: packets a second before the first of them.
-        worst: packets lost and sent in the window that lost most.
-        most_vanished: those of the lost packets that the port had sent, and the lost ones, in the window with most.
-    """
-
-    windows: int = 0
-    sent: int = 0
-    lost: int = 0
+    missing: float = 0.0
     vanished: float = 0.0
     doubt: float = 0.0
-    noise: float = 0.0
-    rate: float = 0.0
-    worst: tuple[int, int] = (0, 0)
-    most_vanished: tuple[float, int] = (0.0, 0)
-    is_obscured: bool = False
+    most: tuple[float, float] = (0.0, 0.0)
+    on_link: int | None = 0
+
+    def add(self, missing: float, lost: int, queue: QueueState) -> None:
+        """Add a round in which `lost` packets are missing, `missing` of them unexplained."""
+        vanished = min(queue.vanished, lost)
+        self.missing += missing
+        self.vanished += vanished
+        self.doubt = max(self.doubt, queue.doubt)
+        self.most = max(self.most, (vanished, missing))
+        self.on_link = None if self.on_link is None or queue.on_link is None else self.on_link + queue.on_link
 
     @property
-    def has_vanished(self) -> bool:
-        """True if most of the missing packets have vanished after the sender's port had sent them.
+    def rounds_needed(self) -> int:
+        return IN_A_ROW if self.is_clear else UNSENT_IN_A_ROW
 
-        Of several windows, those but one must show it: once, a port may have sent what no entry was there to count.
+    @property
+    def reaches_port(self) -> bool | None:
+        return None if self.on_link is None else self.on_link < self.missing / 2
+
+    @property
+    def is_clear(self) -> bool:
+        """True if most of the missing packets have vanished after the port.
+
+        The rounds but one must show it: once, a port may have sent what no entry was there to count.
         """
-        vanished, lost = self.vanished, self.lost
-        if self.windows > 1:
-            vanished, lost = vanished - self.most_vanished[0], lost - self.most_vanished[1]
-        return vanished - self.doubt >= lost / 2
+        return self.vanished - self.most[0] - self.doubt >= (self.missing - self.most[1]) / 2
 
 
 @dataclass(slots=True)
-class _Judged:
-    """One stream in windows of one span; `rates` are those at the end of the window before."""
+class _Deficit:
+    """Packets that are missing after a hop beyond the share that may be: a cumulative sum (Page 1954), above 0.
 
-    window: _Window
-    streaks: list[_Streak]
-    rates: list[float]
+    Without a loss it stays below what may be under way, wait or be counted late, however long it runs. A loss makes it
+    grow with each packet.
+
+    Attributes:
+        rate: packets a second before it.
+        excess, most: the sum, and its maximum; all that follows is of the time since it was 0.
+        peak: the greatest rate.
+        sent: packets.
+        worst: packets missing and sent in the round that lost most.
+        evidence: what is missing, and where it has vanished.
+        stale_sent, stale_rounds: packets sent, and rounds with packets, since the maximum.
+        rounds: how many in a row had more missing than noise explains.
+        shown_lost, shown_sent: packets in these rounds.
+    """
+
+    rate: float
+    excess: float = 0.0
+    most: float = 0.0
+    peak: float = 0.0
+    sent: int = 0
+    worst: tuple[float, int] = (0.0, 0)
+    evidence: _Evidence = field(default_factory=_Evidence)
+    is_obscured: bool = False
+    stale_sent: int = 0
+    stale_rounds: int = 0
+    rounds: int = 0
+    shown_lost: int = 0
+    shown_sent: int = 0
+
+    def add(self, sent: int, missing: float, allowed: float) -> None:
+        """Add a round; `allowed` packets may be missing."""
+        self.excess += missing - allowed
+        self.sent += sent
+        self.worst = max(self.worst, (missing, sent))
+        if self.excess > self.most:
+            self.most, self.stale_sent, self.stale_rounds = self.excess, 0, 0
+        else:
+            self.stale_sent += sent
+            self.stale_rounds += sent > 0
+
+    def show(self, lost: int, sent: int) -> None:
+        """Note a round in which noise does not explain what is missing."""
+        if self.rounds < IN_A_ROW and lost > 0:
+            self.shown_lost = self.shown_sent = 0  # the first one may be lossy in part alone
+        self.shown_lost += lost
+        self.shown_sent += sent
+        self.rounds += 1
+
+    def is_confirmed(self, noise: float, limit: float) -> bool:
+        """Return True if enough rounds show a loss.
+
+        Packets under way, and counters that are late, explain a difference once: the rounds but the worst must show the
+        loss as well.
+        """
+        if self.rounds < self.evidence.rounds_needed:
+            return False
+        missing, expected = self.evidence.missing - self.worst[0], limit * (self.sent - self.worst[1])
+        is_lossy = missing - noise > expected + 2 * math.sqrt(expected)
+        return is_lossy and self.evidence.missing >= LEAST_LOST and self.shown_lost > 0
+
+    @property
+    def is_over(self) -> bool:
+        """True if nothing is missing any more, or nothing more has been for long."""
+        return self.excess <= 0 or self.stale_sent > PATIENCE or self.stale_rounds > PATIENT_ROUNDS
+
+
+@dataclass(slots=True)
+class _Silence:
+    """Packets sent since one has arrived, all of which are missing, and the rounds in which they were."""
+
+    sent: int = 0
+    rounds: int = 0
+    evidence: _Evidence = field(default_factory=_Evidence)
 
 
 class HopLosses:
@@ -163,23 +204,25 @@ class HopLosses:
         """Begin; `limit` is the share of lost packets above which a hop is lossy: 1 judges black holes alone."""
         self._limit = limit
         self._rounds = CounterRounds()
-        self._judged: dict[tuple[CountedStream, _Span], _Judged] = {}
+        self._deficits: dict[tuple[CountedStream, int], _Deficit] = {}
+        self._silences: dict[tuple[CountedStream, int], _Silence] = {}
+        self._rates: dict[CountedStream, list[float]] = {}
         self.suspects = False
 
     def follow(self, counters: TunnelCounters) -> None:
         """Judge these streams from now on; streams that were judged already are judged on."""
         streams = counters.streams
         self._rounds.follow(counters)
-        self._judged = {key: judged for key, judged in self._judged.items() if key[0] in streams}
+        self._drop(lambda stream: stream not in streams)
 
     def forget(self, tunnels: Collection[Tunnel]) -> None:
         """Judge these tunnels afresh: their traffic is about to change, or has just done so."""
-        self._judged = {key: judged for key, judged in self._judged.items() if key[0].tunnel not in tunnels}
+        self._drop(lambda stream: stream.tunnel in tunnels)
 
     def restart(self, switch: str) -> None:
         """Judge what passes a switch afresh from its next counters on: what it has lost until now is explained."""
         self._rounds.restart(switch)
-        self._judged = {key: judged for key, judged in self._judged.items() if switch not in key[0].nodes}
+        self._drop(lambda stream: switch in stream.nodes)
 
     def judging(
         self, snapshots: Mapping[str, Snapshot], excused: Collection[Tunnel]
@@ -191,121 +234,103 @@ class HopLosses:
         moves = yield from self._rounds.taking(snapshots)
         self.suspects = False
         if moves is None:
-            self._judged.clear()
+            self._drop(lambda _: True)
             return []
         self.forget(excused)
-        for key in [key for key in self._judged if key[0] in moves.restarted]:
-            del self._judged[key]
+        self._drop(moves.restarted.__contains__)
         losses: dict[Tunnel, HopLoss] = {}
-        quiet = [stream for stream, _ in self._judged if stream not in moves.counts]
-        for stream in (*moves.counts, *dict.fromkeys(quiet)):
+        rates: dict[CountedStream, list[float]] = {}
+        doubtful = [stream for (stream, _), each in self._deficits.items() if each.rounds]
+        for stream in dict.fromkeys((*moves.counts, *doubtful)):
             yield
             if stream.tunnel in excused or stream in moves.restarted:
                 continue
             counts = moves.counts.get(stream) or [0] * (len(stream.hops) + 1)
+            rates[stream] = [count / moves.seconds for count in counts]
             queues = [self._rounds.queue_before(stream, hop, moves) for hop in stream.hops]
             self._rounds.learn(stream, counts, moves.seconds)
-            for span in _SPANS:
-                loss = self._add(stream, span, counts, queues, moves)
-                if loss is not None and (stream.tunnel not in losses or losses[stream.tunnel].share < loss.share):
-                    losses[stream.tunnel] = loss
+            loss = self._judged(stream, counts, queues, moves)
+            if loss is not None and (stream.tunnel not in losses or losses[stream.tunnel].share < loss.share):
+                losses[stream.tunnel] = loss
+        self._rates = rates
         return sorted(losses.values(), key=lambda loss: (-loss.share, loss.tunnel))
 
-    def _add(
-        self,
-        stream: CountedStream,
-        span: _Span,
-        counts: list[int],
-        queues: list[QueueState],
-        moves: CounterRound,
+    def _drop(self, is_dropped: Callable[[CountedStream], bool]) -> None:
+        for judged in (self._deficits, self._silences):
+            for key in [key for key in judged if is_dropped(key[0])]:
+                del judged[key]
+
+    def _judged(
+        self, stream: CountedStream, counts: list[int], queues: list[QueueState], moves: CounterRound
     ) -> HopLoss | None:
-        """Add a round to the stream's window; return a loss if the window ends with it and confirms one."""
-        hops = len(stream.hops)
-        judged = self._judged.get((stream, span))
-        if judged is None:
-            fresh = _Judged(_Window.empty(hops), [_Streak() for _ in stream.hops], [0.0] * (hops + 1))
-            judged = self._judged[stream, span] = fresh
-        window = judged.window
-        for position, count in enumerate(counts):
-            window.counts[position] += count
-        for position, queue in enumerate(queues):
-            window.vanished[position] += queue.vanished
-            window.doubt[position] = max(window.doubt[position], queue.doubt)
-            window.obscured[position] |= queue.is_obscured
-            window.dropped[position] += queue.dropped
-        window.rates = [count / moves.seconds for count in counts]
-        window.seconds += moves.seconds
-        window.peak = max(window.peak, max(counts) / moves.seconds)
-        is_whole = window.seconds >= span.seconds and window.counts[0] >= span.packets
-        if not is_whole and window.seconds < span.patience:
-            self.suspects |= self._is_silent(window)
-            return None
-        if not (moves.is_steady or self._is_silent(window) or window.seconds >= span.patience + LONGEST_UNSTEADY):
-            # What seems to be missing may only be counted late.
-            self.suspects |= any(
-                sent - arrived > self._rounds.noise(stream, position, window.peak)
-                for position, (sent, arrived) in enumerate(pairwise(window.counts))
-            )
-            return None
-        judged.window = _Window.empty(hops)
-        before, judged.rates = judged.rates, window.rates
+        """Add a round to what is known of a stream's hops; return the loss at the first of them that loses packets."""
         loss = None
         for position, hop in enumerate(stream.hops):
-            if self._loses(stream, window, position, judged, before[position]) and loss is None:
-                sent, arrived = window.counts[position : position + 2]
-                reaches = _reaches_port(hop, 1 - arrived / sent, moves)
-                loss = HopLoss(stream, hop, sent, sent - arrived, reaches, self._spares(hop, stream, moves))
-        if not any(window.counts) and not any(streak.windows for streak in judged.streaks):
-            del self._judged[stream, span]  # it has no traffic
+            lossy = self._deficit_after(stream, position, counts, queues[position], moves)
+            silent = self._silence_after(stream, position, counts, queues[position])
+            found = lossy or silent
+            if loss is None and found is not None:
+                sent, lost = (lossy.shown_sent, lossy.shown_lost) if lossy is not None else (found.sent, found.sent)
+                loss = HopLoss(stream, hop, sent, lost, found.evidence.reaches_port, self._spares(hop, stream, moves))
         return loss
 
-    def _is_silent(self, window: _Window) -> bool:
-        return any(
-            sent >= LEAST_SILENT and not arrived and not obscured
-            for sent, arrived, obscured in zip(window.counts, window.counts[1:], window.obscured, strict=False)
-        )
-
-    def _loses(self, stream: CountedStream, window: _Window, position: int, judged: _Judged, before: float) -> bool:
-        """Return True if this window confirms that packets vanish at the hop; `before` it, the rate was this."""
-        streak = judged.streaks[position]
-        sent, arrived = window.counts[position : position + 2]
-        lost = sent - arrived
-        known = self._rounds.noise(stream, position, window.peak)
-        noise = known + _grown(before, window.rates[position])
-        is_silent = not arrived and sent >= LEAST_SILENT
-        goes_on = streak.windows > 0 and lost > noise / 3
-        if not is_silent and not (lost > self._limit * sent and (lost > noise or goes_on)):
-            if sent or arrived:
-                judged.streaks[position] = _Streak()
-            return False
-        is_obscured = window.obscured[position] or EXPLAINED * window.dropped[position] >= lost
-        if streak.is_obscured and not is_obscured and not streak.has_vanished:
-            streak = judged.streaks[position] = _Streak()  # what goes on in clear windows is judged by these
-        if not streak.windows:
-            streak.rate = before
-        streak.windows += 1
-        streak.sent += sent
-        streak.lost += lost
-        streak.worst = max(streak.worst, (lost, sent))
-        vanished = min(window.vanished[position], lost)
-        streak.vanished += vanished
-        streak.most_vanished = max(streak.most_vanished, (vanished, lost))
-        streak.is_obscured |= is_obscured
-        streak.noise = max(streak.noise, known)
-        streak.doubt = max(streak.doubt, window.doubt[position])
-        if not streak.has_vanished and streak.is_obscured:
-            return False
+    def _silence_after(
+        self, stream: CountedStream, position: int, counts: list[int], queue: QueueState
+    ) -> _Silence | None:
+        """Return the silence after a hop if this round confirms that it is a black hole."""
+        sent, arrived = counts[position : position + 2]
+        if arrived:
+            self._silences.pop((stream, position), None)
+        if arrived or not sent:
+            return None
+        silence = self._silences.setdefault((stream, position), _Silence())
+        silence.sent += sent
+        silence.evidence.add(sent, sent, queue)
+        silence.rounds += 1
+        if not silence.evidence.is_clear and (queue.is_obscured or EXPLAINED * queue.dropped >= sent):
+            del self._silences[stream, position]
+            return None
+        if silence.sent < LEAST_SILENT:
+            return None
         self.suspects = True
-        if streak.windows < (IN_A_ROW if streak.has_vanished else UNSENT_IN_A_ROW):
-            return False
-        if streak.lost == streak.sent:
-            return streak.lost >= LEAST_SILENT
-        # Packets under way, and counters that are late, explain a difference once: the other windows in a row must show
-        # the loss as well.
-        lost, sent = streak.lost - streak.worst[0], streak.sent - streak.worst[1]
-        expected = self._limit * sent
-        lost -= int(_grown(streak.rate, window.rates[position]))
-        return streak.lost >= LEAST_LOST and lost - streak.noise > expected + 2 * math.sqrt(expected)
+        return silence if silence.rounds >= silence.evidence.rounds_needed else None
+
+    def _deficit_after(
+        self, stream: CountedStream, position: int, counts: list[int], queue: QueueState, moves: CounterRound
+    ) -> _Deficit | None:
+        """Return the deficit after a hop if this round confirms that it is a loss."""
+        sent, arrived = counts[position : position + 2]
+        lost = sent - arrived
+        key = stream, position
+        rate = sent / moves.seconds
+        deficit = self._deficits.get(key)
+        if deficit is None:
+            if lost <= self._limit * sent:
+                return None
+            before = self._rates.get(stream)
+            deficit = self._deficits[key] = _Deficit(0.0 if before is None else before[position])
+        is_obscured = queue.is_obscured or SLACK < lost <= EXPLAINED * queue.dropped
+        undropped = lost - max(0, queue.dropped)
+        missing = min(undropped, queue.vanished) if is_obscured else undropped
+        deficit.add(sent, missing, self._limit * sent)
+        deficit.evidence.add(missing, lost, queue)
+        if deficit.is_over:
+            del self._deficits[key]
+            return None
+        deficit.peak = max(deficit.peak, *(count / moves.seconds for count in counts))
+        deficit.is_obscured |= is_obscured
+        noise = self._rounds.noise(stream, deficit.peak)
+        if deficit.is_obscured:
+            noise = max(noise, 2 * deficit.evidence.doubt)  # from the least to the most that was under way
+        self.suspects |= deficit.excess > SUSPICIOUS * noise
+        if deficit.excess <= noise:
+            deficit.rounds = 0
+            return None
+        noise += _grown(deficit.rate, rate) + MARGIN * moves.lag * deficit.peak
+        if deficit.excess <= noise:
+            return None
+        deficit.show(lost, sent)
+        return deficit if deficit.is_confirmed(noise, self._limit) else None
 
     def _spares(self, hop: CountedHop, stream: CountedStream, moves: CounterRound) -> bool:
         """Return True if packets of another stream cross the hop's link in this round without a loss like this."""
@@ -315,7 +340,7 @@ class HopLosses:
             for position, its in enumerate(other.hops):
                 sent, arrived = counts[position : position + 2]
                 is_same = (its.sender, its.receiver) == (hop.sender, hop.receiver)
-                noise = self._rounds.noise(other, position, sent / moves.seconds)
+                noise = self._rounds.noise(other, sent / moves.seconds)
                 if is_same and sent >= LEAST_SILENT and arrived and sent - arrived <= noise:
                     return True
         return False
@@ -324,15 +349,3 @@ class HopLosses:
 def _grown(before: float, now: float) -> float:
     """Return how many packets more may be under way on a link, as their rate has grown."""
     return LONGEST_DELAY * max(0.0, now - before)
-
-
-def _reaches_port(hop: CountedHop, share: float, moves: CounterRound) -> bool | None:
-    """Return True if the far port has received what the near one has sent in the last round, None if it is unknown."""
-    both: list[int] = []
-    for switch, port, name in ((hop.sender, hop.out_port, "sent"), (hop.receiver, hop.in_port, "received")):
-        old, new = moves.before[switch].ports.get(port), moves.now[switch].ports.get(port)
-        if old is None or new is None:
-            return None
-        both.append(getattr(new, name) - getattr(old, name))
-    sent, received = both
-    return None if sent <= 0 or received < 0 else sent - received < share * sent / 2

@@ -21,7 +21,7 @@ from kuijia_base.errors import InputError, quoted
 GRAY_LOSS = "1%"
 """Share of lost packets from which on a tunnel is avoided, as users write it."""
 
-SOON = 0.4
+SOON = 0.3
 """Seconds after a round until the next one if it has shown a loss, or a tunnel is tried."""
 
 SETTLED = 0.05

@@ -75,6 +75,11 @@ class CountedNetwork:
         self._capacity = {
             (hop.sender, hop.out_port): hop.capacity for each in self.streams.values() for hop in each.hops
         }
+        self._far = {
+            (hop.sender, hop.out_port): (hop.receiver, hop.in_port)
+            for each in self.streams.values()
+            for hop in each.hops
+        }
         self._strays = 0
         self._credit: defaultdict[Place, float] = defaultdict(float)
         self._fresh: defaultdict[CountedStream, int] = defaultdict(int)
@@ -116,7 +121,7 @@ class CountedNetwork:
         if self.stray_drops < float("inf"):
             self._strays += self.random.random() < TICK / self.stray_drops
         for place, queues in list(self._queued.items()):
-            budget = min(self._credit[place] + self._capacity[place] * 1e6 / 8 * TICK / (FRAME + 24), 64.0)
+            budget = self._credit[place] + self._capacity[place] * 1e6 / 8 * TICK / (FRAME + 24)
             for queue in sorted(queues):
                 waiting = queues[queue]
                 while waiting and budget >= 1:
@@ -134,8 +139,10 @@ class CountedNetwork:
         for _, stream, position, packets in due:
             self._arrive(stream, position, packets)
         if self.others:
-            for place in self._capacity:
-                self._ports[place][1] += int(self.others * TICK + self.random.random())
+            for place, far in self._far.items():
+                frames = int(self.others * TICK + self.random.random())
+                self._ports[place][1] += frames
+                self._ports[far][0] += frames
 
     def snapshot(self, switch: str) -> Snapshot:
         """Return the counters of a switch as they are now."""
