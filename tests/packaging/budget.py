@@ -6,14 +6,14 @@ ROOMS = {
     "kuijia_base": (4_640, 48),
     "te_solver": (12_640, 126),
     "simulator": (22_980, 230),
-    "kuijia_app": (26_870, 162),
+    "kuijia_app": (26_960, 162),
     "hedera": (4_400, 39),
     "testbed": (22_860, 164),
     "experiments": (22_260, 171),
     "kuijia": (10_390, 70),
     "benchmarks": (3_730, 34),
     "docs": (800, 11),
-    "tests": (97_990, 830),
+    "tests": (98_070, 830),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
