@@ -11,11 +11,9 @@ import numpy as np
 
 from benchmarks.measure import Timed, timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments import fig4
 from experiments.experiment import Settings
-from experiments.fig4 import run as fig4_run
-from experiments.fig4.command import FULL_GRAPHS, FULL_RUNS
-from experiments.fig4.exhibits import CURVES
-from experiments.fig4.run import Draw, figure_sweep, mean_loss, traffic_of
+from experiments.fig4 import CURVES, FULL_GRAPHS, FULL_RUNS, Draw, figure_sweep, mean_loss, traffic_of
 from kuijia_base.parallel import processors
 from kuijia_base.sweep.sweep import swept
 from kuijia_base.sweep.workers import Workers
@@ -37,12 +35,12 @@ _GOAL_SECONDS = 180.0
 def fig4_full(setting: Setting) -> Iterator[Comparison]:
     processes = processors()
     whole = timed(lambda: _losses(processes, setting))
-    cases = _GRAPHS * _RUNS * len(fig4_run.DEMANDS) * fig4_run.EDGES
+    cases = _GRAPHS * _RUNS * len(fig4.DEMANDS) * fig4.EDGES
     setting.progress.show("ours, some of the cases")
     compared, ours = _sample(_ours)
     detail = {
         "problem": f"{cases:,} failures of a link, each under original and under precomputed weights, which take a "
-        f"linear program; {fig4_run.NODES} nodes, {fig4_run.EDGES} links, {fig4_run.PAIRS} pairs",
+        f"linear program; {fig4.NODES} nodes, {fig4.EDGES} links, {fig4.PAIRS} pairs",
         "s for all of them": whole.seconds,
         "processes": processes,
         "cases compared": compared,

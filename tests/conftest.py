@@ -62,7 +62,7 @@ COMPUTING = (
     "tests/cli/test_whatif.py",
     "tests/docs/",
     "tests/experiments/cqrd/",
-    "tests/experiments/fig4/",
+    "tests/experiments/test_fig4.py",
     "tests/experiments/flashpass/",
     "tests/experiments/gscale/test_choice.py",
     "tests/experiments/gscale/test_climb.py",

@@ -33,7 +33,7 @@ from benchmarks import (
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
 from benchmarks.registry import Comparison, Setting, benchmarks
-from experiments.fig4 import run as fig4_run
+from experiments import fig4
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.table_sizes import table_size
@@ -136,7 +136,7 @@ def test_max_min_fairness_is_compared_with_the_reference(setting: Setting, monke
 
 def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("NODES", 8), ("EDGES", 14), ("PAIRS", 4), ("DEMANDS", (0.8, 3.0))):
-        monkeypatch.setattr(fig4_run, name, value)
+        monkeypatch.setattr(fig4, name, value)
     monkeypatch.setattr(fig4_full, "processors", lambda: 1)  # where the figure is small
     for name, value in (("_GRAPHS", 1), ("_RUNS", 2), ("_EVERY_DEMAND", 1), ("_EVERY_FAILURE", 3)):
         monkeypatch.setattr(fig4_full, name, value)

@@ -1,12 +1,13 @@
-"""Solves Gscale with and without protection, from light demands to more than fit."""
+"""Capacity that FFC keeps vacant for failures, as section 2 says of it, from light demands to more than fit."""
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Sequence
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.gscale.scenario import TUNNELS, gscale
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import size
@@ -86,3 +87,23 @@ def vacant(most: Sequence[Demand], demand: float, network: Topology) -> dict[int
         for links in PROTECTED
     }
     return {links: 100 * (1 - rate / free) for links, rate in protected.items()}
+
+
+_DRAWS, _QUICK_DRAWS, _FULL_DRAWS = 10, 1, 50
+
+
+def ffc_vacancy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    draws = _QUICK_DRAWS if settings.quick else _FULL_DRAWS if args.full else _DRAWS
+    return run_vacancy(args.repetitions or draws, settings, output, progress)
+
+
+EXPERIMENTS = {
+    "ffc-vacancy": Experiment(
+        ffc_vacancy,
+        without=("capacity",),
+        own_help={
+            "full": "50 draws of demands (default: 10)",
+            "repetitions": "N draws of demands (default: 10, with --quick 1, with --full 50)",
+        },
+    ),
+}

@@ -11,11 +11,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from experiments import fig4
 from experiments.catalog import find_entry
 from experiments.experiment import Settings
-from experiments.fig4 import run as fig4_run
-from experiments.fig4.exhibits import CURVES, figure_4_from_json
-from experiments.fig4.run import DEMANDS, Draw, losses_of, random_graph, random_pairs, summary
+from experiments.fig4 import CURVES, DEMANDS, Draw, figure_4_from_json, losses_of, random_graph, random_pairs, summary
 from experiments.results.exhibit_table import exhibit_text
 from kuijia.cli.main import main
 from kuijia_base.errors import SolverError
@@ -29,10 +28,10 @@ SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make the figure small, so that it takes a moment."""
-    monkeypatch.setattr(fig4_run, "NODES", 8)
-    monkeypatch.setattr(fig4_run, "EDGES", 14)
-    monkeypatch.setattr(fig4_run, "PAIRS", 4)
-    monkeypatch.setattr(fig4_run, "DEMANDS", (0.8, 3.0))
+    monkeypatch.setattr(fig4, "NODES", 8)
+    monkeypatch.setattr(fig4, "EDGES", 14)
+    monkeypatch.setattr(fig4, "PAIRS", 4)
+    monkeypatch.setattr(fig4, "DEMANDS", (0.8, 3.0))
 
 
 def test_graphs_and_pairs_are_as_many_as_in_the_paper() -> None:
@@ -59,14 +58,14 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = ["run", "fig4", "--workers", "1", "-o", str(tmp_path)]
-    works = fig4_run.losses_of
+    works = fig4.losses_of
 
-    def fails_at_last(settings: Settings, draw: Draw) -> fig4_run.Losses:
+    def fails_at_last(settings: Settings, draw: Draw) -> fig4.Losses:
         if draw == Draw(2, 2):
             raise SolverError("gave up")
         return works(settings, draw)
 
-    monkeypatch.setattr(fig4_run, "losses_of", fails_at_last)
+    monkeypatch.setattr(fig4, "losses_of", fails_at_last)
     assert main(command) == 1
     assert "error: fig4, case 4 of 4: gave up" in capsys.readouterr().err
     checkpoint = tmp_path / "fig4.checkpoint"
@@ -74,7 +73,7 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
     assert main([*command, "--seed", "2"]) == 2
     assert "fig4.checkpoint: holds results of another run (seed was 1, is 2)" in capsys.readouterr().err
     assert checkpoint.read_bytes() == kept
-    monkeypatch.setattr(fig4_run, "losses_of", works)
+    monkeypatch.setattr(fig4, "losses_of", works)
     assert main(command) in {0, 1}
     assert "3 of 4 cases were finished by an earlier run" in capsys.readouterr().err
     assert {path.name for path in tmp_path.iterdir()} == {"fig4.json", "fig4.txt", "fig4.svg"}
@@ -84,19 +83,19 @@ def test_a_checkpoint_of_another_seed_is_refused_and_one_of_this_is_used_up(
 def test_curves_are_the_same_whatever_the_number_of_workers() -> None:
     of_workers = []
     for processes in (1, 2):
-        sweep = replace(fig4_run.figure_sweep(SETTINGS, 1, 2), work=first_demand)
+        sweep = replace(fig4.figure_sweep(SETTINGS, 1, 2), work=first_demand)
         with swept(sweep, Workers(processes), None, Progress(io.StringIO())) as losses:
             of_workers.append(losses)
     assert of_workers[0] == of_workers[1]
 
 
-def first_demand(settings: Settings, draw: Draw) -> fig4_run.Losses:
+def first_demand(settings: Settings, draw: Draw) -> fig4.Losses:
     """Return the same small part of the work in every process."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(fig4_run, "DEMANDS", (0.8,))
-        patch.setattr(fig4_run, "NODES", 20)
-        patch.setattr(fig4_run, "EDGES", 40)
-        patch.setattr(fig4_run, "PAIRS", 10)
+        patch.setattr(fig4, "DEMANDS", (0.8,))
+        patch.setattr(fig4, "NODES", 20)
+        patch.setattr(fig4, "EDGES", 40)
+        patch.setattr(fig4, "PAIRS", 10)
         return losses_of(settings, draw)
 
 

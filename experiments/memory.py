@@ -1,13 +1,16 @@
-"""Counts fields of flow entries for figures 6 and 8 and section 5.4; pure."""
+"""Figures 6 and 8 and the count of section 5.4: fields of flow entries in one table and in decomposed tables."""
 
 from __future__ import annotations
 
+import argparse
+from collections.abc import Callable
 from itertools import count, permutations
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.experiment import Settings
+from experiments.experiment import Experiment, Outcome, Runner, Settings
 from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, Case
+from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
@@ -18,6 +21,8 @@ from kuijia_app.tables.paper_tables import Memory, figure_6, figure_8, stored
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.rules import ETH_TYPE_MPLS, FlowEntry, Match, Output, SetQueue
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
 from te_solver.plan import FIRST_PATH_ID, Plan, Tunnel
 
 _PRIORITY = 100
@@ -183,3 +188,20 @@ def fields(settings: Settings) -> Exhibit:
             _COUNTED,
         ),
     )
+
+
+def _runner(name: str, make: Callable[[Settings], Exhibit]) -> Runner:
+    def run(settings: Settings, _: argparse.Namespace, output: OutputFolder, __: Progress) -> Outcome:
+        return write_exhibits(name, [make(settings)], settings, output)
+
+    return run
+
+
+EXPERIMENTS = {
+    name: Experiment(_runner(name, make), without=("capacity", "repetitions", "quick", "full"))
+    for name, make in (
+        ("fig6", lambda _: figure_6_counts()),
+        ("fig8", lambda _: figure_8_counts()),
+        ("fields", fields),
+    )
+}

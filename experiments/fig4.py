@@ -1,23 +1,31 @@
-"""Runs Fig. 4: random graphs, demands from light to heavy, every link failed under both ways of rerouting."""
+"""Figure 4: random graphs, every link of which fails under both ways of rerouting, at light to heavy demands."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import argparse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
+from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import networkx as nx
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
-from experiments.fig4.exhibits import COMPARABLE, CURVES, figure_4_from_json
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
+from experiments.results.bars import limit
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.schema_check import refuse_fault
+from experiments.results.stored_files import StoredFile, told_apart
+from kuijia_base.errors import InputError
 from kuijia_base.manifest import describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, swept
-from kuijia_base.sweep.workers import Workers
+from kuijia_base.sweep.workers import Workers, workers_from
+from kuijia_base.validation import make_validator
 from simulator.flow.failure_impact import FailureModel
 from te_solver.demands import Demand
 from te_solver.failures import Failure, single_links
@@ -144,3 +152,97 @@ def summary(found: Sequence[Losses]) -> dict[str, object]:
         "published": PUBLISHED,
         "passed": max(gaps) <= COMPARABLE,
     }
+
+
+CURVES = {"kuijia": "original weights", "precomputed": "precomputed weights"}
+"""Scheme to its name in the paper's figure."""
+
+COMPARABLE = 0.02
+"""Share of the throughput that original weights may lose beyond precomputed ones: "highly comparable" as a number."""
+
+_NUMBER = {"description": "a number", "type": "number"}
+_NUMBERS = {"description": "numbers", "type": "array", "minItems": 1, "items": _NUMBER}
+_SCHEMA = {
+    "description": "an object that `kuijia run fig4` wrote",
+    "type": "object",
+    "required": ["backend", "demands", "loss", "largest_gap", "published"],
+    "properties": {
+        "backend": {"description": "a name", "type": "string"},
+        "demands": _NUMBERS,
+        "loss": {
+            "description": f"an object with {' and '.join(CURVES)}",
+            "type": "object",
+            "required": list(CURVES),
+            "properties": dict.fromkeys(CURVES, _NUMBERS),
+        },
+        "largest_gap": _NUMBER,
+        "published": {"description": "what the paper says", "type": "string"},
+        "capacity": _NUMBER,
+    },
+}
+
+
+def figure_4_from_json(data: Mapping[str, Any], source: str | Path) -> Exhibit:
+    """Return the figure that JSON data holds; raises InputError with `source` and the key when the data are damaged."""
+    refuse_fault(data, make_validator(_SCHEMA), source)
+    demands = data["demands"]
+    for name in CURVES:
+        if len(data["loss"][name]) != len(demands):
+            problem = f"has {len(data['loss'][name])} numbers"
+            raise InputError(source, f"loss.{name}", problem, f"one for each of {len(demands)} demands")
+    lines = (
+        Line(label, tuple(Point.of(x, [100 * loss]) for x, loss in zip(demands, data["loss"][name], strict=True)))
+        for name, label in CURVES.items()
+    )
+    return Exhibit(
+        "fig4",
+        "mean throughput lost over all single failures of random graphs",
+        "Figure 4",
+        data["backend"],
+        "demand of each pair, in parts of a link",
+        "throughput loss (%)",
+        tuple(lines),
+        "Zhang et al., Kuijia, section 2.3, in words",
+        checks=(limit("what original weights lose more, in %", 100 * data["largest_gap"], high=100 * COMPARABLE),),
+        remarks=(
+            f'The paper\'s curves have no numbers that can be read; it says that "{data["published"]}".',
+            f"The paper does not give the capacity of links: {_assumed(data)}. Unconnected graphs are drawn again.",
+        ),
+    )
+
+
+def _assumed(data: Mapping[str, Any]) -> str:
+    here = f", here {data['capacity']:g} Mbit/s with demands in proportion" if "capacity" in data else ""
+    return f"1 Gbit/s is assumed{here}"
+
+
+FULL_GRAPHS = FULL_RUNS = 10
+"""Numbers of the paper: ten random graphs, ten draws of pairs on each."""
+
+_GRAPHS, _RUNS = 2, 2
+_QUICK_GRAPHS, _QUICK_RUNS = 1, 1
+
+
+def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
+    made = ((file.path, figure_4_from_json(file.data, file.path)) for file in files if "loss" in file.data)
+    return tuple(told_apart(made))
+
+
+def fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    size = (_GRAPHS, _RUNS)
+    if args.full:
+        size = (FULL_GRAPHS, FULL_RUNS)
+    elif settings.quick:
+        size = (_QUICK_GRAPHS, _QUICK_RUNS)
+    return run_figure(settings, *size, workers_from(args), output, progress)
+
+
+EXPERIMENTS = {
+    "fig4": Experiment(
+        fig4,
+        sweeps=True,
+        without=("repetitions",),
+        own_help={"full": "10 graphs with 10 draws of pairs each, as in the paper (default: 2 with 2)"},
+        reader=_read,
+    ),
+}

@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments import ffc_vacancy
 from experiments.experiment import Settings
-from experiments.ffc_vacancy import run
-from experiments.ffc_vacancy.run import fitting, run_vacancy, vacant
+from experiments.ffc_vacancy import fitting, run_vacancy, vacant
 from experiments.gscale.scenario import gscale
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -28,7 +28,7 @@ def test_protection_is_free_at_light_demands_and_costs_more_for_more_links() -> 
 
 
 def test_the_published_range_is_a_bar_where_demands_just_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "DEMANDS", (0.2, 1.0))
+    monkeypatch.setattr(ffc_vacancy, "DEMANDS", (0.2, 1.0))
     outcome = run_vacancy(1, SETTINGS, OutputFolder(tmp_path), Progress(io.StringIO()))
     exhibit = outcome.summary["exhibits"][0]  # type: ignore[index]  # JSON data
     light, full = exhibit["lines"][0]["points"]

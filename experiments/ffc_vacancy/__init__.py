@@ -1,1 +1,0 @@
-"""Throughput that forward fault correction gives up for failures that may come."""

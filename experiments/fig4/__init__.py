@@ -1,1 +1,0 @@
-"""Figure 4: losses over all failures of a large network."""

@@ -1,1 +1,0 @@
-"""Memory of switches: entries and fields by tagging and pipeline."""
