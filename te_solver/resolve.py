@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from te_solver.highs import TITLE, HighsProgram, Indices
 from te_solver.programs.incidence import Incidence, Vector, least, within_bounds
-from te_solver.programs.program import Allocation
+from te_solver.programs.program import Allocation, Options
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 
 _TOLERANCE = 1e-9
 
@@ -19,6 +20,20 @@ _DUST = 1e-9
 _MANY_TUNNELS = 1000
 _FEW_PAIRS = 0.25
 """With more tunnels, and less than this share of the pairs asking, a smaller program is worth its construction."""
+
+
+def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) -> Allocation:
+    """Return the tunnel rates of greatest sum within link capacities and pair demands; of several, the fewest hops.
+
+    Args:
+        incidence: T tunnels over L links for P pairs.
+        capacity: Mbit/s of each link, shape (L,), not negative.
+        demand: Mbit/s of each pair, shape (P,), not negative.
+
+    Raises:
+        SolverError: HiGHS did not reach an optimum.
+    """
+    return find_objective(MAX_THROUGHPUT).program(incidence, Options()).solve(capacity, demand)
 
 
 class ThroughputResolver:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import cvxpy as cp
 
-from te_solver.programs.incidence import Incidence, Vector, within_bounds
+from te_solver.programs.incidence import Vector, within_bounds
 from te_solver.programs.program import Allocation, Objective, Program, total
 from te_solver.programs.scale import Scale
 from te_solver.programs.spread import most_even
@@ -60,20 +60,6 @@ class MaxThroughput(Program):
             seconds += solver.run(self._even)
             rates = within()
         return Allocation(rates, self.incidence.pairs @ rates, solver.title, seconds)
-
-
-def maximise_throughput(incidence: Incidence, capacity: Vector, demand: Vector) -> Allocation:
-    """Return the tunnel rates of greatest sum within link capacities and pair demands; of several, the fewest hops.
-
-    Args:
-        incidence: T tunnels over L links for P pairs.
-        capacity: Mbit/s of each link, shape (L,), not negative.
-        demand: Mbit/s of each pair, shape (P,), not negative.
-
-    Raises:
-        SolverError: HiGHS did not reach an optimum.
-    """
-    return MaxThroughput(incidence).solve(capacity, demand)
 
 
 OBJECTIVE = Objective("max-throughput", MaxThroughput, total)

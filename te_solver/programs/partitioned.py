@@ -9,8 +9,8 @@ from kuijia_base.parallel import Progress
 from te_solver.highs import TITLE
 from te_solver.partition import Partitioning, partitioned_throughput
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.programs.max_throughput import OBJECTIVE
 from te_solver.programs.program import Allocation, Objective, Options, Program
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.programs.scale import Scale
 from te_solver.programs.solver import Solver
 from te_solver.tunnel_links import TunnelLinks
@@ -25,7 +25,7 @@ def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
     def program(incidence: Incidence, options: Options) -> Program:
         return _InParts(incidence, options, how, progress)
 
-    return replace(OBJECTIVE, program=program, partitioning=how)
+    return replace(find_objective(MAX_THROUGHPUT), program=program, partitioning=how)
 
 
 def require_solvable_in_parts(options: Options) -> None:

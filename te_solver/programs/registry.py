@@ -115,7 +115,7 @@ def _shipped(name: str) -> Objective:
 
 
 def _added(name: str) -> Objective:
-    from te_solver.programs.program import Objective  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.program import Objective  # noqa: PLC0415  # slow to import: SciPy
 
     addition = _additions()[name]
     added = addition.load(Objective)

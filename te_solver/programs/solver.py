@@ -8,11 +8,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-
-import cvxpy as cp
+from typing import TYPE_CHECKING
 
 from kuijia_base.errors import SolverError, UnsoundError, quoted
 from te_solver.interruption import interruptible
+
+if TYPE_CHECKING:
+    import cvxpy as cp
+
+_HIGHS = "HIGHS"
 
 HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_seed": 0}
 """Options of HiGHS; simplex in one thread returns the same optimal vertex every time."""
@@ -23,22 +27,22 @@ _FIRST_ORDER_TOLERANCE = 1e-9
 _FIRST_ORDER_STEPS = 200_000
 
 _OPTIONS: Mapping[str, Mapping[str, object]] = {
-    cp.HIGHS: {"highs_options": HIGHS_OPTIONS},
+    _HIGHS: {"highs_options": HIGHS_OPTIONS},
     # Their defaults favour speed; errors reach one part in a thousand.
-    cp.SCS: {
+    "SCS": {
         "eps_abs": _FIRST_ORDER_TOLERANCE,
         "eps_rel": _FIRST_ORDER_TOLERANCE,
         "max_iters": _FIRST_ORDER_STEPS,
     },
-    cp.OSQP: {
+    "OSQP": {
         "eps_abs": _FIRST_ORDER_TOLERANCE,
         "eps_rel": _FIRST_ORDER_TOLERANCE,
         "max_iter": _FIRST_ORDER_STEPS,
     },
 }
 
-_TITLES = {cp.HIGHS: "HiGHS"}
-_PACKAGES = {cp.HIGHS: "highspy"}
+_TITLES = {_HIGHS: "HiGHS"}
+_PACKAGES = {_HIGHS: "highspy"}
 """Names of packages that are not the solver's name in lower case."""
 
 
@@ -52,7 +56,7 @@ class Solver:
         watch: called every second that a program takes, with the seconds since its beginning.
     """
 
-    name: str = cp.HIGHS
+    name: str = _HIGHS
     primal: bool = False
     watch: Callable[[float], None] | None = field(default=None, compare=False, repr=False)
 
@@ -63,6 +67,8 @@ class Solver:
         Raises:
             UnsoundError: it is not installed.
         """
+        import cvxpy as cp  # noqa: PLC0415  # slow to import
+
         if name.upper() not in cp.installed_solvers():
             raise UnsoundError(
                 ("solver",),
@@ -82,6 +88,8 @@ class Solver:
         Raises:
             SolverError: there is no optimum, or the solver did not find it.
         """
+        import cvxpy as cp  # noqa: PLC0415  # slow to import
+
         started = time.perf_counter()
         try:
             with warnings.catch_warnings():
@@ -96,7 +104,7 @@ class Solver:
 
     @property
     def _options(self) -> Mapping[str, object]:
-        if self.primal and self.name == cp.HIGHS:
+        if self.primal and self.name == _HIGHS:
             return {"highs_options": {**HIGHS_OPTIONS, **_PRIMAL_SIMPLEX}}
         return _OPTIONS.get(self.name, {})
 

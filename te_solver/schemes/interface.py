@@ -40,7 +40,7 @@ class Allocated(Protocol):
 
 
 class RateSolver(Protocol):
-    """A solver that divides demands over tunnels, like `te_solver.programs.max_throughput.maximise_throughput`.
+    """A solver that divides demands over tunnels, like `te_solver.resolve.maximise_throughput`.
 
     The schemes call it with the same `Incidence` object for every failure of a plan (except `recompute` with new
     tunnels) and exclude tunnels and pairs by capacities and demands of zero: a solver may keep its compiled program.

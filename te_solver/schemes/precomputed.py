@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from te_solver.failures import Failure
-from te_solver.programs.max_throughput import maximise_throughput
+from te_solver.resolve import maximise_throughput
 from te_solver.schemes.class_by_class import rates_by_class
 from te_solver.schemes.interface import RateSolver
 from te_solver.schemes.rerouting import Rerouting

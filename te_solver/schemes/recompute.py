@@ -12,9 +12,9 @@ import numpy as np
 from te_solver.failures import Failure, surviving
 from te_solver.path_finders import finder_like
 from te_solver.programs.incidence import Incidence, Vector, least
-from te_solver.programs.max_throughput import maximise_throughput
 from te_solver.programs.program import Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, is_objective
+from te_solver.resolve import maximise_throughput
 from te_solver.schemes.class_by_class import rates_by_class
 from te_solver.schemes.interface import RateSolver
 from te_solver.schemes.rerouting import Rerouting

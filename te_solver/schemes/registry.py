@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from te_solver.failure_schemes.registry import failure_scheme, scheme_names
-from te_solver.programs.max_throughput import maximise_throughput
+from te_solver.resolve import maximise_throughput
 from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
 from te_solver.schemes.splits import Split, failover_order, proportional
 

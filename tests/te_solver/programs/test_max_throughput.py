@@ -8,7 +8,8 @@ from hypothesis import given, settings
 
 from te_solver.demands import Demand
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.programs.max_throughput import MANY_TUNNELS, maximise_throughput
+from te_solver.programs.max_throughput import MANY_TUNNELS
+from te_solver.resolve import maximise_throughput
 from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import (
     RHOMBUS,

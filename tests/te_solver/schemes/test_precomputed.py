@@ -11,9 +11,8 @@ from scipy.optimize import linprog
 from te_solver.failures import Failure
 from te_solver.plan import PairPlan, Plan
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.programs.max_throughput import maximise_throughput
 from te_solver.programs.program import Allocation
-from te_solver.resolve import ThroughputResolver
+from te_solver.resolve import ThroughputResolver, maximise_throughput
 from te_solver.schemes.precomputed import Precomputed
 from te_solver.schemes.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
