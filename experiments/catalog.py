@@ -85,7 +85,7 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
      "packet loss of UDP victims"),
     ("table4", "Table 4", _ALL, "gscale.command",
      "how long TCP takes to settle after a failure"),
-    ("table4-factors", "Table 4", _PACKET, "gscale.factors_command",
+    ("table4-factors", "Table 4", _PACKET, "gscale.command",
      "time that TCP takes to settle, by buffer, delay, control and detection"),
     ("fig14", "Figure 14", _ALL, "gscale.command",
      "throughput loss of the low class of two"),

@@ -7,16 +7,104 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping, Sequence
+from functools import partial
 
-from experiments.experiment import Experiment, Outcome, Runner, Settings, refuse_given
-from experiments.gscale.cases import EXPERIMENT, REPETITIONS, Traffic
-from experiments.gscale.choice import cases_from, configure
+from experiments.compared_schemes import add_schemes
+from experiments.experiment import Experiment, Options, Outcome, Settings, refuse_given
+from experiments.gscale.cases import (
+    DEFAULT_READING,
+    DEMANDS,
+    EXPERIMENT,
+    LINKS,
+    READING_NAMES,
+    REPETITIONS,
+    TRAFFICS,
+    Case,
+    Edge,
+    Traffic,
+    grid,
+)
+from experiments.gscale.exhibits import MAKERS, exhibits_of
+from experiments.gscale.stored import exhibits_of_files
 from experiments.measuring.packet_options import add_conditions
-from experiments.results.exhibit import Exhibit
-from experiments.results.stored_files import StoredFile
+from experiments.reporting.exhibit_output import write_exhibits
+from kuijia_base.errors import InputError
+from kuijia_base.option_values import different_ones
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import refuse_workers, workers_from
+from kuijia_base.text import parse_number
+
+DEFAULT_DEMANDS = (0.8, 1.2, 1.6)
+QUICK_DEMANDS, QUICK_LINKS = (1.2,), (("7", "9"),)
+
+
+def configure(options: Options) -> None:
+    add_schemes(options)
+    add_conditions(options)
+    options.add_argument(
+        "--traffic",
+        type=different_ones(TRAFFICS),
+        metavar="KIND[,KIND]",
+        help=f"kinds of traffic among {', '.join(TRAFFICS)} (default: those that the experiment shows)",
+    )
+    options.add_argument(
+        "--demands",
+        type=different_ones(DEMANDS, parse_number),
+        metavar="D[,D]",
+        help=f"demands of every pair, in parts of a link: {_listed(DEMANDS)} (default: {_listed(DEFAULT_DEMANDS)}, "
+        f"with --quick {_listed(QUICK_DEMANDS)}, with --full all)",
+    )
+    options.add_argument(
+        "--links",
+        type=different_ones(LINKS, _link, "-".join),
+        metavar="A-B[,A-B]",
+        help=f"links that fail, one at a time: {_listed(LINKS)} (default: all, with --quick {_listed(QUICK_LINKS)})",
+    )
+    options.add_argument(
+        "--reading",
+        choices=READING_NAMES,
+        default=DEFAULT_READING,
+        help="reading of the paper: shared, in which both directions of a link share its capacity in the plan, an "
+        "interior-point method finds the plan, and pairs lose one tunnel at most, or directed, in which each direction "
+        "has a capacity of its own (default: %(default)s)",
+    )
+    options.add_argument(
+        "--private-entries",
+        action="store_true",
+        help="give each flow its own entries and change them when a link fails, as in the paper, instead of groups",
+    )
+
+
+def cases_from(args: argparse.Namespace, traffics: Sequence[Traffic]) -> tuple[Case, ...]:
+    """Return the cases that options ask for.
+
+    Args:
+        args: with the options of `configure`, and `quick`, `full`, `schemes` and `repetitions` of `kuijia run`.
+        traffics: traffic that the experiment shows.
+
+    Raises:
+        InputError: the experiment does not show this traffic.
+    """
+    strange = [traffic for traffic in args.traffic or () if traffic not in traffics]
+    if strange:
+        problem = f"{args.experiment} does not show {', '.join(strange)}"
+        raise InputError("option", "--traffic", problem, ", ".join(traffics))
+    demands = args.demands or (DEMANDS if args.full else QUICK_DEMANDS if args.quick else DEFAULT_DEMANDS)
+    links = args.links or (QUICK_LINKS if args.quick else LINKS)
+    repetitions = args.repetitions or (REPETITIONS if args.full else 1)
+    return grid(args.traffic or traffics, demands, links, args.schemes, repetitions, args.reading)
+
+
+def _link(word: str) -> Edge | None:
+    """Return a link by its ends, in either order."""
+    ends = tuple(word.split("-"))
+    return next((link for link in LINKS if ends in {link, link[::-1]}), None)
+
+
+def _listed(values: Sequence[object]) -> str:
+    return ", ".join("-".join(value) if isinstance(value, tuple) else f"{value}" for value in values)
+
 
 _SINGLE: tuple[Traffic, ...] = ("tcp", "udp")
 _TRAFFICS: Mapping[str, tuple[Traffic, ...]] = {
@@ -38,24 +126,32 @@ _OWN_HELP = {
 }
 
 
-def _runner(name: str, traffics: Sequence[Traffic]) -> Runner:
-    def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-        # Measuring code takes seconds to import; listing the experiments must not need it.
-        from experiments.gscale.exhibits import MAKERS  # noqa: PLC0415  # slow to import: NumPy
-        from experiments.gscale.grid_run import run_grid  # noqa: PLC0415  # slow to import: matplotlib
-        from experiments.gscale.measure import Means  # noqa: PLC0415  # slow to import: the simulator
-        from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # slow to import: the simulator
+def _run(
+    name: str,
+    traffics: Sequence[Traffic],
+    settings: Settings,
+    args: argparse.Namespace,
+    output: OutputFolder,
+    progress: Progress,
+) -> Outcome:
+    """Measure the cases without a valid result in the folder, then write the exhibits of an experiment from all cases.
 
-        names = tuple(each for each in MAKERS if name == EXPERIMENT or f"{each}-".startswith(f"{name}-"))
-        cases = cases_from(args, traffics)
-        if settings.backend == "packet":
-            means = Means(args.private_entries, conditions_from(args), workers_from(args))
-        else:
-            _refuse_conditions(args, settings.backend)
-            means = Means(args.private_entries)
-        return run_grid(name, names, cases, settings, output, progress, means)
+    Raises:
+        InputError: as `measure` raises it.
+    """
+    from experiments.gscale.measure import Means, measure  # noqa: PLC0415  # only on Linux
+    from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # only on Linux
 
-    return run
+    cases = cases_from(args, traffics)
+    if settings.backend == "packet":
+        means = Means(args.private_entries, conditions_from(args), workers_from(args))
+    else:
+        _refuse_conditions(args, settings.backend)
+        means = Means(args.private_entries)
+    outcome = measure(cases, settings, output, progress, means)
+    names = tuple(each for each in MAKERS if name == EXPERIMENT or f"{each}-".startswith(f"{name}-"))
+    failures = (f"{case}: {reason}" for case, reason in outcome.given_up.items())
+    return write_exhibits(name, exhibits_of(outcome.results, names), settings, output, failures)
 
 
 def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
@@ -64,20 +160,19 @@ def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
     refuse_workers(args, f"{args.experiment} on {backend} is not a sweep", [f"{args.experiment} --backend packet"])
 
 
-def _read(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
-    # The optimiser takes a second to import; listing the experiments must not need it.
-    from experiments.gscale.stored import exhibits_of_files  # noqa: PLC0415  # slow to import: NumPy
+def _run_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+    from experiments.gscale.convergence_factors import run_factors  # noqa: PLC0415  # only on Linux
 
-    return exhibits_of_files(files)
+    return run_factors(settings, workers_from(args), output, progress)
 
 
 EXPERIMENTS = {
     name: Experiment(
-        _runner(name, traffics),
+        partial(_run, name, traffics),
         configure=configure,
         sweeps=True,
         own_help=_OWN_HELP,
-        reader=_read if name == EXPERIMENT else None,
+        reader=exhibits_of_files if name == EXPERIMENT else None,
     )
     for name, traffics in _TRAFFICS.items()
-}
+} | {"table4-factors": Experiment(_run_factors, sweeps=True, without=("capacity", "repetitions", "full"))}

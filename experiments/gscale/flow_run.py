@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 from experiments.experiment import Settings
 from experiments.gscale.aggregates import aggregates_of, roles_of
@@ -20,7 +21,9 @@ from simulator.flow.round_trips import weighed_by_round_trips
 from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.plan import Tunnel
 from te_solver.topology import Topology
-from testbed.traffic.hash_probe import Protocol
+
+if TYPE_CHECKING:  # which only Linux can import
+    from testbed.traffic.hash_probe import Protocol
 
 
 @dataclass(frozen=True)

@@ -207,6 +207,6 @@ EXPERIMENTS = {
     "hedera-first-fit": Experiment(
         hedera_first_fit,
         without=("capacity", "repetitions", "full"),
-        reader=each_file("experiments.hedera.first_fit"),
+        reader=each_file(exhibits),
     ),
 }

@@ -225,6 +225,6 @@ EXPERIMENTS = {
     "hedera-growth": Experiment(
         hedera_growth,
         without=("capacity", "repetitions", "full"),
-        reader=each_file("experiments.hedera.growth"),
+        reader=each_file(exhibits),
     ),
 }

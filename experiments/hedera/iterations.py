@@ -264,6 +264,6 @@ EXPERIMENTS = {
         hedera_iterations,
         without=("capacity", "repetitions"),
         own_help={"full": "also 32 ports (default: 16 and 24)"},
-        reader=each_file("experiments.hedera.iterations"),
+        reader=each_file(exhibits),
     ),
 }

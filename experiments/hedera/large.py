@@ -572,6 +572,6 @@ EXPERIMENTS = {
         sweeps=True,
         without=("capacity", "repetitions"),
         own_help={"full": "with --backend packet: 8,192 hosts (default: 1,024)"},
-        reader=each_file("experiments.hedera.large"),
+        reader=each_file(exhibits),
     ),
 }

@@ -214,6 +214,6 @@ EXPERIMENTS = {
     "hedera-matrices": Experiment(
         hedera_matrices,
         without=("capacity", "repetitions", "full"),
-        reader=each_file("experiments.hedera.matrices"),
+        reader=each_file(exhibits),
     ),
 }

@@ -455,6 +455,6 @@ EXPERIMENTS = {
         sweeps=True,
         without=("capacity", "repetitions", "framework", "slots"),
         own_help={"full": "the authors' amount of data"},
-        reader=each_file("experiments.hedera.shuffle"),
+        reader=each_file(exhibits),
     ),
 }

@@ -341,6 +341,6 @@ EXPERIMENTS = {
         sweeps=True,
         without=("capacity", "repetitions"),
         own_help={"full": "with --backend packet: the authors' amount of data (default: a tenth)"},
-        reader=each_file("experiments.hedera.shuffle_readings"),
+        reader=each_file(exhibits),
     ),
 }

@@ -639,6 +639,6 @@ EXPERIMENTS = {
         sweeps=True,
         without=("capacity", "framework", "slots"),
         own_help={"full": "the authors' minute for each matrix, with rounds every 5 seconds"},
-        reader=each_file("experiments.hedera.testbed"),
+        reader=each_file(exhibits),
     ),
 }

@@ -171,6 +171,6 @@ EXPERIMENTS = {
     "hedera-timing": Experiment(
         hedera_timing,
         without=("capacity", "repetitions", "full"),
-        reader=each_file("experiments.hedera.timing"),
+        reader=each_file(exhibits),
     ),
 }

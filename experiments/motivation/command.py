@@ -1,9 +1,10 @@
-"""Tables 2 and 3 for `kuijia run`: options, and which backend measures; the tables are in `cases`."""
+"""Tables 2 and 3 for `kuijia run`: options, and which backend measures; the tables are in `report`."""
 
 from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from functools import partial
 
 from experiments.compared_schemes import add_schemes
 from experiments.experiment import (
@@ -18,16 +19,16 @@ from experiments.experiment import (
     refuse_given,
 )
 from experiments.measuring.packet_options import BUFFER_PACKETS, add_clocks, add_conditions
-from experiments.motivation.cases import (
+from experiments.motivation import flow_run
+from experiments.motivation.report import (
     CASES,
     LOCAL_CUT,
     PAPERS_CUT,
-    TABLE_2,
-    TABLE_3,
+    TABLES,
     MotivationOptions,
     MotivationTable,
+    exhibits_of_files,
 )
-from experiments.motivation.exhibits import exhibits_of_files
 from kuijia_app.tables.options import Liveness, Tagging
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number
@@ -125,14 +126,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> MotivationOptions:
     )
 
 
-def table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    return _run(TABLE_2, settings, args, output, progress)
-
-
-def table3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    return _run(TABLE_3, settings, args, output, progress)
-
-
 def refuse_unmodelled(args: argparse.Namespace) -> None:
     """Raise InputError when an option has a value that the fluid model, which has no packets, would ignore."""
     for name in given(args, configure):
@@ -145,41 +138,32 @@ def _run(
     table: MotivationTable, settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
     options = options_from(args, quick=settings.quick)
-    # Measuring code takes seconds to import; listing the experiments must not need it.
     if settings.backend == "flow":
         refuse_unmodelled(args)
-        from experiments.motivation import flow_run  # noqa: PLC0415  # slow: the model, needed by this backend only
-
         return flow_run.run_table(table, settings, options, output)
     if settings.backend == "packet":
         if args.kill_controller:
             problem = "the simulated controller cannot be killed"
             raise InputError("option", "--kill-controller", problem, _MEASURED)
-        from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # slow: the simulator
-        from experiments.motivation import packet_run  # noqa: PLC0415  # slow: the simulator
+        from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # only on Linux
+        from experiments.motivation import packet_run  # noqa: PLC0415  # only on Linux
 
         conditions = conditions_from(args)
         options = replace(options, buffer_packets=conditions.buffer_packets)
         return packet_run.run_table(table, settings, options, conditions, output, progress)
     refuse_given(args, add_clocks, f"changes nothing in {args.experiment} on {settings.backend}", "packet")
-    from experiments.motivation import run  # noqa: PLC0415  # slow: labs, needed by the other backends only
+    from experiments.motivation import run  # noqa: PLC0415  # only on Linux
 
     return run.run_table(table, settings, options, output, progress)
 
 
 EXPERIMENTS = {
-    "table2": Experiment(
-        table2,
+    table.name: Experiment(
+        partial(_run, table),
         configure=configure,
         without=("full",),
         own_help=_OWN_HELP,
         reader=exhibits_of_files,
-    ),
-    "table3": Experiment(
-        table3,
-        configure=configure,
-        without=("full",),
-        own_help=_OWN_HELP,
-        reader=exhibits_of_files,
-    ),
+    )
+    for table in TABLES.values()
 }

@@ -7,8 +7,17 @@ from collections.abc import Mapping
 from itertools import pairwise
 
 from experiments.experiment import Outcome, Settings
-from experiments.motivation.cases import CASES, EGRESS, INGRESS, Case, MotivationOptions, MotivationTable
-from experiments.motivation.outcome import computed_result, motivation_plan, write_outcome
+from experiments.motivation.report import (
+    CASES,
+    EGRESS,
+    INGRESS,
+    Case,
+    MotivationOptions,
+    MotivationTable,
+    computed_result,
+    motivation_plan,
+    write_outcome,
+)
 from experiments.results.result import FlowResult, Result, result_to_json
 from experiments.results.roles import FlowPaths, roles
 from kuijia_base.errors import InputError

@@ -8,8 +8,15 @@ from dataclasses import asdict, replace
 
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
-from experiments.motivation.cases import CASES, MotivationOptions, MotivationTable
-from experiments.motivation.outcome import computed_result, motivation_plan, wanted_flows, write_outcome
+from experiments.motivation.report import (
+    CASES,
+    MotivationOptions,
+    MotivationTable,
+    computed_result,
+    motivation_plan,
+    wanted_flows,
+    write_outcome,
+)
 from experiments.reporting.plots import goodput_figure
 from experiments.results.result import Result, result_to_json
 from kuijia_app.tables.options import OptionWords, pipeline_options

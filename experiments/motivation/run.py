@@ -22,15 +22,18 @@ from experiments.measuring.emulation import (
 from experiments.measuring.flow_search import find_flows
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import overload
-from experiments.motivation.cases import (
+from experiments.motivation.report import (
     CASES,
     EGRESS,
     INGRESS,
     NETWORK,
     MotivationOptions,
     MotivationTable,
+    motivation_plan,
+    queue_checks,
+    wanted_flows,
+    write_outcome,
 )
-from experiments.motivation.outcome import motivation_plan, queue_checks, wanted_flows, write_outcome
 from experiments.reporting.plots import goodput_figure
 from experiments.results.judge import judge, uncarried
 from experiments.results.published import published_throughput

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.measuring.notice_options import add_notice, notice_from, refuse_notice
-from experiments.recovery.cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions
+from experiments.recovery.report import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS, RecoveryOptions, exhibits_of_modes
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from kuijia_base.option_values import different_ones, positive_count
@@ -51,9 +51,6 @@ def options_from(args: argparse.Namespace, *, quick: bool, repetitions: int) -> 
 
 
 def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
-    # Importing it takes a while that listing the experiments must not need.
-    from experiments.recovery.report import exhibits_of_modes  # noqa: PLC0415  # slow to import: PyYAML
-
     by_folder: dict[Path, list[StoredFile]] = {}
     for file in files:
         if "mode" in file.data:
@@ -67,14 +64,13 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
 
 def recovery(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick, repetitions=settings.repetitions)
-    # Measuring code takes seconds to import; listing the experiments must not need it.
     if settings.backend == "packet":
-        from experiments.recovery.packet_run import simulate_recovery  # noqa: PLC0415  # slow: the simulator
+        from experiments.recovery.packet_run import simulate_recovery  # noqa: PLC0415  # only on Linux
 
         notice = notice_from(args, load_topology(shipped_network(options.network)).nodes)
         return simulate_recovery(settings, options, notice, output, progress)
     refuse_notice(args, settings.backend)
-    from experiments.recovery.run import run_recovery  # noqa: PLC0415  # slow to import: CVXPY
+    from experiments.recovery.run import run_recovery  # noqa: PLC0415  # only on Linux
 
     return run_recovery(settings, options, output, progress)
 

@@ -10,8 +10,10 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from testbed.traffic.ticks import TickRecord
+if TYPE_CHECKING:  # which only Linux can import
+    from testbed.traffic.ticks import TickRecord
 
 BEFORE_SECONDS, AFTER_SECONDS, RATE_SECONDS = 0.5, 1.5, 0.4
 """Seconds examined before and after the cut, and seconds at either end that give the packet rate."""

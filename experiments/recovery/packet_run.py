@@ -14,10 +14,19 @@ from experiments.experiment import Outcome, Settings
 from experiments.measuring.notice_options import Notice
 from experiments.measuring.packet_notice import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
 from experiments.measuring.packet_probe import way_taken
-from experiments.recovery.cases import MODES, TICK_SECONDS, Mode, RecoveryOptions
-from experiments.recovery.cuts import cuts_in_turn, recovery_plan
 from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
-from experiments.recovery.report import CutRecord, ModeResult, mode_data, write_outcome
+from experiments.recovery.report import (
+    MODES,
+    TICK_SECONDS,
+    CutRecord,
+    Mode,
+    ModeResult,
+    RecoveryOptions,
+    cuts_in_turn,
+    mode_data,
+    recovery_plan,
+    write_outcome,
+)
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import InputError, KuijiaError

@@ -1,4 +1,4 @@
-"""Interruptions of a steady flow by cuts, as numbers, JSON data and exhibit."""
+"""Interruptions of a flow by cuts: kinds of failures, the cuts in turn, results and their exhibit; pure."""
 
 from __future__ import annotations
 
@@ -9,13 +9,122 @@ from typing import Any
 
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.load import Load, overload
-from experiments.recovery.cases import MODES, NETWORKS, TICK_BYTES, Mode
 from experiments.recovery.interruption import Interruption
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
+from te_solver.demands_file import load_demands
+from te_solver.networks import shipped_demands, shipped_network
+from te_solver.plan import Plan, Tunnel
+from te_solver.solve import solve
+from te_solver.topology_file import load_topology
+
+NETWORKS = {"gscale": ("1", "11"), "fig1": ("s1", "s4")}
+"""Network to ingress and egress of the flow: among its demands, the pair with the longest tunnels in use."""
+
+TICK_SECONDS, TICK_BYTES = 0.001, 8
+
+DEFAULT_CUTS, QUICK_CUTS = 20, 4
+
+
+@dataclass(frozen=True)
+class Mode:
+    """A kind of failure and the party that notices it.
+
+    Attributes:
+        liveness: as in `testbed.lab.lab.LabOptions`.
+        bfd_interval_ms: time between two packets of a BFD session, None without sessions.
+        links: positions of the tunnel's links to cut in turn, the ingress's own being 0; those beyond its end are
+            skipped.
+        without_controller: True if the controller is killed before the first cut.
+        median, maximum: longest interruption that passes, in seconds; None is no bar.
+    """
+
+    name: str
+    title: str
+    liveness: str
+    bfd_interval_ms: int | None
+    links: tuple[int, ...]
+    without_controller: bool
+    median: float | None = None
+    maximum: float | None = None
+
+
+MODES = {
+    mode.name: mode
+    for mode in (
+        Mode("local", "first link, its port watched", "bfd", 30, (0,), without_controller=True, median=0.020),
+        Mode(
+            "bfd-30",
+            "second or third link, BFD every 30 ms",
+            "bfd",
+            30,
+            (1, 2),
+            without_controller=True,
+            median=0.130,
+            maximum=0.200,
+        ),
+        Mode(
+            "bfd-10",
+            "second or third link, BFD every 10 ms",
+            "bfd",
+            10,
+            (1, 2),
+            without_controller=True,
+            maximum=0.200,
+        ),
+        Mode(
+            "controller",
+            "second or third link, reported by the controller",
+            "controller",
+            None,
+            (1, 2),
+            without_controller=False,
+        ),
+    )
+}
+
+
+@dataclass(frozen=True)
+class RecoveryOptions:
+    """Modes to measure, number of cuts of each, and the network."""
+
+    modes: tuple[str, ...]
+    cuts: int
+    network: str
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Ingress and egress of the flow."""
+        return NETWORKS[self.network]
+
+
+def recovery_plan(network: str, capacity: float) -> Plan:
+    """Return the plan of a shipped network with its own demands and its largest link at `capacity` Mbit/s."""
+    topology = load_topology(shipped_network(network))
+    demands = load_demands(shipped_demands(network), topology)
+    factor = capacity / max(link.capacity for link in topology.links)
+    return solve(topology.scaled(factor), [replace(demand, rate=demand.rate * factor) for demand in demands])
+
+
+def cuts_in_turn(mode: Mode, tunnels: Sequence[Tunnel], count: int) -> list[tuple[Tunnel, int]]:
+    """Return the cuts, as tunnels and positions of their links: tunnel by tunnel, then link by link.
+
+    Raises:
+        ValueError: no tunnel has a link that the mode cuts.
+    """
+    fit = [tunnel for tunnel in tunnels if len(tunnel.hops) > min(mode.links)]
+    if not fit:
+        raise ValueError(f"no tunnel with traffic has the {mode.title}")
+    cuts = []
+    for number in range(count):
+        tunnel = fit[number % len(fit)]
+        positions = [position for position in mode.links if position < len(tunnel.hops)]
+        cuts.append((tunnel, positions[number // len(fit) % len(positions)]))
+    return cuts
+
 
 MAX_SENDER_PAUSE = 0.005
 """Seconds of the interruption that the sender itself may cause."""

@@ -12,10 +12,19 @@ from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import LoadWatch
-from experiments.recovery.cases import MODES, TICK_SECONDS, Mode, RecoveryOptions
-from experiments.recovery.cuts import cuts_in_turn, recovery_plan
 from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
-from experiments.recovery.report import CutRecord, ModeResult, mode_data, write_outcome
+from experiments.recovery.report import (
+    MODES,
+    TICK_SECONDS,
+    CutRecord,
+    Mode,
+    ModeResult,
+    RecoveryOptions,
+    cuts_in_turn,
+    mode_data,
+    recovery_plan,
+    write_outcome,
+)
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder

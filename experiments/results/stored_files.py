@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -73,14 +72,10 @@ def _stored(path: Path, data: Mapping[str, Any]) -> StoredFile:
     return StoredFile(path, experiment, data)
 
 
-def each_file(module: str) -> Reader:
-    """Return a reader of files that each make exhibits of their own, by the module's function `exhibits`.
-
-    The module is imported when there is something to read: listing the experiments must not need it.
-    """
+def each_file(make: Make) -> Reader:
+    """Return a reader of files that each make exhibits of their own."""
 
     def read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
-        make: Make = import_module(module).exhibits
         yield from told_apart((file.path, made) for file in files for made in made_of(file.path, make, file.data))
 
     return read

@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
-from experiments.takeover.cases import TakeoverOptions
-from experiments.takeover.report import exhibits_of_run
+from experiments.takeover.report import TakeoverOptions, exhibits_of_run
 from kuijia_base.option_values import positive_count
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -44,7 +43,7 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
 
 
 def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.takeover.run import run_takeover  # noqa: PLC0415  # slow to import: CVXPY
+    from experiments.takeover.run import run_takeover  # noqa: PLC0415  # only on Linux
 
     return run_takeover(settings, options_from(args, quick=settings.quick), output, progress)
 

@@ -11,7 +11,7 @@ from functools import partial
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable
 from experiments.measuring.load import LoadWatch, overload
-from experiments.takeover.cases import (
+from experiments.takeover.report import (
     CUT_AFTER,
     CUT_LOCAL,
     CUT_REMOTE,
@@ -28,9 +28,10 @@ from experiments.takeover.cases import (
     REMOTE_LINK,
     REST_SECONDS,
     TUNNELS,
+    PhaseResult,
     TakeoverOptions,
+    write_outcome,
 )
-from experiments.takeover.report import PhaseResult, write_outcome
 from kuijia_app.framework import event_log
 from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder

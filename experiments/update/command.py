@@ -13,7 +13,7 @@ from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.measuring.notice_options import add_notice, notice_from, refuse_notice
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
-from experiments.update.cases import NETWORK, UpdateOptions
+from experiments.update.report import NETWORK, UpdateOptions, exhibits_of_run
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count
 from kuijia_base.output_folder import OutputFolder
@@ -42,9 +42,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
 
 
 def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
-    # Importing it takes a while that listing the experiments must not need.
-    from experiments.update.report import exhibits_of_run  # noqa: PLC0415  # slow to import: CVXPY
-
     whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
     yield from told_apart(
         (file.path, made) for file in whole for made in made_of(file.path, exhibits_of_run, file.data)
@@ -53,18 +50,17 @@ def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
 
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
-    # Measuring code takes seconds to import; listing the experiments must not need it.
     if settings.backend == "packet":
         if args.restarts is not None:
             problem = "the simulated controller cannot be restarted"
             raise InputError("option", "--restarts", problem, "--backend emulation or boxes")
-        from experiments.update.packet_run import simulate_update  # noqa: PLC0415  # slow to import: the simulator
+        from experiments.update.packet_run import simulate_update  # noqa: PLC0415  # only on Linux
 
         options = replace(options, restarts=0)
         notice = notice_from(args, load_topology(shipped_network(NETWORK)).nodes)
         return simulate_update(settings, options, notice, output, progress)
     refuse_notice(args, settings.backend)
-    from experiments.update.run import run_update  # noqa: PLC0415  # slow to import: CVXPY
+    from experiments.update.run import run_update  # noqa: PLC0415  # only on Linux
 
     return run_update(settings, options, output, progress)
 

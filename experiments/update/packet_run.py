@@ -12,16 +12,20 @@ import numpy as np
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.notice_options import Notice
 from experiments.measuring.packet_notice import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
-from experiments.update.cases import (
+from experiments.update.report import (
     FLOWS_PER_PAIR,
+    FRAME_OVERHEAD,
     IDLE_SECONDS,
     PACKET_BYTES,
     PAIRS,
     PLANS,
     REST_SECONDS,
+    PhaseResult,
     UpdateOptions,
+    interval_of,
+    update_plan,
+    write_outcome,
 )
-from experiments.update.report import FRAME_OVERHEAD, PhaseResult, interval_of, update_plan, write_outcome
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_base.errors import KuijiaError
 from kuijia_base.manifest import describe_computation

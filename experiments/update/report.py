@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import ATTEMPTS
@@ -12,7 +12,6 @@ from experiments.measuring.load import Load
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.update.cases import FLOWS_PER_PAIR, LOAD, NETWORK, PACKET_BYTES, PAIRS
 from kuijia_base.output_folder import OutputFolder
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
@@ -20,7 +19,38 @@ from te_solver.plan import PairPlan, Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
-from testbed.lab.lab_changes import PlanUpdate
+
+if TYPE_CHECKING:  # which only Linux can import
+    from testbed.lab.lab_changes import PlanUpdate
+
+
+NETWORK = "fig1"
+PAIRS = {("s1", "s4"): 1.5, ("s2", "s3"): 0.5}
+"""Pair to its demand, in capacities of a link."""
+
+LOAD = 0.5
+"""Offered load as a share of the plan's allocation: no link is full, wherever the flows are hashed to."""
+
+FLOWS_PER_PAIR = 8
+PACKET_BYTES = 1000
+
+REST_SECONDS = 1.0
+"""Seconds of sending before the first and after the last event of a phase."""
+
+IDLE_SECONDS = 5.0
+"""Length in seconds of the phase in which nothing changes."""
+
+PLANS = ((3, True), (2, False))
+"""Tunnels per pair, and whether traffic is spread over all of them, of the two plans that replace each other."""
+
+
+@dataclass(frozen=True)
+class UpdateOptions:
+    """Number of plan replacements and of controller restarts."""
+
+    updates: int
+    restarts: int
+
 
 FRAME_OVERHEAD = 46
 """Bytes around a packet's payload: Ethernet, one label, IPv4, UDP."""

@@ -12,16 +12,19 @@ from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import believable
 from experiments.measuring.ground import ground_of
 from experiments.measuring.load import LoadWatch, overload
-from experiments.update.cases import (
+from experiments.update.report import (
     FLOWS_PER_PAIR,
     IDLE_SECONDS,
     PACKET_BYTES,
     PAIRS,
     PLANS,
     REST_SECONDS,
+    PhaseResult,
     UpdateOptions,
+    interval_of,
+    update_plan,
+    write_outcome,
 )
-from experiments.update.report import PhaseResult, interval_of, update_plan, write_outcome
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from testbed.lab.lab import Lab

@@ -16,8 +16,7 @@ from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case as GscaleCase
 from experiments.measuring.packet_run import DETECTION_SECONDS, FRAME, TCP_PAYLOAD, Failing, slot_of
 from experiments.measuring.wanted_flow import WantedFlow
-from experiments.motivation.cases import CASES, PAPERS_CUT, TABLE_2, TABLE_3
-from experiments.motivation.outcome import motivation_plan, wanted_flows
+from experiments.motivation.report import CASES, PAPERS_CUT, TABLE_2, TABLE_3, motivation_plan, wanted_flows
 from experiments.results.roles import FlowPaths, roles
 from experiments.victim_transports.cases import FLOWS, MARKED_SHARE, Case, Conditions, Service
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 
 from experiments.experiment import Experiment, Outcome, Settings
+from experiments.gscale.readings.search import exhibits as searches_of
+from experiments.gscale.readings.show import exhibits as readings_of
 from experiments.results.stored_files import each_file
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -21,8 +23,7 @@ _SEARCHED, _SEARCHED_IN_FULL = 8, 67
 
 
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # The optimiser takes seconds to import; listing the experiments must not need it.
-    from experiments.gscale.readings.study import run_packet_study, run_study  # noqa: PLC0415  # slow: CVXPY
+    from experiments.gscale.readings.study import run_packet_study, run_study  # noqa: PLC0415  # only on Linux
 
     if settings.backend == "packet":
         campaigns = args.repetitions or (_IN_PACKETS_IN_FULL if args.full else _IN_PACKETS)
@@ -32,8 +33,7 @@ def gscale_readings(settings: Settings, args: argparse.Namespace, output: Output
 
 
 def gscale_search(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # The optimiser takes seconds to import; listing the experiments must not need it.
-    from experiments.gscale.readings.search_study import run_search  # noqa: PLC0415  # slow to import: CVXPY
+    from experiments.gscale.readings.search_study import run_search  # noqa: PLC0415  # only on Linux
 
     campaigns = args.repetitions or (_SEARCHED_IN_FULL if args.full else _QUICK if settings.quick else _SEARCHED)
     return run_search(settings, campaigns, workers_from(args), output, progress)
@@ -49,7 +49,7 @@ EXPERIMENTS = {
             " in packets 1, with --full 10)",
             "full": "67 campaigns instead of 10; in packets 10 instead of 1",
         },
-        reader=each_file("experiments.gscale.readings.show"),
+        reader=each_file(readings_of),
     ),
     "gscale-search": Experiment(
         gscale_search,
@@ -59,6 +59,6 @@ EXPERIMENTS = {
             "repetitions": "N campaigns of 3 draws of pairs in each part (default: 8, with --quick 1, with --full 67)",
             "full": "67 campaigns in each part of the search (default: 8)",
         },
-        reader=each_file("experiments.gscale.readings.search"),
+        reader=each_file(searches_of),
     ),
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +23,9 @@ from simulator.flow.model import share
 from te_solver.failure_schemes.failure_scheme import VICTIM
 from te_solver.failure_schemes.registry import failure_scheme
 from te_solver.plan import Plan
-from testbed.traffic.hash_probe import Protocol
+
+if TYPE_CHECKING:  # which only Linux can import
+    from testbed.traffic.hash_probe import Protocol
 
 FIGURES: Mapping[str, tuple[Protocol, Role]] = {
     "fig10": ("tcp", "direct"),

@@ -8,7 +8,7 @@ import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.gscale.cases import DEMANDS, LINKS, REPETITIONS, Case
-from experiments.gscale.choice import cases_from, configure
+from experiments.gscale.command import cases_from, configure
 from kuijia_base.errors import InputError
 
 BOTH = ("tcp", "udp")

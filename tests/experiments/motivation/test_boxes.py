@@ -13,7 +13,7 @@ import pytest
 
 from experiments.gscale.loss_figures import role_loss
 from experiments.gscale.scenario import pairs_of
-from experiments.motivation.cases import EGRESS, INGRESS
+from experiments.motivation.report import EGRESS, INGRESS
 from experiments.results.result import Result, Role, load_result
 from kuijia.cli.main import main
 from kuijia_base.errors import TestbedError

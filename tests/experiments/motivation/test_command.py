@@ -9,10 +9,18 @@ from itertools import pairwise
 
 import pytest
 
-from experiments.motivation.cases import CASES, TABLE_2, TABLE_3
 from experiments.motivation.command import configure, options_from
-from experiments.motivation.exhibits import motivation_exhibit
-from experiments.motivation.outcome import motivation_plan, queue_checks, summary, unbelievable, wanted_flows
+from experiments.motivation.report import (
+    CASES,
+    TABLE_2,
+    TABLE_3,
+    motivation_exhibit,
+    motivation_plan,
+    queue_checks,
+    summary,
+    unbelievable,
+    wanted_flows,
+)
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.judge import judge
 from experiments.results.published import published_throughput

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.measuring import attempts
 from experiments.recovery import run as recovery_run
-from experiments.recovery.cases import NETWORKS
+from experiments.recovery.report import NETWORKS
 from kuijia.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology

@@ -8,10 +8,20 @@ from dataclasses import replace
 import pytest
 
 from experiments.measuring.load import Load
-from experiments.recovery.cases import DEFAULT_CUTS, MODES, NETWORKS, QUICK_CUTS
 from experiments.recovery.command import configure, options_from
-from experiments.recovery.cuts import cuts_in_turn, recovery_plan
-from experiments.recovery.report import CutRecord, ModeResult, exhibits, mode_data, unused_cuts
+from experiments.recovery.report import (
+    DEFAULT_CUTS,
+    MODES,
+    NETWORKS,
+    QUICK_CUTS,
+    CutRecord,
+    ModeResult,
+    cuts_in_turn,
+    exhibits,
+    mode_data,
+    recovery_plan,
+    unused_cuts,
+)
 from experiments.results.exhibit_table import exhibit_text
 from te_solver.plan import Tunnel
 

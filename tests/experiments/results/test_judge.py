@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.motivation.cases import TABLE_2, TABLE_3, MotivationTable
+from experiments.motivation.report import TABLE_2, TABLE_3, MotivationTable
 from experiments.results.judge import Bar, around, judge, uncarried
 from experiments.results.published import published_throughput
 from experiments.results.result import FlowResult

@@ -8,9 +8,18 @@ from dataclasses import asdict
 import pytest
 
 from experiments.results.exhibit_table import exhibit_text
-from experiments.takeover.cases import CUT_REMOTE, FROZEN, HANDOVER, KILLED, LOCAL_LINK, REMOTE_LINK, TakeoverOptions
 from experiments.takeover.command import configure, options_from
-from experiments.takeover.report import PhaseResult, exhibits
+from experiments.takeover.report import (
+    CUT_REMOTE,
+    FROZEN,
+    HANDOVER,
+    KILLED,
+    LOCAL_LINK,
+    REMOTE_LINK,
+    PhaseResult,
+    TakeoverOptions,
+    exhibits,
+)
 from experiments.takeover.run import takeover_plan
 
 

@@ -9,9 +9,18 @@ import pytest
 
 from experiments.measuring.load import Load
 from experiments.results.exhibit_table import exhibit_text
-from experiments.update.cases import FLOWS_PER_PAIR, PAIRS, PLANS, UpdateOptions
 from experiments.update.command import configure, options_from
-from experiments.update.report import PhaseResult, exhibits, interval_of, unbelievable, update_plan
+from experiments.update.report import (
+    FLOWS_PER_PAIR,
+    PAIRS,
+    PLANS,
+    PhaseResult,
+    UpdateOptions,
+    exhibits,
+    interval_of,
+    unbelievable,
+    update_plan,
+)
 from testbed.lab.lab_changes import PlanUpdate
 
 IDLE = Load(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)

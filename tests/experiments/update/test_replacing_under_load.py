@@ -10,7 +10,7 @@ import pytest
 
 from experiments.measuring import attempts
 from experiments.update import run as update_run
-from experiments.update.cases import NETWORK
+from experiments.update.report import NETWORK
 from kuijia.cli.main import main
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology

@@ -1,31 +1,37 @@
-"""Network of Tables 2 and 3 and the output made of their results, the same for every backend."""
+r"""Tables 2 and 3 of the paper: four TCP flows over three tunnels; one tunnel fails (section 3).
+
+          s2                  T1 = s1-s2-s4   f1, f2: victims, go to T2 and T3
+        /    \                T2 = s1-s4      f3
+      s1 ---- s4              T3 = s1-s3-s4   f4
+        \    /
+          s3
+
+All links have the same capacity; s2-s4 is cut. Alternatively s1-s4 is cut: then f1 and f2 are on T2, f3 on T1, f4 on
+T3. That failure is local at both ends of its tunnel, so data and acknowledgements move without the controller. A
+failure of T1 is always remote for one of the two directions.
+"""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from statistics import fmean
 from typing import Any
 
+from experiments.compared_schemes import compared_schemes
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.attempts import ATTEMPTS
 from experiments.measuring.wanted_flow import WantedFlow
-from experiments.motivation.cases import (
-    CASES,
-    EGRESS,
-    INGRESS,
-    NETWORK,
-    FlowTunnels,
-    MotivationOptions,
-    MotivationTable,
-)
-from experiments.motivation.exhibits import motivation_exhibit
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import order
-from experiments.results.judge import judge
+from experiments.results.comparability import refuse_flows, refuse_mixtures, stored_results
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.judge import Bar, around, judge
 from experiments.results.published import PublishedThroughput, published_throughput
 from experiments.results.result import Check, Failure, FlowResult, Result, Window
+from experiments.results.stored_files import StoredFile
+from kuijia_base.errors import InputError, quoted
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from te_solver.demands import Demand
@@ -34,6 +40,172 @@ from te_solver.networks import shipped_network
 from te_solver.plan import Plan
 from te_solver.solve import solve
 from te_solver.topology_file import load_topology
+
+NETWORK = "fig1"
+INGRESS, EGRESS = "s1", "s4"
+T1, T2, T3 = ("s1", "s2", "s4"), ("s1", "s4"), ("s1", "s3", "s4")
+
+FlowTunnels = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+"""Flow to its tunnels before and after the cut."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Link to cut, and the tunnels of the flows.
+
+    `local` is True if both ends of the failed tunnel see the failure on a port of their own.
+    """
+
+    link: tuple[str, str]
+    flow_tunnels: FlowTunnels
+    local: bool
+
+
+_T1_FAILS = {"f1": (T1, T2), "f2": (T1, T3), "f3": (T2, T2), "f4": (T3, T3)}
+_T2_FAILS = {"f1": (T2, T1), "f2": (T2, T3), "f3": (T1, T1), "f4": (T3, T3)}
+
+CASES = {
+    "s2-s4": Case(("s2", "s4"), _T1_FAILS, local=False),
+    "s1-s2": Case(("s1", "s2"), _T1_FAILS, local=False),
+    "s1-s4": Case(("s1", "s4"), _T2_FAILS, local=True),
+}
+PAPERS_CUT, LOCAL_CUT = "s2-s4", "s1-s4"
+
+VICTIMS = ("f1", "f2")
+UNTOUCHED = 0.98
+"""Least share that aboriginal flows keep under Kuijia, which is its promise; published 1."""
+
+STARVED = 0.03
+"""Largest share that victims keep where the surviving tunnels are full."""
+
+
+@dataclass(frozen=True)
+class MotivationTable:
+    """One of the two tables: rates offered by the flows, in parts of a link, and shares to keep under each scheme."""
+
+    name: str
+    title: str
+    link_parts: int
+    offered_parts: Mapping[str, int]
+    bars: Mapping[str, tuple[Bar, ...]]
+
+
+_KUIJIA_KEEPS = (Bar(("f3",), UNTOUCHED, None, 1.0), Bar(("f4",), UNTOUCHED, None, 1.0))
+
+TABLE_2 = MotivationTable(
+    name="table2",
+    title="Table 2",
+    link_parts=1000,
+    offered_parts={"f1": 400, "f2": 400, "f3": 800, "f4": 800},
+    bars={
+        "rescaling": (around(("f3",), 0.77), around(("f4",), 0.77)),
+        "kuijia": (*_KUIJIA_KEEPS, around(VICTIMS, 0.46)),
+    },
+)
+TABLE_3 = MotivationTable(
+    name="table3",
+    title="Table 3",
+    link_parts=1000,
+    offered_parts={"f1": 500, "f2": 500, "f3": 1000, "f4": 1000},
+    bars={
+        "rescaling": (around(("f3",), 0.49), around(("f4",), 0.49)),
+        "kuijia": (*_KUIJIA_KEEPS, Bar(VICTIMS, 0.0, STARVED, 0.0)),
+    },
+)
+
+
+@dataclass(frozen=True)
+class MotivationOptions:
+    """Options of these experiments beyond the common settings.
+
+    Seconds as in `experiments.measuring.emulation.Timing`.
+    """
+
+    schemes: tuple[str, ...]
+    cut: str
+    kill_controller: bool
+    liveness: str
+    tagging: str
+    congestion_control: str
+    buffer_packets: int
+    link_delay_seconds: float | None
+    warmup_seconds: float
+    before_seconds: float
+    settle_seconds: float
+    after_seconds: float
+    interval_seconds: float
+
+
+TABLES = {table.name: table for table in (TABLE_2, TABLE_3)}
+
+
+def motivation_exhibit(results: Sequence[Result]) -> Exhibit:
+    """Return the exhibit of one or more results of the same table and backend.
+
+    Numbers are means over the valid ones.
+    """
+    usable = [result for result in results if not result.invalid]
+    table: MotivationTable = TABLES[results[0].experiment]
+    published = published_throughput(table.name)
+    names = list(table.offered_parts)
+    lines = [
+        Line("offered", tuple(Point.of(name, [table.offered_parts[name]], published.offered[name]) for name in names)),
+        Line(
+            "before",
+            tuple(Point.of(name, _parts(usable, table, name, "before"), published.before[name]) for name in names),
+        ),
+    ]
+    for scheme in dict.fromkeys(result.scheme for result in results):
+        own = [result for result in usable if result.scheme == scheme]
+        theirs = published.after.get(scheme, {})
+        points = tuple(Point.of(name, _parts(own, table, name, "after"), theirs.get(name)) for name in names)
+        lines.append(Line(f"after, {scheme}", points))
+    checks = tuple(
+        replace(check, name=f"{result.scheme} {result.repetition}: {check.name}")
+        for result in usable
+        for check in result.checks
+    )
+    unused = tuple(
+        f"Not used: {result.scheme} {result.repetition}: {'; '.join(result.invalid)}."
+        for result in results
+        if result.invalid
+    )
+    return Exhibit(
+        table.name,
+        f"throughput of four TCP flows around the cut of {'-'.join(results[0].failure.link)}",
+        table.title,
+        results[0].backend,
+        "flow",
+        f"goodput in parts of a {table.link_parts}-part link",
+        tuple(lines),
+        published.source,
+        checks,
+        unused,
+    )
+
+
+def _parts(results: Sequence[Result], table: MotivationTable, flow: str, moment: str) -> list[float]:
+    return [getattr(result.flow(flow), moment) / result.capacity * table.link_parts for result in results]
+
+
+def exhibits_of_files(files: Sequence[StoredFile]) -> tuple[Exhibit, ...]:
+    """Return the exhibit of each backend that has a valid run.
+
+    Raises:
+        InputError: a result has a scheme or flows that are not of the table, or runs were not measured alike.
+    """
+    stored = stored_results(files)
+    for path, result in stored:
+        if result.scheme not in compared_schemes():
+            expected = f"one of {', '.join(compared_schemes())}"
+            raise InputError(path, "scheme", f"{quoted(result.scheme)} is unknown", expected)
+        refuse_flows(path, result, TABLES[result.experiment].offered_parts)
+    backends = refuse_mixtures(stored).values()
+    return tuple(
+        motivation_exhibit([result for _, result in runs])
+        for runs in backends
+        if not all(result.invalid for _, result in runs)
+    )
 
 
 @dataclass(frozen=True)
