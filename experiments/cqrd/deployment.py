@@ -33,9 +33,6 @@ PAYLOADS = (1460, 960)
 _SHARP = (1.7, 14.0)
 """Bar: how much slower 30 KB are than 120 KB and more; published are 2.3 to 3.4."""
 
-RATIO_WITHIN = 0.15
-"""Margin of completion times relative to those of OQ, as a part of the published ratio; that of means elsewhere."""
-
 
 @dataclass(frozen=True)
 class Grid:
@@ -170,7 +167,7 @@ def deployment_checks(lines: Sequence[Line]) -> Iterator[Check]:
         one, other = ours.at(x), base.at(x)
         if one.value is not None and other.value is not None and one.published and other.published:
             theirs = one.published / other.published
-            yield size(f"CQRD in {where} / OQ everywhere", one.value / other.value, theirs, RATIO_WITHIN * theirs)
+            yield size(f"CQRD in {where} / OQ everywhere", one.value / other.value, theirs)
 
 
 def _label(load: float, payload: int) -> str:

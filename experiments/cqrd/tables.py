@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -62,10 +62,10 @@ class Naming:
     remarks: tuple[str, ...] = ()
 
 
-def over_loads(naming: Naming, runs: Runs, within: Mapping[str, float]) -> list[Exhibit]:
+def over_loads(naming: Naming, runs: Runs, judged: Collection[str]) -> list[Exhibit]:
     """Return tables of the average and 99th percentile of completion times and goodput, by load.
 
-    `within` has the margins of the ratios of CQRD to OQ by table; it is empty for runs smaller than the paper's.
+    In `judged` ones CQRD relative to OQ is held against the published ratio; none is for runs smaller than the paper's.
     """
     exhibits = []
     for quantity, unit in (("fct", FCT), ("goodput", GOODPUT)):
@@ -88,8 +88,8 @@ def over_loads(naming: Naming, runs: Runs, within: Mapping[str, float]) -> list[
                     quantity=f"{unit}, {name}",
                     lines=tuple(lines),
                     published=published()["source"],
-                    checks=tuple(ratio_checks(lines, quantity, within[key])) if key in within else (),
-                    unjudged=not within,
+                    checks=tuple(ratio_checks(lines, quantity)) if key in judged else (),
+                    unjudged=not judged,
                     remarks=naming.remarks,
                 )
             )
@@ -185,8 +185,8 @@ def mean_error(lines: Sequence[Line]) -> float | None:
     return fmean(errors) if errors else None
 
 
-def ratio_checks(lines: Sequence[Line], quantity: str, within: float) -> Iterator[Check]:
-    """Yield the bars for CQRD relative to OQ, within a part of the published ratio.
+def ratio_checks(lines: Sequence[Line], quantity: str) -> Iterator[Check]:
+    """Yield the bars for CQRD relative to OQ.
 
     In the completion times of short flows no switch may be slower than the next coarser one.
     """
@@ -195,7 +195,7 @@ def ratio_checks(lines: Sequence[Line], quantity: str, within: float) -> Iterato
         points = {label: line.at(load) for label, line in at.items()}
         ours, theirs = _ratio(points, "CQRD", "OQ")
         if ours is not None and theirs is not None:
-            yield size(f"CQRD / OQ at load {load:g}", ours, theirs, within * theirs)
+            yield size(f"CQRD / OQ at load {load:g}", ours, theirs)
         for finer, coarser in (("CQRD", "CQ"), ("CQ", "HCF"), ("HCF", "OQ")) if quantity == "fct" else ():
             ours, _ = _ratio(points, finer, coarser)
             if ours is not None:

@@ -9,7 +9,7 @@ from experiments.experiment import Outcome, Settings
 from experiments.flashpass.published import published
 from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.results.bars import order, size
+from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -90,11 +90,10 @@ def run_buffers(
 
 def _chips() -> Exhibit:
     rows = published()["chips"]
-    points, checks = [], []
+    points = []
     for name, (megabytes, gbits, theirs) in rows.items():
         ours = 1024 * megabytes / gbits
         points.append(Point.of(name, [ours], theirs))
-        checks.append(size(name, ours, theirs, 0.03 * theirs))
     return Exhibit(
         name="flashpass-buffers-chips",
         title="memory of switching chips",
@@ -104,7 +103,6 @@ def _chips() -> Exhibit:
         quantity="KB per port and Gbit/s",
         lines=(Line("total memory / total rate", tuple(points)),),
         published=published()["source"],
-        checks=tuple(checks),
     )
 
 

@@ -34,9 +34,6 @@ ROUND_TRIP = 1e-4
 NEAR = 0.75
 """A flow has converged with the first round trip in which it has this part of half a link."""
 
-MOST_OFF = 2
-"""Bar: round trips from the published number."""
-
 FAIR = (0.45, 0.55)
 """Bar: the second flow's lasting share."""
 
@@ -109,7 +106,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             points.append(Point.of(x, [after if np.isfinite(after) else None], theirs[start]))
             late.append(Point.of(x, [float(share[_LATE:].mean())]))
             if kind == AS_PRINTED:
-                checks.append(size(f"{kind}, {x}", min(after, float(_WATCHED)), theirs[start], MOST_OFF))
+                checks.append(size(f"{kind}, {x}", min(after, float(_WATCHED)), theirs[start]))
         lines.append(Line(kind, tuple(points)))
         lasting.append(Line(kind, tuple(late)))
     sensitivity = "; ".join(

@@ -6,6 +6,7 @@ from math import hypot
 
 from experiments.results.exhibit import Point
 from experiments.results.result import LIMIT, ORDER, Check
+from experiments.results.score import PublishedNumber
 
 
 def order(
@@ -47,6 +48,6 @@ def limit(name: str, measured: float, low: float | None = None, high: float | No
     return Check(f"{LIMIT}{name}", measured, low, high)
 
 
-def size(name: str, measured: float, published: float, margin: float, cause: str = "") -> Check:
-    """Return a check that a number is the published one within a margin on both sides."""
-    return Check(name, measured, published - margin, published + margin, published, cause)
+def size(name: str, measured: float, published: float, cause: str = "") -> Check:
+    """Return the bar about a number that is stated, not one of a line's points; the margin is that of all numbers."""
+    return PublishedNumber(name, "", measured, published, cause=cause).check(0, 1)

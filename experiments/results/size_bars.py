@@ -131,6 +131,7 @@ def _points(exhibit: Exhibit, bar: SizeBar) -> Iterator[PublishedNumber]:
 def _stated(check: Check) -> PublishedNumber | None:
     if not _is_size(check) or check.published is None or check.low is None or check.high is None:
         return None
+    # A file from before one rule held for all may have a margin around a published nought.
     noise = 0.0 if check.published else max(check.published - check.low, check.high - check.published)
     return PublishedNumber(check.name, "", check.measured, check.published, noise, cause=check.cause)
 

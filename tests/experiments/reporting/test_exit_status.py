@@ -37,9 +37,9 @@ def outcomes(check: Check, folder: Path, failures: tuple[str, ...] = ()) -> tupl
         (Check("kept", 0.5, 0.98, None, 1.0), True),
         (Check("part of the cuts that were survived", 0.95, 1.0, 1.0), True),
         (Check("part of the cuts that were survived", 1.0, 1.0, 1.0), False),
-        (size("loss", 9.0, 1.0, 0.5), False),
+        (size("loss", 9.0, 1.0), False),
         (Check("size: loss", 9.0, 0.5, 1.5, 1.0), False),
-        (size("loss", 1.0, 1.0, 0.5), False),
+        (size("loss", 1.0, 1.0), False),
     ],
 )
 def test_an_experiment_fails_by_orders_limits_and_promises_and_not_by_sizes(
@@ -53,13 +53,13 @@ def test_an_experiment_fails_by_orders_limits_and_promises_and_not_by_sizes(
 
 
 def test_a_measurement_that_failed_is_a_failure(tmp_path: Path) -> None:
-    for outcome in outcomes(size("loss", 1.0, 1.0, 0.5), tmp_path, ("run 3: the flow did not come back",)):
+    for outcome in outcomes(size("loss", 1.0, 1.0), tmp_path, ("run 3: the flow did not come back",)):
         assert outcome.broken == ("run 3: the flow did not come back",)
         assert outcome.summary["passed"] is False
 
 
 def test_a_size_that_differs_is_said_by_the_verdict(tmp_path: Path) -> None:
-    alone, study = outcomes(size("loss", 9.0, 1.0, 0.5), tmp_path)
+    alone, study = outcomes(size("loss", 9.0, 1.0), tmp_path)
     assert alone.summary["missed"] == ["f (packet): loss is 9, expected 0.8 to 1.2 (published 1)"]
     assert "Verdict: differs" in str(alone.text)
     assert "Verdict: differs" in str(study.text)

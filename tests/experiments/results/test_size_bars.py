@@ -73,22 +73,22 @@ def test_a_verdict_states_its_margin() -> None:
 
 def test_an_exhibit_with_sizes_of_its_own_is_not_exempt() -> None:
     """The mean is as published, and the point is not."""
-    own = exhibit("new", 1.5, 1.0, size("the mean", 5.0, 5.0, 0.1))
+    own = exhibit("new", 1.5, 1.0, size("the mean", 5.0, 5.0))
     found = judgement_of(judged(own))
     assert (found.verdict, found.what, found.score.counted) == ("differs", "rescaling at 1.6", "1 of 2")
 
 
 def test_a_size_of_its_own_is_held_to_the_same_margin() -> None:
-    near, far = (exhibit("new", 1.0, 1.0, size("the mean", ours, 5.0, 3.0)) for ours in (6.0, 6.1))
+    near, far = (exhibit("new", 1.0, 1.0, Check("the mean", ours, 2.0, 8.0, 5.0)) for ours in (6.0, 6.1))
     assert [judgement_of(judged(each)).verdict for each in (near, far)] == ["reproduced", "within twice the margin"]
     assert [(check.low, check.high) for check in judged(far).checks if check.name == "the mean"] == [(4.0, 6.0)]
 
 
 def test_a_size_that_is_the_number_of_a_point_counts_once() -> None:
-    twice = exhibit("new", 1.1, 1.0, size("the same", 1.1, 1.0, 0.1))
+    twice = exhibit("new", 1.1, 1.0, size("the same", 1.1, 1.0))
     assert judgement_of(twice).score.counted == "1 of 1"
     assert [check.name for check in judged(twice).checks] == ["size: rescaling at 1.6"]
-    other = exhibit("new", 1.1, 1.0, size("a mean", 1.15, 1.0, 0.1))
+    other = exhibit("new", 1.1, 1.0, size("a mean", 1.15, 1.0))
     assert judgement_of(other).score.counted == "2 of 2"
 
 
@@ -201,8 +201,8 @@ def test_runs_too_small_to_be_compared_have_no_size_bars() -> None:
         (order("a", 1.0, low=0.0, high=2.0), "order", 0.0),
         (limit("a", 3.0, high=2.0), "limit", inf),
         (Check("a", 3.0, None, 2.0), "order", inf),
-        (size("a", 3.0, 2.0, 0.5), "size", 2.0),
-        (size("a", 2.0, 2.0, 0.0), "size", 0.0),
+        (size("a", 3.0, 5.0), "size", 2.0),
+        (Check("a", 2.0, 2.0, 2.0), "size", 0.0),
     ],
 )
 def test_a_bar_with_one_side_is_never_about_a_size(check: Check, kind: str, excess: float) -> None:
