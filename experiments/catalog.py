@@ -13,6 +13,7 @@ from kuijia_base.errors import InputError
 
 if TYPE_CHECKING:  # listing the experiments needs none of their code
     from experiments.experiment import Experiment
+    from experiments.results.score import SizeBar
 
 _MOST_SUGGESTED = 10
 """Names that are shown at most when another one is not known."""
@@ -25,7 +26,7 @@ class ExperimentEntry:
     Attributes:
         reproduces: place in the paper.
         backends: supported backends, the default first.
-        module: module whose `EXPERIMENTS` has the experiment under this name.
+        module: module whose `EXPERIMENTS` has the experiment under this name, and which may have `SIZE_BARS`.
         caveat: sentence that a reader of deviations from the published numbers should know; empty for none.
     """
 
@@ -47,6 +48,15 @@ class ExperimentEntry:
             expected = f"an entry of `EXPERIMENTS` in the module {self.module}"
             raise InputError("experiment", self.name, "has no code", expected)
         return known[self.name]
+
+    def size_bars(self) -> Mapping[str, SizeBar | None]:
+        """Return what the rule for published numbers leaves to exhibits, by their name or a pattern of names.
+
+        The first that fits counts. None where published numbers judge nothing: a study varies what a paper leaves open,
+        or shows backends beside each other.
+        """
+        bars: Mapping[str, SizeBar | None] = getattr(import_module(self.module), "SIZE_BARS", {})
+        return bars
 
     def simulates_switches(self, backend: str) -> bool:
         """Return True if the packet simulator stands for switches that the experiment can also measure."""
@@ -220,6 +230,15 @@ def all_entries() -> tuple[ExperimentEntry, ...]:
         except InputError as error:
             leave_out(error)
     return (*CATALOG, *added)
+
+
+def owner_of(exhibit: str) -> ExperimentEntry | None:
+    """Return the row of the experiment that an exhibit of this name belongs to; None without any.
+
+    An experiment's own exhibit has its name, others have more words behind it.
+    """
+    owners = [each for each in all_entries() if f"{exhibit}-".startswith(f"{each.name}-")]
+    return max(owners, key=lambda each: len(each.name), default=None)
 
 
 def find_entry(name: str) -> ExperimentEntry:

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from experiments.cqrd.published import LOADS
 from experiments.experiment import Experiment, Outcome, Settings
+from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import workers_from
@@ -80,6 +81,17 @@ def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFol
     del args, progress
     return run_testbed(settings, _QUICK_SECONDS if settings.quick else _SECONDS, output)
 
+
+SIZE_BARS = {
+    "cqrd-toy-*": SizeBar(cause="published values are read by eye from a logarithmic axis"),
+    "cqrd-testbed-*": SizeBar(cause="the testbed's delays and hosts' queues are not known"),
+    "cqrd-exp4-average": SizeBar(
+        cause="30 KB cost what room for acknowledgements and what hosts hold back make of it (docs/cqrd.md)"
+    ),
+    "cqrd-*": SizeBar(
+        cause="the paper gives neither the rate of load 1 nor hosts' queues, and both move these times (docs/cqrd.md)"
+    ),
+}
 
 EXPERIMENTS = {
     "cqrd-toy": Experiment(

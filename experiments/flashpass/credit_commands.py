@@ -6,6 +6,7 @@ import argparse
 from dataclasses import replace
 
 from experiments.experiment import Experiment, Outcome, Settings
+from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import workers_from
@@ -138,6 +139,25 @@ def _flows(settings: Settings, args: argparse.Namespace) -> int:
         return _FULL_FLOWS
     return _QUICK_FLOWS if settings.quick else _FLOWS
 
+
+_BURSTS = "bursts of slow start meet in small buffers; Cubic needs seconds to grow back (docs/flashpass.md)"
+_PACED = "the paper does not say how Cubic's segments are spread; Linux's pacing is ours (docs/flashpass.md)"
+_WAVES = "each of 200 flows asks for twice its share at least, and data comes in waves (docs/flashpass.md)"
+SIZE_BARS = {
+    "flashpass-fig10-throughput": SizeBar(causes={"Cubic": _BURSTS, "Cubic, paced": _PACED, "ExpressPass": _WAVES}),
+    # Less is a few packets of a burst.
+    "flashpass-fig10-loss": SizeBar(0.2, causes={"Cubic": _BURSTS, "Cubic, paced": _PACED, "ExpressPass": _WAVES}),
+    "flashpass-fig1[12]": SizeBar(
+        cause="400 flows are over before the load is steady (docs/flashpass.md)",
+        causes={"Cubic": _BURSTS, "Cubic, paced": _PACED},
+    ),
+    "flashpass-fig14-loss": SizeBar(
+        cause="ours counts the first round trips of flows, which emulate at the full rate (docs/flashpass.md)"
+    ),
+    "expresspass-flows-queue": SizeBar(cause="less than a packet is published; here a second one waits"),
+    "expresspass-queues-*": SizeBar(cause="the sizes of credits decide how fast queues drain (docs/flashpass.md)"),
+    "expresspass-waste": SizeBar(cause="of large flows more is published than a round trip of credits"),
+}
 
 EXPERIMENTS = {
     "flashpass-fig4": Experiment(

@@ -16,6 +16,7 @@ from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
+from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.picture_style import legend_below, look, new_figure
@@ -327,6 +328,8 @@ def flashpass_fig2(settings: Settings, args: argparse.Namespace, output: OutputF
         grid = Grid(_QUICK_BUFFERS, _QUICK_SECONDS, choices)
     return run_fig2(grid, settings, workers_from(args), output, progress)
 
+
+SIZE_BARS = {"flashpass-fig2-loss": SizeBar(0.2)}
 
 EXPERIMENTS = {
     "flashpass-fig2": Experiment(

@@ -203,6 +203,8 @@ def hedera_first_fit(settings: Settings, _: argparse.Namespace, output: OutputFo
     return run_first_fit(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
 
 
+SIZE_BARS = {"hedera-first-fit": None}  # shows readings beside each other
+
 EXPERIMENTS = {
     "hedera-first-fit": Experiment(
         hedera_first_fit,

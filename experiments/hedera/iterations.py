@@ -18,6 +18,7 @@ from experiments.hedera.simulation import fair_rates, reached_and_control, tcp_g
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
+from experiments.results.score import SizeBar
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import HASHED, Fabric, Ints
 from hedera.network.fat_tree import FatTree
@@ -258,6 +259,13 @@ def hedera_iterations(
     scope = _FULL if args.full else _QUICK if settings.quick else _USUAL
     return run_iterations(settings, scope, output, progress)
 
+
+SIZE_BARS = {
+    "hedera-iterations-[!n]*": None,
+    "hedera-iterations": SizeBar(
+        cause="ours is one round with one exchange an iteration, theirs seems to be more (docs/hedera.md)"
+    ),
+}
 
 EXPERIMENTS = {
     "hedera-iterations": Experiment(

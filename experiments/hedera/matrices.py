@@ -18,6 +18,7 @@ from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
+from experiments.results.score import SizeBar
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import HASHED, Fabric, Ints
 from hedera.network.fat_tree import FatTree
@@ -49,11 +50,8 @@ _ANNEALING_REMARK = (
     f"{PER_HOST} is the paper's annealing alone, {ANNEALING} adds a search of single flows; both stand beside the same"
     " published numbers."
 )
-_WORST_ANNEALED, _WORST_WITHIN, _ANNEALED_WITHIN = 0.97, 0.02, 0.01
-"""The authors' lowest part under annealing, on randx4, which lacks .03 of all; margins of less than that."""
-
-_ECMP_WITHIN, _FIRST_FIT_WITHIN = 0.06, 0.05
-"""Margins: one and a half standard deviations of ECMP between hashes, 0.046, and of first fit between orders, 0.031."""
+_WORST_ANNEALED = 0.97
+"""The authors' lowest part under annealing, on randx4."""
 
 
 @dataclass(frozen=True)
@@ -195,12 +193,12 @@ def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
     annealed = {name: entry["part"][PER_HOST] for name, entry in data["matrices"].items()}
     worst = min(annealed, key=lambda name: annealed[name])
     theirs = data["published_mean_of_29"]
-    yield size(f"{PER_HOST} on {worst}, its worst matrix", annealed[worst], _WORST_ANNEALED, _WORST_WITHIN)
+    yield size(f"{PER_HOST} on {worst}, its worst matrix", annealed[worst], _WORST_ANNEALED)
     for name in (ANNEALING, PER_HOST):
-        yield size(f"{name} in the mean", data["mean"][name], theirs[name], _ANNEALED_WITHIN)
+        yield size(f"{name} in the mean", data["mean"][name], theirs[name])
     ecmp = data["published_mean"][ECMP]
-    yield size("ecmp in the mean where published", data["mean_where_published"][ECMP], ecmp, _ECMP_WITHIN)
-    yield size(f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], theirs[FIRST_FIT], _FIRST_FIT_WITHIN)
+    yield size("ecmp in the mean where published", data["mean_where_published"][ECMP], ecmp)
+    yield size(f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], theirs[FIRST_FIT])
 
 
 _SEEDS, _QUICK_SEEDS = 20, 4
@@ -209,6 +207,10 @@ _SEEDS, _QUICK_SEEDS = 20, 4
 def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     return run_matrices(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
 
+
+SIZE_BARS = {
+    "hedera-matrices": SizeBar(cause="neither ECMP's hash nor what first fit reserves is known (docs/hedera.md)")
+}
 
 EXPERIMENTS = {
     "hedera-matrices": Experiment(

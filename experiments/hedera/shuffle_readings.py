@@ -335,6 +335,8 @@ def hedera_shuffle_readings(
     return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
 
 
+SIZE_BARS = {"hedera-shuffle-readings*": None}  # shows readings beside each other
+
 EXPERIMENTS = {
     NAME: Experiment(
         hedera_shuffle_readings,

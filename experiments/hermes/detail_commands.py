@@ -6,6 +6,7 @@ import argparse
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hermes.command import IN_SIMULATION, extent_of, profile_option, where_of
+from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
@@ -91,6 +92,8 @@ def hermes_plain_tcp(settings: Settings, args: argparse.Namespace, output: Outpu
         extent_of("hermes-plain-tcp", settings, args, _WEB), where_of(settings, args, output, progress)
     )
 
+
+SIZE_BARS = {"hermes-fig17-?-unfinished*": SizeBar(0.2)}  # four of two thousand flows
 
 EXPERIMENTS = {
     "hermes-motivation": Experiment(

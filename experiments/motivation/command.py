@@ -29,6 +29,7 @@ from experiments.motivation.report import (
     MotivationTable,
     exhibits_of_files,
 )
+from experiments.results.score import SizeBar
 from kuijia_app.tables.options import Liveness, Tagging
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number
@@ -156,6 +157,9 @@ def _run(
 
     return run.run_table(table, settings, options, output, progress)
 
+
+# 2 % of the link: flows that a full link starves still send again now and then.
+SIZE_BARS = {"table[23]": SizeBar(20.0, frozenset({"offered"}))}
 
 EXPERIMENTS = {
     table.name: Experiment(

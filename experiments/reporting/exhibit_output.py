@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.size_bars import judged
+from experiments.reporting.verdict import UNPUBLISHED, judgement_of
 from experiments.results.exhibit import Exhibit, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
-from experiments.results.size_bars import judged
-from experiments.results.verdict import UNPUBLISHED, judgement_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.text_table import Page, TextTable

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.catalog import ExperimentEntry, all_entries
+from experiments.catalog import ExperimentEntry, all_entries, owner_of
 from experiments.reporting.report_lead import Finding, findings_of, lead_of
+from experiments.reporting.size_bars import judged
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import number, value_text
 from experiments.results.result import Result
-from experiments.results.size_bars import judged
 from experiments.results.stored_files import StoredFile, files_in
 from kuijia_base.errors import InputError
 
@@ -88,12 +88,9 @@ def _read(files: Sequence[StoredFile], experiments: Iterable[ExperimentEntry]) -
 
 
 def _rank(exhibit: Exhibit, rank: Mapping[str, int]) -> int:
-    """Return the position of the exhibit's experiment; exhibits without one come last.
-
-    An experiment's own exhibit has its name, others have more words behind it.
-    """
-    owners = [name for name in rank if f"{exhibit.name}-".startswith(f"{name}-")]
-    return rank[max(owners, key=len)] if owners else len(rank)
+    """Return the position of the exhibit's experiment; exhibits without one come last."""
+    owner = owner_of(exhibit.name)
+    return len(rank) if owner is None else rank[owner.name]
 
 
 def difference(exhibit: Exhibit) -> str:

@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from experiments.results.exhibit import Exhibit
-from experiments.results.score import Score
-from experiments.results.verdict import (
+from experiments.reporting.verdict import (
     DIFFERS,
     NEAR,
     NOISE,
@@ -22,6 +20,8 @@ from experiments.results.verdict import (
     Verdict,
     judgement_of,
 )
+from experiments.results.exhibit import Exhibit
+from experiments.results.score import Score
 
 _MEASURED = "emulation"
 _COUNT = re.compile(r" \(\d+ of \d+ [a-z ]+\)$")

@@ -11,9 +11,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.reporting.report import Report, difference
 from experiments.reporting.report_lead import HEADINGS, NUMBERS
+from experiments.reporting.verdict import judgement_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import Row, table_of
-from experiments.results.verdict import judgement_of
 from kuijia_base.picture_file import picture_bytes
 
 _RULE = tuple("---:" if column in NUMBERS else "---" for column in range(len(HEADINGS)))

@@ -15,9 +15,7 @@ from pathlib import Path
 
 from experiments.reporting.report import report_of
 from experiments.reporting.report_lead import SCORED, scored
-from experiments.results.exhibit import Exhibit
-from experiments.results.score import Score
-from experiments.results.verdict import (
+from experiments.reporting.verdict import (
     DIFFERS,
     NOISE,
     NOT_MEASURED,
@@ -30,6 +28,8 @@ from experiments.results.verdict import (
     Verdict,
     judgement_of,
 )
+from experiments.results.exhibit import Exhibit
+from experiments.results.score import Score
 from kuijia_base.errors import InputError
 
 _OPENING = """# Every published item and what is reproduced of it

@@ -89,7 +89,7 @@ class FlowResult:
 
 ORDER, LIMIT, SIZE = "order: ", "limit: ", "size: "
 """First words of the names of bars that are about an order or effect only; about a bound, the paper's or our own; and
-about a size, made of an exhibit's points (`experiments.results.size_bars`)."""
+about a size, made of an exhibit's points (`experiments.reporting.size_bars`)."""
 
 Kind = Literal["order", "limit", "size"]
 

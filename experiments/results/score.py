@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from math import inf, isclose
 from statistics import fmean
 
@@ -19,6 +20,23 @@ TWICE = 2.0
 
 _ROUNDING = 1e-9
 """Relative: a number at the very margin is within it."""
+
+
+@dataclass(frozen=True)
+class SizeBar:
+    """Choices that the rule leaves to an exhibit.
+
+    Attributes:
+        noise: losses below this, in the exhibit's unit, are noise: a margin of as much, where a fifth is less.
+        given: labels of lines that are inputs of the run, such as rates that are offered: they are not judged.
+        cause: short reason for a known difference; empty for none.
+        causes: other reasons, by the label of their line.
+    """
+
+    noise: float = 0.0
+    given: frozenset[str] = frozenset()
+    cause: str = ""
+    causes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -81,7 +81,7 @@ ROOMS = {
     ),
     "experiments.results": "kuijia_base",
     "experiments.experiment": "kuijia_base experiments.results",
-    "experiments.catalog": "kuijia_base experiments.experiment",
+    "experiments.catalog": "kuijia_base experiments.results experiments.experiment",
     "experiments.reporting": "kuijia_base experiments.results experiments.experiment experiments.catalog",
     "experiments.measuring": (
         "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"

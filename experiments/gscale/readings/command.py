@@ -39,6 +39,8 @@ def gscale_search(settings: Settings, args: argparse.Namespace, output: OutputFo
     return run_search(settings, campaigns, workers_from(args), output, progress)
 
 
+SIZE_BARS = {"gscale-search*": None}  # shows readings beside each other
+
 EXPERIMENTS = {
     "gscale-readings": Experiment(
         gscale_readings,

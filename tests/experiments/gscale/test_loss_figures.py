@@ -5,10 +5,10 @@ import pytest
 from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.loss_figures import LOSS_FIGURES, mean_loss, role_loss
+from experiments.reporting.size_bars import judged
 from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_curves
 from experiments.results.result import Result, Role
-from experiments.results.size_bars import judged
 from tests.experiments.gscale.results import made_up
 from tests.experiments.sample_results import flow
 

@@ -13,8 +13,8 @@ from experiments.reporting import results_page
 from experiments.reporting.report import report_of
 from experiments.reporting.report_lead import findings_of
 from experiments.reporting.results_page import Item, Results, _row, all_items, page_of, places
+from experiments.reporting.verdict import REPRODUCED, UNPUBLISHED, judgement_of
 from experiments.results.result import LIMIT, ORDER
-from experiments.results.verdict import REPRODUCED, UNPUBLISHED, judgement_of
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from experiments.reporting.size_bars import margin_of, numbers_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import number
 from experiments.results.result import ORDER, SIZE, Check
 from experiments.results.score import PublishedNumber, Score
-from experiments.results.size_bars import margin_of, numbers_of
 
 Verdict = Literal[
     "order not shown",
