@@ -127,14 +127,18 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
         InputError: the options or the demands cannot be used.
         SolverError: the solver gave up, or its answer breaks a bound.
     """
-    # The optimiser takes a second to import; --help and bad input should not wait for it.
+    # They take a second to import; --help and bad input should not wait for it.
     from kuijia.api.solve_effort import Watch  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.programs.partitioned import in_parts, require_solvable_in_parts  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from te_solver.programs.partitioned import in_parts, require_solvable_in_parts  # noqa: PLC0415  # slow to import: SciPy
+    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: SciPy
+    from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: SciPy
+    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: SciPy
 
+    # Nobody looks for an option that was not given.
+    names = {} if how.protect is not None else {"protect": "objective"}
+    with options_named(names):
+        solver = Solver.named(how.solver)  # which imports CVXPY: only work after it is watched
     parts = None if how.partitions == 1 else how.partitions
     watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
     finder = finder_of(
@@ -149,10 +153,8 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     objective: str | Objective = how.objective
     if parts is not None:
         objective = in_parts(Partitioning(parts, seed=how.seed), watch.told("programs solved"))
-    # Nobody looks for an option that was not given.
-    with options_named({} if how.protect is not None else {"protect": "objective"}):
-        solver = replace(Solver.named(how.solver), watch=watch.tick)
-        options = Options(spread=how.spread, protect=how.protect or 1, solver=solver)
+    with options_named(names):
+        options = Options(spread=how.spread, protect=how.protect or 1, solver=replace(solver, watch=watch.tick))
         if parts is not None:
             require_solvable_in_parts(options)  # the search for tunnels, which comes first, can take minutes
         return solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)

@@ -30,8 +30,8 @@ def test_the_slope_of_figure_8_is_the_published_one_within_the_bar() -> None:
 def test_more_of_our_fields_are_saved_than_of_the_papers() -> None:
     exhibit = fields(SETTINGS)
     ours, aggregates = exhibit.missed()
-    assert "part saved is 0.706, expected 0.331 to 0.431 (published 0.381)" in ours
-    assert "part saved with an entry for each aggregate is 0.477, expected 0.331 to 0.431" in aggregates
+    assert "part saved is 0.706, expected 0.305 to 0.457 (published 0.381)" in ours
+    assert "part saved with an entry for each aggregate is 0.477, expected 0.305 to 0.457" in aggregates
     assert [line.at("fields").published for line in exhibit.lines] == [2552, 1580, 2552, 1580]
 
 

@@ -88,10 +88,10 @@ def test_the_authors_own_figures_meet_the_bars_and_others_do_not() -> None:
     data = summary(as_published(given, 0.005), given, seed=1)
     assert missed_of(data) == []
     assert data["mean"] == pytest.approx(data["published_mean"])
-    worse = summary(as_published(given, 0.005, **{"simulated-annealing": 0.8}), given, seed=1)
+    worse = summary(as_published(given, 0.005, **{"simulated-annealing": 0.7}), given, seed=1)
     (missed,) = missed_of(worse)
     assert missed == (
-        "hedera-testbed-parts (emulation): simulated-annealing of non-blocking is 0.8, expected 0.906 to 1.07"
+        "hedera-testbed-parts (emulation): simulated-annealing of non-blocking is 0.7, expected 0.789 to 1.18"
         " (published 0.986)"
     )
 
