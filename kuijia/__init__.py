@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from kuijia.api.tables import Proof, Tables, Trace, trace, verify
     from kuijia.api.tables import compile_plan as compile  # noqa: A004  # kuijia.compile
     from kuijia.api.topology import Topology, TopologyLike, load_topology
-    from kuijia.api.whatif import Failures, whatif
+    from kuijia.api.whatif import whatif
+    from kuijia.api.whatif_options import Failures
     from kuijia.api.whatif_packets_result import WhatIfPackets
     from kuijia.api.whatif_result import WhatIf
     from kuijia_base.errors import InputError, KuijiaError, SolverError
@@ -83,7 +84,7 @@ _MODULES = {
     "DemandsLike": "kuijia.api.demands",
     "Failure": "te_solver.failures",
     "FailureScheme": "te_solver.failure_schemes.failure_scheme",
-    "Failures": "kuijia.api.whatif",
+    "Failures": "kuijia.api.whatif_options",
     "InputError": "kuijia_base.errors",
     "KuijiaError": "kuijia_base.errors",
     "Lab": "kuijia.api.lab",

@@ -34,6 +34,19 @@ _MANY_LINKS = 10_000
 """Links from which on it takes seconds until work on them can show progress."""
 
 
+class _Objectives(tuple[str, ...]):
+    """The names of objectives as choices of an option; each may have settings after it."""
+
+    __slots__ = ()
+
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(base_name(name) if isinstance(name, str) else name)
+
+
+def objective_choices() -> tuple[str, ...]:
+    return _Objectives(objective_names())
+
+
 @dataclass(frozen=True)
 class Solving:
     """The options of a plan; see `kuijia.solve`."""

@@ -2,60 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeGuard, overload
+from typing import TYPE_CHECKING, Literal, TypeGuard, overload
 
 from kuijia.api.demands import DemandsLike, demands_for
 from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import MOST_FAILURES, MOST_PARTS, announced, require_objective
-from kuijia.api.topology import FileName, Topology, TopologyLike, load_topology
-from kuijia.api.whatif_failures import TOPOLOGY, chosen_failures, chosen_probabilities, default_probabilities
-from kuijia.api.whatif_packets import (
-    BACKENDS,
-    FLOW,
-    PACKET,
-    Asked,
-    on_switches,
-    options_of,
-    plans_of,
-    refuse_others,
-    simulated,
-)
-from kuijia.api.whatif_packets_result import WhatIfPackets
-from kuijia.api.whatif_result import WhatIf
-from kuijia.api.whatif_study import (
-    SPLIT_NAMES,
-    WEIGHTING_NAMES,
-    Planning,
-    Rerouting,
-    outcomes_of,
-)
+from kuijia.api.solving import announced
+from kuijia.api.topology import FileName, TopologyLike, load_topology
+from kuijia.api.whatif_failures import chosen_failures, chosen_probabilities, default_probabilities
+from kuijia.api.whatif_options import FLOW, PACKET, SPLIT_NAMES, TOPOLOGY, Failures, WhatIfOptions, other_options
+from kuijia.api.whatif_packets import conditions_of, on_switches, options_of, plans_of, simulated
+from kuijia.api.whatif_study import outcomes_of
 from kuijia_app.proof.trace import parse_failure
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
-from kuijia_base.options import bad_option, options_spelled, parsed, parsed_or_none, require_known
+from kuijia_base.options import bad_option, from_keywords, options_spelled, parsed_or_none
+from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
-from simulator.flow.failure_impact import Weighting
-from simulator.studies.whatif.study import Likelihood, Provenance, Study
 from te_solver import plan as core
+from te_solver.demands import Demand
 from te_solver.failure_schemes.failure_scheme import FailureScheme
 from te_solver.failures import Failure
-from te_solver.plan import MOST_PATHS
+from te_solver.topology import Topology
 from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
-    from kuijia.api.whatif_contenders import Plans
-    from simulator.flow.what_if import Contender
+    from kuijia.api.whatif_packets_result import WhatIfPackets
+    from kuijia.api.whatif_result import WhatIf
+    from simulator.flow.failure_impact import Weighting
+    from simulator.studies.whatif.study import Likelihood
 
-Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
-"""Kinds ("links", "pairs", "nodes") or links and nodes, several separated by commas, a CSV file, or a list of failures,
-links and nodes."""
+
+_FIRST = ("backend", "schemes", "failures", "sample", "tunnels", "node_disjoint", "objective", "partitions", "seed")
+"""Options in the order in which the call that makes a study has them; others follow."""
 
 
 @overload
@@ -183,109 +170,141 @@ def whatif(  # noqa: PLR0913  # options are keywords
         InputError: an input or an option cannot be used.
         SolverError: the solver gave up.
     """
-    require_known("backend", backend, BACKENDS)
-    of_packets = {
-        "sizes": sizes,
-        "load": load,
-        "seconds": seconds,
-        "transport": transport,
-        "buffer": buffer,
-        "detection": detection,
-        "controller_at": controller_at,
-        "link_delay": link_delay,
-        "rate_scale": rate_scale,
-    }
-    of_flow = {"split": split, "udp": udp, "weighting": weighting, "probabilities": probabilities}
-    refuse_others(backend, {**of_packets, **of_flow})
-    require_known("split", split, SPLIT_NAMES)
-    require_known("weighting", weighting, WEIGHTING_NAMES)
-    if objective is not None:
-        require_objective(objective)
-    protected = parsed_or_none("protect", protect, whole_number(1, MOST_FAILURES, of=" failed links"))
-    how = Rerouting(_distinct(schemes), protected, split, new_tunnels, udp, weighting)
+    probabilities = None if probabilities is None else str(probabilities)
+    how = from_keywords(WhatIfOptions, {**locals(), "schemes": None, "failures": "links"})
+    how = replace(how, schemes=_distinct(schemes), failures=failures)
+    how.require_backend()
+    processes = parsed_or_none("workers", workers, whole_number(1))
+    of_many = None if processes is None else Workers(processes)
     notes: list[str] = []
 
-    if backend == PACKET:
-        how = on_switches(how, notes.append)
-    how.require_used()
-    planning = Planning(
-        parsed_or_none("tunnels", tunnels, whole_number(1, MOST_PATHS, of=" tunnels per pair")),
-        node_disjoint,
-        objective,
-        parsed_or_none("partitions", partitions, whole_number(1, MOST_PARTS)),
-        parsed("seed", seed, whole_number(0)),
-        paths,
-    )
-    processes = parsed_or_none("workers", workers, whole_number(1))
-    kept = parsed_or_none("sample", sample, whole_number(1, 10**9, expected="a whole number, one or more"))
-    asked = Asked.of(of_packets, planning.seed) if backend == PACKET else None
-    of_many = None if processes is None else Workers(processes)
+    def say(_: str, words: str) -> None:
+        notes.append(words)
+
     with progress_line(patient=True) as progress:
-        topology, plans = _start(plan, demands, planning, protected, progress, notes)
-        examined = _failures(failures, topology, kept, planning.seed)
-        likelihood = None if asked is not None else _likelihood(probabilities, topology, examined, notes)
-        contenders = _contenders(how, plans, notes)
-        named = {
-            "schemes": [each.scheme.name for each in contenders],
-            "failures": str(failures) if isinstance(failures, str | Path) else [each.name for each in examined],
-            "sample": kept,
-            **asdict(planning),
-        }
-        if asked is not None:
-            with simulated(asked, plans_of(contenders, how), examined, of_many, None, progress, notes.append) as found:
-                call = _call(topology.name, {"backend": backend, **named, **options_of(found)})
-                return WhatIfPackets(replace(found, assumptions=tuple(notes)), call)
-        with outcomes_of(how, contenders, examined, of_many, None, progress) as outcomes:
-            study = Study(topology, contenders, examined, outcomes, likelihood)
-    named |= {
-        "protect": protected,
-        "split": split,
-        "new_tunnels": new_tunnels,
-        "udp": udp,
-        "weighting": weighting,
-        "probabilities": None if likelihood is None else likelihood.source,
-    }
-    return WhatIf(study, Provenance(_call(topology.name, named), python_versions(), tuple(notes)), planning.seed)
+        inputs = _inputs(plan, demands, how, notes)
+        asker = Asker(of_many, None, progress, notes, say, say, partial(_call, inputs.topology.name))
+        with whatif_study(inputs, how, asker) as result:
+            return result
 
 
-def _call(name: str, options: Mapping[str, object]) -> str:
+@dataclass(frozen=True)
+class Inputs:
+    """What a study is about.
+
+    Attributes:
+        plan: a plan that is there already; None for one to be made.
+        topology: the network.
+        demands: the demands.
+        source: the word for the demands in messages.
+        network: the word for the network in messages.
+    """
+
+    plan: core.Plan | None
+    topology: Topology
+    demands: Sequence[Demand]
+    source: str
+    network: str
+
+
+@dataclass(frozen=True)
+class Asker:
+    """Who asks for a study, and hears of its state.
+
+    Attributes:
+        workers: processes or a cluster; by default as many processes as the work is worth.
+        folder: of the checkpoint.
+        progress: shows the state.
+        notes: what was assumed, when the study is made.
+        say: hears notes on what is compared, each with the name of what it is about.
+        assume: hears what is assumed.
+        call: returns what reproduces a study of these options, which have their final values.
+    """
+
+    workers: Workers | None
+    folder: OutputFolder | None
+    progress: Progress
+    notes: Sequence[str]
+    say: Callable[[str, str], None]
+    assume: Callable[[str, str], None]
+    call: Callable[[WhatIfOptions], str]
+
+
+@contextmanager
+def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[WhatIf | WhatIfPackets, None, None]:
+    """Yield the results of a study; its checkpoint outlasts the block, which may write into the folder.
+
+    Raises:
+        As `whatif`.
+    """
+    from kuijia.api.whatif_contenders import contenders_of, plans_for, plans_from  # noqa: PLC0415  # slow: CVXPY
+    from kuijia.api.whatif_packets_result import WhatIfPackets  # noqa: PLC0415  # slow to import: NumPy
+    from kuijia.api.whatif_result import WhatIf  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif.study import Provenance, Study  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.sweep import Questions  # noqa: PLC0415  # slow to import: NumPy
+
+    topology, progress = inputs.topology, asker.progress
+    if (line := announced(topology)) is not None:
+        progress.show(line)
+    note, assume = partial(asker.say, inputs.source), partial(asker.assume, inputs.network)
+    failures = _failures(how.failures, topology, how.sample, how.seed)
+    conditions = likelihood = None
+    if how.backend == PACKET:
+        how = on_switches(how, note)
+        conditions = conditions_of(how)
+    else:
+        likelihood = _likelihood(how.probabilities, inputs, failures, asker.say)
+    how.require_used()
+    if inputs.plan is None:
+        plans = plans_for(topology, inputs.demands, how, inputs.source, progress, note)
+    else:
+        plans = plans_from(inputs.plan, inputs.demands, how.protect, inputs.source, progress, note)
+    contenders = contenders_of(how, plans, note)
+    final = replace(how, schemes=tuple(each.scheme.name for each in contenders))
+    if not isinstance(how.failures, str | Path):
+        final = replace(final, failures=[each.name for each in failures])
+    if conditions is not None:
+        questions = Questions(plans_of(contenders, how), failures, conditions)
+        with simulated(how, questions, asker.workers, asker.folder, progress, assume) as found:
+            call = asker.call(replace(final, **options_of(found)))
+            yield WhatIfPackets(replace(found, assumptions=tuple(asker.notes)), call)
+        return
+    with outcomes_of(how, contenders, failures, asker.workers, asker.folder, progress) as outcomes:
+        study = Study(topology, contenders, failures, outcomes, likelihood)
+        call = asker.call(replace(final, probabilities=None if likelihood is None else likelihood.source))
+        yield WhatIf(study, Provenance(call, python_versions(), tuple(asker.notes)), how.seed)
+
+
+def _call(name: str, how: WhatIfOptions) -> str:
     """Return the call that makes a study; options without a value, or that are off, are left out."""
-    given = (f"{option}={value!r}" for option, value in options.items() if value is not None and value is not False)
+    left_out = {*other_options(how.backend), *(["backend"] if how.backend == FLOW else [])}
+    names = dict.fromkeys((*_FIRST, *(each.name for each in fields(how))))
+    values = {name: getattr(how, name) for name in names if name not in left_out}
+    values |= {
+        "failures": str(how.failures) if isinstance(how.failures, Path) else how.failures,
+        "schemes": list(how.schemes or ()),
+    }
+    given = (f"{option}={value!r}" for option, value in values.items() if value is not None and value is not False)
     return f"kuijia.whatif({', '.join([repr(name), *given])})"
 
 
-def _start(
-    source: core.Plan | TopologyLike,
-    demands: DemandsLike | None,
-    planning: Planning,
-    protect: int | None,
-    progress: Progress,
-    notes: list[str],
-) -> tuple[Topology, Plans]:
-    """Return the network and the plans on it; `notes` gets the assumptions behind both."""
-    from kuijia.api.whatif_contenders import plans_for, plans_from  # noqa: PLC0415  # slow to import: CVXPY
-
+def _inputs(
+    source: core.Plan | TopologyLike, demands: DemandsLike | None, how: WhatIfOptions, notes: list[str]
+) -> Inputs:
+    """Return the network and its demands; `notes` gets the assumptions behind both."""
     if isinstance(source, core.Plan) or _is_plan_file(source):
         if demands is not None:
             raise bad_option("demands", "given with a plan, which has its own", "a network in the place of the plan")
-        planning.refuse()
+        how.refuse_planning()
         plan = load_plan(source)
         notes += plan.notes
         name = "plan" if isinstance(source, core.Plan) else str(source)
-        return plan.topology, plans_from(plan, plan.demands, protect, name, progress, notes.append)
-    planning.require_sense()
+        return Inputs(plan, plan.topology, plan.demands, name, name)
+    how.require_planning()
     topology = load_topology(source)
     asked = demands_for(demands, source, topology, {})
     notes += [*topology.notes, *asked.notes]
-    if (line := announced(topology)) is not None:
-        progress.show(line)
-    return topology, plans_for(topology, asked, planning, protect, asked.source, progress, notes.append)
-
-
-def _contenders(how: Rerouting, plans: Plans, notes: list[str]) -> list[Contender]:
-    from kuijia.api.whatif_contenders import contenders_of  # noqa: PLC0415  # slow to import: CVXPY
-
-    return contenders_of(how, plans, notes.append)
+    return Inputs(None, topology, asked, asked.source, topology.name)
 
 
 def _is_plan_file(source: object) -> TypeGuard[str | Path]:
@@ -304,7 +323,7 @@ def _distinct(schemes: str | Sequence[str | FailureScheme] | None) -> tuple[str 
 
 def _failures(which: Failures, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:
     if isinstance(which, str | Path):
-        return chosen_failures(str(which), topology, sample, parsed("seed", seed, whole_number(0)))
+        return chosen_failures(str(which), topology, sample, seed)
     listed: object = which
     if not isinstance(listed, Iterable):
         problem = f"found {quoted(type(listed).__name__)}"
@@ -332,11 +351,13 @@ def _failure(part: object, topology: Topology) -> Failure:
 
 
 def _likelihood(
-    which: str | Path | None, topology: Topology, failures: Sequence[Failure], notes: list[str]
+    which: str | None, inputs: Inputs, failures: Sequence[Failure], say: Callable[[str, str], None]
 ) -> Likelihood | None:
-    """Return the probabilities of failures; `notes` gets a sentence about each gap in them."""
+    """Return the probabilities of failures; `say` hears a sentence about each gap in them."""
+    from simulator.studies.whatif.study import Likelihood  # noqa: PLC0415  # slow to import: NumPy
+
     if which is None:
-        found = default_probabilities(topology, failures, notes.append)
+        found = default_probabilities(inputs.topology, failures, lambda words: say(inputs.network, words))
         return None if found is None else Likelihood(TOPOLOGY, found)
-    chosen = chosen_probabilities(str(which), topology, failures, notes.append)
-    return None if chosen is None else Likelihood(str(which), chosen)
+    chosen = chosen_probabilities(which, inputs.topology, failures, lambda words: say(which, words))
+    return None if chosen is None else Likelihood(which, chosen)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import Watch
 from kuijia.api.solving import chosen_paths, default_parts, finder_of
-from kuijia.api.whatif_study import Planning, Rerouting, Say
+from kuijia.api.whatif_options import WhatIfOptions
+from kuijia.api.whatif_study import Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.options import spelled
 from kuijia_base.progress import Progress
@@ -74,8 +75,7 @@ class Plans:
 def plans_for(
     topology: Topology,
     demands: Sequence[Demand],
-    how: Planning,
-    protect: int | None,
+    how: WhatIfOptions,
     source: str,
     progress: Progress,
     say: Say,
@@ -91,7 +91,7 @@ def plans_for(
         watch.parts = None if parts == 1 else parts
         if watch.parts is not None:
             objective = in_parts(Partitioning(watch.parts, seed=how.seed), watch.told("programs solved"))
-        options = Options(protect=protect or 1, solver=Solver(watch=watch.tick))
+        options = Options(protect=how.protect or 1, solver=Solver(watch=watch.tick))
         return solve(topology, demands, how.tunnels_per_pair, objective, options=options, finder=finder, source=source)
 
     return Plans(how.objective or MAX_THROUGHPUT, solved, say, _many(demands))
@@ -122,7 +122,7 @@ def _many(demands: Sequence[Demand]) -> int | None:
     return None if parts_for(demands) is None else len(demands)
 
 
-def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
+def contenders_of(how: WhatIfOptions, plans: Plans, say: Say) -> list[Contender]:
     """Return each scheme with its plan: that of the user's objective, or of the objective that the scheme needs.
 
     Schemes that came by default are left out, which is noted, if their objective cannot protect any pair, or if they
@@ -156,7 +156,7 @@ def contenders_of(how: Rerouting, plans: Plans, say: Say) -> list[Contender]:
     return found
 
 
-def _slow(how: Rerouting) -> frozenset[str]:
+def _slow(how: WhatIfOptions) -> frozenset[str]:
     """Return the schemes that solve programs for all demands, if nothing asks for them."""
     if how.schemes is not None:
         return frozenset()
@@ -164,7 +164,7 @@ def _slow(how: Rerouting) -> frozenset[str]:
     return frozenset(name for name, by_option in asked.items() if not by_option)
 
 
-def _option_of(scheme: Scheme, how: Rerouting, objective: str, error: UnsoundError) -> str:
+def _option_of(scheme: Scheme, how: WhatIfOptions, objective: str, error: UnsoundError) -> str:
     if error.where[:1] != ("protect",) or how.protect is not None:
         return spelled(str(error.where[0]))
     return spelled("objective", objective) if scheme.plan_objective is None else spelled("schemes", scheme.name)

@@ -6,20 +6,16 @@ import random
 from collections.abc import Sequence
 from pathlib import Path
 
+from kuijia.api.whatif_options import FAILURES, NONE, TOPOLOGY
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.options import bad_option
 from kuijia_base.suggestion import unknown
 from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
-from te_solver.failures import Failure, link_pairs, named, single_links, single_nodes
+from te_solver.failures import Failure, named
 from te_solver.failures_file import load_failures
 from te_solver.formats.notes import Note
 from te_solver.probabilities_file import load_probabilities
 from te_solver.topology import Topology
-
-TOPOLOGY, NONE = "topology", "none"
-"""Values of --probabilities for those of the topology's file, the default where it has some, and for none."""
-
-FAILURES = {"links": single_links, "pairs": link_pairs, "nodes": single_nodes}
 
 
 def chosen_failures(which: str, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:

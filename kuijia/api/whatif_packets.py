@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
 import math
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.whatif_study import DEFAULT_SCHEMES, Rerouting, Say
-from kuijia_base.errors import UnsoundError, quoted
-from kuijia_base.option_values import whole_number
-from kuijia_base.options import bad_option, parsed, require_known, spelled
+from kuijia.api.whatif_options import DEFAULT_SCHEMES, DEFAULT_SIZES, FLOW, WhatIfOptions, packet_options
+from kuijia.api.whatif_study import Say
+from kuijia_base.errors import UnsoundError
+from kuijia_base.options import bad_option, require_known, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
 from kuijia_base.sweep.workers import Workers
-from kuijia_base.text import parse_number
 from simulator.packet.units import FASTEST
 from te_solver.failure_schemes.registry import switch_schemes
 from te_solver.formats.notes import counted
@@ -30,17 +28,9 @@ if TYPE_CHECKING:
     from simulator.studies.whatif_packets.study import PacketStudy
     from simulator.studies.whatif_packets.sweep import Questions
     from te_solver.failure_schemes.failure_scheme import FailureScheme
-    from te_solver.failures import Failure
     from te_solver.plan import Plan
 
-FLOW, PACKET = BACKENDS = ("flow", "packet")
-
 FILE = "whatif-packets.json"
-
-OF_FLOW: Mapping[str, Any] = {"split": "proportional", "udp": False, "weighting": "equal", "probabilities": None}
-"""Options of the flow backend alone, with their defaults."""
-
-DEFAULT_SIZES = "web-search"
 
 _MOST_PACKETS = 1e9
 """Data packets of a run."""
@@ -48,86 +38,31 @@ _MOST_PACKETS = 1e9
 _LAST_SEED = 2**63 - 1
 
 
-def _number(least: float, most: float, of: str) -> Callable[[str], float]:
-    """Return a parser of numbers from `least` to `most`."""
-
-    def number(text: str) -> float:
-        value = parse_number(text)
-        if value is None or not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{quoted(text)}, expected {least:g} to {most:g}{of}")
-        return value
-
-    return number
-
-
-PARSERS: Mapping[str, Callable[[str], Any]] = {
-    "sizes": str,
-    "load": _number(0.001, 10, ""),
-    "seconds": _number(0.01, 60, " seconds"),
-    "transport": str,
-    "buffer": whole_number(1500, 10**9, of=" bytes"),
-    "detection": _number(0, 60, " seconds"),
-    "controller_at": str,
-    "link_delay": _number(0, 10, " seconds"),
-    "rate_scale": _number(1e-9, 1, ""),
-}
-"""Options of the packet backend alone, with the parsers of their values."""
-
 _FIELDS = {"controller_at": "controller", "rate_scale": "scale"}
 """Conditions that have other names than their options."""
 
 
-@dataclass(frozen=True)
-class Asked:
-    """Conditions of a study packet by packet as a user asked for them.
+def conditions_of(how: WhatIfOptions) -> Conditions:
+    """Return the conditions of a study, at rates as planned unless a scale was given; raises InputError."""
+    from kuijia.api.packet_options import sizes_of  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.conditions import TRANSPORTS, Conditions  # noqa: PLC0415  # slow: NumPy
 
-    Attributes:
-        options: those given, by name.
-        conditions: those that they make, at rates as planned unless a scale was given.
-    """
-
-    options: Mapping[str, Any]
-    conditions: Conditions
-
-    @classmethod
-    def of(cls, options: Mapping[str, object | None], seed: int) -> Asked:
-        """Return the conditions of the given options, None for those not given; raises InputError."""
-        from kuijia.api.packet_options import sizes_of  # noqa: PLC0415  # slow to import: NumPy
-        from simulator.studies.whatif_packets.conditions import TRANSPORTS, Conditions  # noqa: PLC0415  # slow: NumPy
-
-        given = {name: parsed(name, value, PARSERS[name]) for name, value in options.items() if value is not None}
-        if "transport" in given:
-            require_known("transport", given["transport"], TRANSPORTS)
-        if seed > _LAST_SEED:
-            raise bad_option("seed", f"is {seed}", f"{_LAST_SEED} or less")
-        chosen = {_FIELDS.get(name, name): value for name, value in given.items() if name != "sizes"}
-        return cls(given, Conditions(sizes_of(given.get("sizes", DEFAULT_SIZES)), seed=seed, **chosen))
-
-    @property
-    def sizes(self) -> str:
-        """The distribution of flow sizes, in the user's words."""
-        return str(self.options.get("sizes", DEFAULT_SIZES))
+    given = {name: getattr(how, name) for name in packet_options() if getattr(how, name) is not None}
+    if "transport" in given:
+        require_known("transport", given["transport"], TRANSPORTS)
+    if how.seed > _LAST_SEED:
+        raise bad_option("seed", f"is {how.seed}", f"{_LAST_SEED} or less")
+    chosen = {_FIELDS.get(name, name): value for name, value in given.items() if name != "sizes"}
+    return Conditions(sizes_of(how.sizes or DEFAULT_SIZES), seed=how.seed, **chosen)
 
 
-def plans_of(contenders: Sequence[Contender], how: Rerouting) -> list[tuple[Plan, FailureScheme]]:
+def plans_of(contenders: Sequence[Contender], how: WhatIfOptions) -> list[tuple[Plan, FailureScheme]]:
     """Return the plan of each contender, with its scheme as switches know it."""
     schemes = {scheme.name: scheme for scheme in how.found()}
     return [(each.traffic.plan, schemes[each.scheme.name]) for each in contenders]
 
 
-def refuse_others(backend: str, options: Mapping[str, Any]) -> None:
-    """Raise InputError for options that the backend does not have."""
-    if backend == FLOW:
-        given = [name for name in PARSERS if options[name] is not None]
-        if given:
-            raise bad_option(given[0], "is of simulated packets", spelled("backend", PACKET))
-        return
-    for name, default in OF_FLOW.items():
-        if options[name] != default:
-            raise bad_option(name, "is of the flow model", spelled("backend", FLOW))
-
-
-def on_switches(how: Rerouting, say: Say) -> Rerouting:
+def on_switches(how: WhatIfOptions, say: Say) -> WhatIfOptions:
     """Return the options with the schemes that switches can be programmed with; `say` hears which are left out.
 
     Raises:
@@ -149,9 +84,8 @@ def on_switches(how: Rerouting, say: Say) -> Rerouting:
 
 @contextmanager
 def simulated(
-    asked: Asked,
-    plans: Sequence[tuple[Plan, FailureScheme]],
-    failures: Sequence[Failure],
+    asked: WhatIfOptions,
+    questions: Questions,
     workers: Workers | None,
     folder: OutputFolder | None,
     progress: Progress,
@@ -166,16 +100,16 @@ def simulated(
     """
     from simulator.studies.whatif_packets.findings import Findings, Outcome  # noqa: PLC0415  # slow to import: NumPy
     from simulator.studies.whatif_packets.study import PacketStudy  # noqa: PLC0415  # slow to import: NumPy
-    from simulator.studies.whatif_packets.sweep import Questions, results_of  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.sweep import results_of  # noqa: PLC0415  # slow to import: NumPy
 
-    how = asked.conditions
-    if "rate_scale" not in asked.options:
+    how, plans, failures = questions.conditions, questions.contenders, questions.failures
+    if asked.rate_scale is None:
         how = replace(how, scale=_scale(how, plans[0][0]))
     _require_bounds(how, plans[0][0])
-    questions = Questions(plans, failures, how)
+    questions = replace(questions, conditions=how)
     play = _first(questions)
     lacking = sum(link.delay == 0 for link in plans[0][0].topology.links)
-    if lacking and "link_delay" not in asked.options:
+    if lacking and asked.link_delay is None:
         sentence = f"{counted(lacking, 'link')} without a delay: each gets {how.link_delay:g} s"
         say(f"{sentence} ({spelled('link_delay')})")
     if workers is None:
@@ -183,12 +117,12 @@ def simulated(
     with results_of(questions, workers, folder, progress) as results:
         names = [failure.name for failure in failures]
         outcomes = {scheme.name: list(map(Outcome, names, of)) for (_, scheme), of in zip(plans, results, strict=True)}
-        yield PacketStudy(how, asked.sizes, play, Findings(outcomes))
+        yield PacketStudy(how, asked.sizes or DEFAULT_SIZES, play, Findings(outcomes))
 
 
 def options_of(study: PacketStudy) -> dict[str, Any]:
     """Return all options of the packet backend with the values that a study has, given or not: defaults may change."""
-    conditions = {name: getattr(study.how, _FIELDS.get(name, name)) for name in PARSERS}
+    conditions = {name: getattr(study.how, _FIELDS.get(name, name)) for name in packet_options()}
     return {**conditions, "sizes": study.sizes, "controller_at": study.play.controller}
 
 

@@ -114,12 +114,17 @@ class WhatIfPackets:
         """
         output = OutputFolder(Path(folder))
         try:
-            output.write_json(FILE, self.to_json())
-            if is_installed(LIBRARY):
-                write_report(output, self.study, self.call)
+            self.write(output)
         finally:
             output.remove_if_empty()
         return output.path
+
+    def write(self, output: OutputFolder) -> bool:
+        """Write what `save` writes into a folder that is open; return False if that is the numbers alone."""
+        output.write_json(FILE, self.to_json())
+        if drawn := is_installed(LIBRARY):
+            write_report(output, self.study, self.call)
+        return drawn
 
     def __repr__(self) -> str:
         failures = counted(len(self.failures), "failure")

@@ -129,12 +129,17 @@ class WhatIf:
         """
         output = OutputFolder(Path(folder))
         try:
-            write_results(output, self.study, self.to_json())
-            if is_installed(LIBRARY):
-                write_report(output, self.study, self.provenance, self._seed)
+            self.write(output)
         finally:
             output.remove_if_empty()
         return output.path
+
+    def write(self, output: OutputFolder) -> bool:
+        """Write what `save` writes into a folder that is open; return False if that is the numbers alone."""
+        write_results(output, self.study, self.to_json())
+        if drawn := is_installed(LIBRARY):
+            write_report(output, self.study, self.provenance, self._seed)
+        return drawn
 
     def __repr__(self) -> str:
         failures = counted(len(self.failures), "failure")

@@ -22,24 +22,9 @@ from te_solver.formats.topohub_networks import PREFIX
 from te_solver.networks import shipped_names
 from te_solver.path_finders import path_choice_words
 from te_solver.plan import MAX_TUNNELS_PER_PAIR
-from te_solver.programs.registry import objective_names
-from te_solver.programs.settings import base_name
 from te_solver.topology import Topology
 from te_solver.topology_file import topology_formats
 from te_solver.tunnels import DISJOINT
-
-
-class _Objectives(tuple[str, ...]):
-    """The names of objectives as choices of an option; each may have settings after it."""
-
-    __slots__ = ()
-
-    def __contains__(self, name: object) -> bool:
-        return super().__contains__(base_name(name) if isinstance(name, str) else name)
-
-
-def objective_choices() -> tuple[str, ...]:
-    return _Objectives(objective_names())
 
 
 def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, required: bool = True) -> None:

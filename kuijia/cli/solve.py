@@ -10,14 +10,13 @@ from typing import get_args
 
 from kuijia.api.plan_summary import plan_summary
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, planned
+from kuijia.api.solving import DEFAULT_SOLVER, MOST_FAILURES, MOST_PARTS, Solving, objective_choices, planned
 from kuijia.cli.inputs import (
     add_demands,
     add_paths,
     add_topology,
     add_tunnels,
     announce,
-    objective_choices,
     read_demands,
     read_topology,
 )

@@ -5,20 +5,24 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kuijia
 from kuijia.api.packet_options import PacketStudyOptions
+from kuijia.api.whatif_options import WhatIfOptions
 from kuijia_base.options import declared, from_keywords
 
-STUDIES = [(kuijia.packet, PacketStudyOptions)]
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+STUDIES = [(kuijia.packet, PacketStudyOptions), (kuijia.whatif, WhatIfOptions)]
 
 
 @pytest.mark.parametrize(("function", "study"), STUDIES, ids=lambda each: each.__name__)
 def test_keywords_and_their_defaults_are_those_declared(
-    function: Callable[..., Any], study: type[PacketStudyOptions]
+    function: Callable[..., Any], study: type[DataclassInstance]
 ) -> None:
     defaults = {name: each.default for name, each in inspect.signature(function).parameters.items()}
     names = {option.keyword or field.name for field, option in declared(study)}

@@ -12,8 +12,7 @@ import kuijia
 from kuijia.api.demand_models import MASSES, MODELS
 from kuijia.api.packet_options import REFERENCES
 from kuijia.api.table_building import FAILURE_KINDS
-from kuijia.api.whatif_packets import BACKENDS
-from kuijia.api.whatif_study import DEFAULT_SCHEMES, SPLIT_NAMES, WEIGHTING_NAMES
+from kuijia.api.whatif_options import BACKENDS, DEFAULT_SCHEMES, SPLIT_NAMES, WEIGHTING_NAMES
 from te_solver.programs.registry import objective_names
 from te_solver.tunnels import WEIGHTS
 

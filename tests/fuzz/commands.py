@@ -24,7 +24,7 @@ _LARGEST_LEGAL = 999
 
 WORK: Mapping[str, Sequence[str]] = {
     "solve": ("kuijia.cli.solve._plan",),
-    "whatif": ("kuijia.cli.whatif._contenders",),
+    "whatif": ("kuijia.api.whatif_contenders.contenders_of",),
     "packet": ("kuijia.api.packet.results_of_runs",),
     "crosscheck": ("kuijia.cli.crosscheck.cross_check",),
     "controller": ("kuijia.cli.controller.run_application",),

@@ -10,7 +10,7 @@ ROOMS = {
     "hedera": (4_400, 39),
     "testbed": (22_860, 164),
     "experiments": (22_150, 155),
-    "kuijia": (10_390, 70),
+    "kuijia": (10_190, 69),
     "benchmarks": (3_660, 33),
     "docs": (800, 11),
     "tests": (98_110, 828),
