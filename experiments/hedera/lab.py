@@ -16,8 +16,8 @@ from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import TestbedError
 from te_solver.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT
+from testbed.controllers.controller_process import SchedulerProcess
 from testbed.controllers.event_history import Event
-from testbed.controllers.scheduler_process import SchedulerProcess
 from testbed.lab.manifest import describe_run
 from testbed.machine.machine import Machine, require_emulation
 from testbed.machine.network_namespace import private_network

@@ -56,7 +56,7 @@ def overload(load: Load) -> tuple[str, ...]:
     """Return the reasons, in words, why the load disturbs the timing of packets; empty when nothing does.
 
     Processors that are never idle are no reason by themselves, nor is a switch that takes a whole one
-    (`testbed.links.unread_frames`).
+    (`testbed.links.load_counters`).
     """
     reasons = []
     if load.steal > MAX_STEAL:

@@ -131,9 +131,9 @@ def run(args: argparse.Namespace) -> int:
             require_writable(path)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
+    from testbed.chaos.faults import shortest_failing  # noqa: PLC0415
     from testbed.chaos.report import report_json, report_text  # noqa: PLC0415  # needs Linux, as the rest
     from testbed.chaos.run import INTERRUPTED, ChaosResult, ChaosRun, run_chaos  # noqa: PLC0415
-    from testbed.chaos.shrink import shortest_failing  # noqa: PLC0415
     from testbed.lab.lab_options import LabOptions  # noqa: PLC0415
 
     def plan(tunnels: int) -> Plan:

@@ -40,7 +40,7 @@ from kuijia_app.control.ipv6_frames import (
     read_ipv6,
     solicitation,
 )
-from kuijia_app.gate.rates import Allowance
+from kuijia_app.gate.limits import Allowance
 from kuijia_app.tables.families import Address, Family, Prefix, family_of
 from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment, host_entries
 from kuijia_app.tables.rules import FlowEntry

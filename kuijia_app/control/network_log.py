@@ -15,7 +15,7 @@ from itertools import pairwise, permutations
 from typing import Generic, TypeVar
 
 from kuijia_app.control.liveness import Edge, Port, Tunnel
-from kuijia_app.gate.rates import Allowance
+from kuijia_app.gate.limits import Allowance
 from kuijia_app.tables.stated_wiring import datapath_text
 from kuijia_app.tables.wiring import Wiring
 

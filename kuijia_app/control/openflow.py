@@ -13,8 +13,7 @@ from kuijia_app.control.reconciliation import AddGroup, Change, DeleteFlow, Dele
 from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Room
 from kuijia_app.framework.switch_limits import SwitchFaultError
 from kuijia_app.gate.answers import checked_entry
-from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import Multipart
+from kuijia_app.gate.frames import Multipart, RefusedError
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NEIGHBOUR_COOKIE, NO_PRIORITY
 from kuijia_app.tables.rules import (
     ANY_VLAN,

@@ -33,7 +33,7 @@ from kuijia_app.framework.switch_limits import (
     SwitchFaultError,
 )
 from kuijia_app.gate.frames import FIRST_POLL_XID, LAST_POLL_XID
-from kuijia_app.gate.rates import Allowance
+from kuijia_app.gate.limits import Allowance
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.rules import FlowEntry, Group, Match, SwitchTables
 

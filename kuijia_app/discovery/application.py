@@ -18,8 +18,7 @@ from typing import Any
 from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.probe_frames import KEY_BYTES
 from kuijia_app.discovery.findings import MOST_PORTS, MOST_SWITCHES, DiscoveredNetwork
-from kuijia_app.discovery.lldp import origin, probe
-from kuijia_app.discovery.messages import COOKIE, DiscoveryMessages
+from kuijia_app.discovery.lldp import COOKIE, DiscoveryMessages, origin, probe
 from kuijia_app.framework.guarded_app import GuardedApp, background
 from kuijia_app.framework.seam import Event, EventBase, Harm, cfg, handler, ofp_event, ofproto, on, on_own
 from kuijia_app.framework.switch_limits import BackOff, repeated

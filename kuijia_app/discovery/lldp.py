@@ -1,12 +1,15 @@
-"""LLDP frames (IEEE 802.1AB) that probe the links between switches, which nobody else can forge; pure."""
+"""LLDP frames (IEEE 802.1AB) that probe the links between switches, which nobody else can forge, and the OpenFlow
+messages that send and catch them.
+"""
 
 from __future__ import annotations
 
 import hmac
 import struct
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
+from kuijia_app.control.openflow import Messages
 from kuijia_app.control.probe_frames import signature
 
 ETH_TYPE: Final = 0x88CC
@@ -64,3 +67,31 @@ def _units(data: bytes) -> Iterator[tuple[int, bytes]]:
             return
         yield kind, value
         position += 2 + length
+
+
+COOKIE = 0x4B55_494A_4C4C_4450
+"""Differs from that of the plan's entries, so that no controller of ours repairs or removes this one."""
+
+PRIORITY = 0xFFFF
+_ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
+
+
+class DiscoveryMessages(Messages):
+    """Builder of messages for one connected switch; `datapath` is the connection object of either framework."""
+
+    def catch_lldp(self, seconds: int) -> Any:
+        """Return the entry that sends arriving probes to us; it goes after so many seconds, whatever becomes of us."""
+        return self._catch(self._parser.OFPMatch(eth_type=ETH_TYPE), COOKIE, PRIORITY, seconds)
+
+    def release(self) -> Any:
+        """Return the message that removes the entry."""
+        ofproto = self._ofproto
+        return self._parser.OFPFlowMod(
+            self._datapath,
+            cookie=COOKIE,
+            cookie_mask=_ALL_BITS,
+            command=ofproto.OFPFC_DELETE,
+            out_port=ofproto.OFPP_ANY,
+            out_group=ofproto.OFPG_ANY,
+            match=self._parser.OFPMatch(),
+        )

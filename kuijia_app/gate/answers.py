@@ -13,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from kuijia_app.gate import elements
-from kuijia_app.gate.errors import RefusedError
 from kuijia_app.gate.frames import (
     FIRST_POLL_XID,
     HEADER,
@@ -24,6 +23,7 @@ from kuijia_app.gate.frames import (
     Frame,
     Kind,
     Multipart,
+    RefusedError,
 )
 from kuijia_app.gate.limits import LIMITS, Limits
 

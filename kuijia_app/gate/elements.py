@@ -11,8 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from kuijia_app.gate.errors import MalformedError
-from kuijia_app.gate.frames import HEADER, MULTIPART_HEADER, Frame, Kind, Multipart
+from kuijia_app.gate.frames import HEADER, MULTIPART_HEADER, Frame, Kind, MalformedError, Multipart
 
 _TYPE_AND_LENGTH: Final = struct.Struct("!HH")
 _LENGTH: Final = struct.Struct("!H")

@@ -1,4 +1,4 @@
-"""Cuts a stream of bytes into the messages of OpenFlow 1.3, each with a possible length in its header; pure."""
+"""Cuts a stream of bytes into the messages of OpenFlow 1.3; errors that end a connection. Pure."""
 
 from __future__ import annotations
 
@@ -7,7 +7,33 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from kuijia_app.gate.errors import MalformedError
+_SHOWN_BYTES = 32
+
+
+class RefusedError(Exception):
+    """A connection must end for `reason`, one of a few texts; `detail` describes this case, printable and short."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason = reason
+        self.detail = detail
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+
+    def unraised(self) -> RefusedError:
+        """Return an equal error that was never raised, to be kept.
+
+        A raised error refers to the frames that it has passed. Kept by what these frames refer to, it is a cycle that
+        would hold the whole connection until somebody searches for cyclic garbage.
+        """
+        return RefusedError(self.reason, self.detail)
+
+
+class MalformedError(RefusedError):
+    """A message breaks the rules of OpenFlow 1.3; `detail` shows how it begins."""
+
+    def __init__(self, reason: str, frame: bytes = b"") -> None:
+        shown = frame[:_SHOWN_BYTES].hex(" ", 4)
+        super().__init__(reason, f"begins with {shown}" if shown else "")
+
 
 VERSION: Final = 4
 """OpenFlow 1.3 (OpenFlow 1.3.5, 7.1.1)."""

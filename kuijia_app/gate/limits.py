@@ -1,4 +1,4 @@
-"""Limits on the resources that a switch, real or pretended, may use; `docs/controller.md` lists them."""
+"""Limits on the resources that a switch, real or pretended, may use, and on rates; `docs/controller.md` lists them."""
 
 from __future__ import annotations
 
@@ -99,3 +99,25 @@ class Limits:
 
 
 LIMITS: Final = Limits()
+
+
+class Allowance:
+    """Allows `rate` a second and `burst` at once; times are in seconds of one clock."""
+
+    def __init__(self, rate: float, burst: float, now: float) -> None:
+        self._rate = rate
+        self._burst = burst
+        self._left = burst
+        self._at = now
+
+    def take(self, now: float, cost: float = 1.0) -> bool:
+        """Use one and return True; return False if none is left. A cost above one is paid off afterwards."""
+        if not self.has_any(now):
+            return False
+        self._left -= cost
+        return True
+
+    def has_any(self, now: float) -> bool:
+        self._left = min(self._left + (now - self._at) * self._rate, self._burst)
+        self._at = now
+        return self._left >= 1.0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import socket
 import ssl
 import sys
@@ -11,17 +13,147 @@ from itertools import count
 from typing import Any, Final, NoReturn
 
 from kuijia_app.framework.ending import end_process
-from kuijia_app.framework.seam import hub
+from kuijia_app.framework.seam import FRAMEWORK, hub, unpatched, wait_readable
 from kuijia_app.framework.switch_limits import BackOff, repeated
 from kuijia_app.gate.channels import PlainChannel, TlsChannel
-from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
-from kuijia_app.gate.listeners import GateListener, NoRoomError
 from kuijia_app.gate.peer import Peer
-from kuijia_app.gate.readiness import Readiness
 from kuijia_app.gate.reception import HeldConnections
-from kuijia_app.gate.wire import READABLE, WRITABLE, ConnectionEndedError, Wire
+from kuijia_app.gate.wire import READABLE, WRITABLE, ConnectionEndedError, Poller, Wire
 from kuijia_base.log_lines import part_logger
+
+_BACKLOG: Final = 4096
+_NO_ROOM: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+
+
+class NoRoomError(Exception):
+    """The process or the machine has no descriptor or memory left for a connection."""
+
+
+def listen(family: int, address: tuple[Any, ...]) -> socket.socket:
+    """Return a socket that listens there and never blocks; raise OSError if it cannot."""
+    sockets = unpatched("socket")
+    listening: socket.socket = sockets.socket(family, sockets.SOCK_STREAM)
+    try:
+        listening.setsockopt(sockets.SOL_SOCKET, sockets.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+class GateListener:
+    """One listening socket, with a spare descriptor that lets it turn a connection away when no other is left."""
+
+    def __init__(self, listening: socket.socket, poller: Poller) -> None:
+        self._listening = listening
+        self._poller = poller
+        self._reserve: int | None = None
+        self._reads = True
+        self.fd = listening.fileno()
+        poller.register(self.fd, READABLE)
+        self._keep_reserve()
+
+    def accept(self) -> tuple[socket.socket, tuple[Any, ...]] | None:
+        """Return the next connection and its address, None if there is none.
+
+        Raises:
+            NoRoomError: a connection had to be turned away.
+        """
+        try:
+            connected, address = self._listening.accept()
+        except OSError as error:
+            if error.errno not in _NO_ROOM:
+                return None  # nobody waits, or who did has gone
+            self._turn_away()
+            raise NoRoomError from error
+        connected.setblocking(False)
+        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        return connected, address
+
+    def watch(self, *, reads: bool) -> None:
+        """Start or stop waiting for connections."""
+        if reads != self._reads:
+            self._reads = reads
+            self._poller.modify(self.fd, READABLE if reads else 0)
+        if reads and self._reserve is None:
+            self._keep_reserve()
+
+    def _turn_away(self) -> None:
+        if self._reserve is not None:
+            os.close(self._reserve)
+            self._reserve = None
+            try:
+                self._listening.accept()[0].close()
+            except OSError:
+                return  # somebody else has taken the descriptor, or who waited has gone
+            finally:
+                self._keep_reserve()
+
+    def _keep_reserve(self) -> None:
+        try:
+            self._reserve = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self._reserve = None
+
+
+_AT_ONCE: Final = 32
+"""Descriptors of the crowd that one call of `wait` returns: a turn cannot serve many more."""
+
+
+class Readiness:
+    """Watches descriptors. Any thread may call `wake`, only one thread the rest.
+
+    Descriptors in `crowd` come after those in `poller`, and a few at a time, however many are ready.
+    """
+
+    def __init__(self) -> None:
+        self._epoll = unpatched("select").epoll()
+        self._crowd = unpatched("select").epoll()
+        self._epoll.register(self._crowd.fileno(), READABLE)
+        self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._epoll.register(self._wake, READABLE)
+
+    @property
+    def poller(self) -> Poller:
+        poller: Poller = self._epoll
+        return poller
+
+    @property
+    def crowd(self) -> Poller:
+        poller: Poller = self._crowd
+        return poller
+
+    def wake(self) -> None:
+        """Make `wait` return soon."""
+        os.eventfd_write(self._wake, 1)
+
+    def wait(self, timeout: float) -> list[tuple[int, int]]:
+        """Return the ready descriptors with their epoll events, as soon as there is one, or after `timeout` seconds."""
+        if FRAMEWORK == "os-ken":
+            ready: list[tuple[int, int]] = self._epoll.poll(timeout)
+        else:
+            ready = self._epoll.poll(0)
+            if ready or not timeout:
+                hub.sleep(0)
+            else:
+                wait_readable(self._epoll.fileno(), timeout)
+                ready = self._epoll.poll(0)
+        events: list[tuple[int, int]] = []
+        later: list[tuple[int, int]] = []
+        for event in ready:
+            if event[0] == self._wake:
+                os.eventfd_read(self._wake)
+            elif event[0] == self._crowd.fileno():
+                later = self._crowd.poll(0, _AT_ONCE)
+            else:
+                events.append(event)
+        return events + later
+
 
 _TICK: Final = 0.1
 """Seconds between two looks at the clock."""

@@ -10,11 +10,9 @@ from typing import Final
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.gate.admission import Admission, AdmissionVerdict
-from kuijia_app.gate.application import Application, EntriesRemoved, PacketArrived, Polled
+from kuijia_app.gate.application import Application, EntriesRemoved, GatedDatapath, PacketArrived, Polled
 from kuijia_app.gate.binding import may_use
-from kuijia_app.gate.datapath import GatedDatapath
-from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import VERSION, Frame, Kind
+from kuijia_app.gate.frames import VERSION, Frame, Kind, RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import ConnectionEndedError

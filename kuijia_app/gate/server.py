@@ -19,8 +19,7 @@ from kuijia_app.gate.application import application_of
 from kuijia_app.gate.binding import Binding, load_binding
 from kuijia_app.gate.channels import server_context
 from kuijia_app.gate.limits import LIMITS, Limits
-from kuijia_app.gate.listeners import listen
-from kuijia_app.gate.loop import Loop
+from kuijia_app.gate.loop import Loop, listen
 from kuijia_app.gate.reception import HeldConnections
 from kuijia_base.errors import InputError
 from kuijia_base.followed_tls import FollowedTls, Passphrase

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Final, Protocol
 
 from kuijia_app.gate.channels import Channel
-from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
 
 # Those of epoll(7); eventlet takes their names out of the module `select`.

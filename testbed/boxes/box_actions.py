@@ -29,7 +29,7 @@ from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.links.link_state import are_running, bring_up, is_running
 from testbed.links.load_counters import count_load
-from testbed.links.port_switching import SwitchPort, switch_ports
+from testbed.links.port_status import SwitchPort, switch_ports
 from testbed.machine.network_namespace import namespace_named
 from testbed.machine.processes import SocketKind
 from testbed.machine.programs import LocalProgram

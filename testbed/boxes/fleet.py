@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-from kuijia_base.errors import TestbedError
+from kuijia_base.errors import KuijiaError, TestbedError
 from testbed.boxes.changes import BoxStep, Facts, wake_steps
 from testbed.boxes.check import Heard, amiss, box_faults, cable_faults
 from testbed.boxes.controller_place import stand_in
-from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox
+from testbed.boxes.inventory import Box, BoxInventory, HostBox, SwitchBox, read_inventory
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, DeadBoxError, SshConnection
 from testbed.links.link_state import CARRIER_SECONDS
 from testbed.machine.clocks import ClockOffset, ask_clock
+from testbed.machine.trusted_folders import read_record
+from testbed.network.leftovers import BOXES_NOTE
 
 _CHANGE_SECONDS = 120.0
 
@@ -324,3 +328,40 @@ def _require_none(faults: Iterable[str]) -> None:
     found = list(faults)
     if found:
         raise TestbedError("; ".join(found))
+
+
+@dataclass(frozen=True)
+class BoxesNote:
+    """Note in a run directory that its lab changes the boxes of an inventory."""
+
+    run_directory: Path
+    inventory: Path
+
+    def write(self) -> None:
+        self._file.write_text(str(self.inventory.absolute()))
+
+    def remove(self) -> None:
+        """Remove the note, if there is one: the boxes are as they were before the lab."""
+        self._file.unlink(missing_ok=True)
+
+    @property
+    def _file(self) -> Path:
+        return self.run_directory / BOXES_NOTE
+
+
+def put_back_boxes(run_directory: Path, report: Callable[[str], None]) -> None:
+    """Put back the boxes that a killed lab has changed; its programs here have ended.
+
+    Raises:
+        TestbedError: some are not put back, and stay noted; the message has the reasons and what to do.
+    """
+    path = Path(os.fsdecode(read_record(run_directory / BOXES_NOTE)))
+    report(f"putting back the boxes of the killed lab {run_directory.name}")
+    try:
+        with Fleet(read_inventory(path)) as fleet:
+            fleet.connect()
+            fleet.put_back()
+    except KuijiaError as error:
+        problem = f"boxes of the killed lab {run_directory.name} are not put back"
+        raise TestbedError(f"{problem}: {error}; `kuijia boxes down {path}` does it later") from error
+    BoxesNote(run_directory, path).remove()

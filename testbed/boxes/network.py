@@ -20,9 +20,8 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
 from te_solver.topology import Topology
-from testbed.boxes.fleet import Fleet
+from testbed.boxes.fleet import BoxesNote, Fleet, put_back_boxes
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
-from testbed.boxes.killed_labs import BoxesNote, put_back_boxes
 from testbed.boxes.plans import Target
 from testbed.boxes.ssh import BoxError, SshConnection
 from testbed.controllers.application_process import Listening

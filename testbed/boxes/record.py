@@ -17,8 +17,14 @@ from typing import Any
 from kuijia_app.preparation.completion import complete_queues
 from kuijia_base.commands import run_command
 from kuijia_base.errors import TestbedError
-from testbed.boxes.box_interfaces import leave_namespace, remove_namespace, remove_queues, restore_settings
-from testbed.boxes.box_switch import remove_bridge, remove_cables
+from testbed.boxes.box_switch import (
+    leave_namespace,
+    remove_bridge,
+    remove_cables,
+    remove_namespace,
+    remove_queues,
+    restore_settings,
+)
 from testbed.boxes.changes import (
     COMPLETE_QUEUES,
     LEAVE_NAMESPACE,

@@ -13,8 +13,7 @@ from typing import Any
 
 from kuijia_base.commands import find_program, run_command
 from kuijia_base.errors import TestbedError
-from testbed.boxes.box_interfaces import own_queues, settings_of
-from testbed.boxes.box_switch import require_forwarder
+from testbed.boxes.box_switch import own_queues, require_forwarder, settings_of
 from testbed.machine.network_namespace import NAMED, private_network
 from testbed.machine.processes import ancestors, boot_id
 

@@ -13,9 +13,8 @@ from pathlib import Path
 from testbed.chaos import clock_program
 from testbed.chaos.relay import Channel, Relay, Rule
 from testbed.controllers.application_process import Listening
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.controllers.peers import Peers
 from testbed.lab.lab import Lab
 from testbed.lab.lab_controllers import ports_of
 from testbed.lab.lab_options import LabOptions

@@ -1,11 +1,16 @@
-"""Draws faults from a seed: what breaks, when and for how long. Pure data, also as JSON to be repeated."""
+"""Draws faults from a seed, orders their beginnings and ends, and shortens a list that shows a failure.
+
+Pure data, also as JSON to be repeated.
+"""
 
 from __future__ import annotations
 
+import heapq
+import itertools
 import random
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, TypeVar
 
 from kuijia_base.errors import InputError, quoted
 from te_solver.topology import Topology
@@ -242,3 +247,90 @@ def _expected(kind: str) -> str:
     if kind in LINK_KINDS:
         return "the two ends of a link"
     return "a switch" if kind in SWITCH_KINDS else "an empty list"
+
+
+@dataclass(frozen=True)
+class AgendaStep:
+    """A fault that is to begin, or to be mended, at a time in seconds."""
+
+    at: float
+    fault: ChaosFault
+    begins: bool
+
+
+class Agenda:
+    """Steps of a run, earliest first; the run says when it has made one, as it may be late.
+
+    Faults are drawn apart, but a run that is behind mends a fault late and would begin the next one before. What
+    nobody mends meanwhile, since one thread does both, would then wait for itself.
+
+    Args:
+        faults: of the run.
+        start: time from which those of the faults count.
+    """
+
+    def __init__(self, faults: Iterable[ChaosFault], start: float) -> None:
+        self._order = itertools.count()
+        self._due = [(start + fault.at, next(self._order), fault, True) for fault in faults]
+        heapq.heapify(self._due)
+        self._free_at: dict[tuple[str, ...], float] = {}
+
+    def next_step(self) -> AgendaStep | None:
+        """Return the next step, None after the last one; a fault waits for things that others hold."""
+        while self._due:
+            at, _, fault, begins = heapq.heappop(self._due)
+            free_at = max((self._free_at.get(thing, at) for thing in fault.things), default=at)
+            if not begins or free_at <= at:
+                return AgendaStep(at, fault, begins)
+            self._push(free_at, fault, begins=True)
+        return None
+
+    def began(self, fault: ChaosFault, now: float) -> None:
+        """Note that a fault has begun: it is to be mended when its time is over."""
+        self._push(now + fault.seconds, fault, begins=False)
+        self._hold(fault, now + fault.seconds)
+
+    def mended(self, fault: ChaosFault, now: float) -> None:
+        """Note that a fault is mended, perhaps late: what it held is left alone for a while."""
+        self._hold(fault, now)
+
+    def _push(self, at: float, fault: ChaosFault, *, begins: bool) -> None:
+        heapq.heappush(self._due, (at, next(self._order), fault, begins))
+
+    def _hold(self, fault: ChaosFault, until: float) -> None:
+        self._free_at.update(dict.fromkeys(fault.things, until + SPARE_SECONDS))
+
+
+T = TypeVar("T")
+
+
+def shortest_failing(items: Sequence[T], fails: Callable[[tuple[T, ...]], bool], runs: int) -> tuple[T, ...]:
+    """Return a part of `items`, in order, that fails and that nothing can be left out of, as far as `runs` trials tell.
+
+    Zeller and Hildebrandt, Simplifying and Isolating Failure-Inducing Input (IEEE TSE 28(2), 2002), algorithm ddmin.
+
+    Args:
+        items: a sequence that fails.
+        fails: tries a part of it.
+        runs: most trials.
+    """
+    kept, parts = tuple(items), 2
+    while len(kept) > 1:
+        size = -(-len(kept) // parts)
+        starts = range(0, len(kept), size)
+        tried = [kept[at : at + size] for at in starts] if parts > 1 else []
+        tried += [kept[:at] + kept[at + size :] for at in starts]
+        for number, part in enumerate(tried):
+            if not part or len(part) == len(kept):
+                continue
+            if runs == 0:
+                return kept
+            runs -= 1
+            if fails(part):
+                kept, parts = part, 2 if number < len(starts) else max(parts - 1, 2)
+                break
+        else:
+            if size == 1:
+                return kept
+            parts = min(2 * parts, len(kept))
+    return kept

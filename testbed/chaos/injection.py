@@ -1,15 +1,20 @@
-"""Breaks and mends parts of a running lab, and records when it did so."""
+"""Breaks and mends a running lab, fault by fault; a disk of its own can be filled."""
 
 from __future__ import annotations
 
+import ctypes
+import os
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from kuijia_app.preparation.queues import ROOT_CLASS, burst_bytes
-from kuijia_base.commands import run_batch
+from kuijia_app.tables.wiring import Wiring
+from kuijia_base.commands import run_batch, run_command
 from kuijia_base.errors import KuijiaError, TestbedError
 from te_solver.plan import Plan
 from testbed.chaos import faults
@@ -17,11 +22,97 @@ from testbed.chaos.controllers import CLOCK_JUMP, ControllerBreaker, Mend, freez
 from testbed.chaos.faults import ChaosFault
 from testbed.chaos.oracle import PlanInForce
 from testbed.chaos.relay import Rule
-from testbed.chaos.small_disk import SmallDisk
 from testbed.chaos.timeline import FOREVER, FaultSpan
+from testbed.lab.grounds import Emulation
 from testbed.lab.lab import Lab
 from testbed.links.link_state import set_devices
 from testbed.machine.ovs import Datapath, PrivateOvs
+from testbed.machine.run_directory import RunDirectory
+from testbed.network.lab_network import LabNetwork
+from testbed.network.network_options import NetworkOptions
+
+_MOUNTS = Path("/proc/thread-self/ns/mnt")
+_CLONE_NEWNS = 0x00020000  # sched.h; os.unshare and os.setns exist from Python 3.12 on
+_SIZE_MB = 128
+_ATTEMPTS = 20
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class SmallDisk(Emulation):
+    """Ground of a lab whose storage is a file system in memory that nobody else sees; it takes only what is written.
+
+    The mount belongs to a namespace of the calling thread, so it vanishes with the lab's processes, however they end.
+    """
+
+    def __init__(self) -> None:
+        self._path: Path | None = None
+
+    @contextmanager
+    def network(
+        self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Callable[[str], None]
+    ) -> Iterator[LabNetwork]:
+        run.storage = self._path = run.path / "disk"
+        with _private_mounts(), _mounted(self._path), super().network(wiring, run, options, report) as network:
+            yield network
+
+    def fill(self) -> None:
+        """Leave no room for anything new: the file system shrinks to what it holds. Raises TestbedError on failure."""
+        for attempt in range(_ATTEMPTS):
+            held = os.statvfs(self._mounted_path)
+            used = (held.f_blocks - held.f_bfree) * held.f_frsize
+            try:
+                self._resize(used)
+            except TestbedError:  # something has been written in between
+                if attempt == _ATTEMPTS - 1:
+                    raise
+            else:
+                return
+
+    def empty(self) -> None:
+        """Give back the room that `fill` has taken."""
+        self._resize(_SIZE_MB << 20)
+
+    @property
+    def _mounted_path(self) -> Path:
+        if self._path is None:
+            raise TestbedError("the lab has no disk yet")
+        return self._path
+
+    def _resize(self, size: int) -> None:
+        run_command(["mount", "-o", f"remount,size={size}", str(self._mounted_path)])
+
+
+@contextmanager
+def _mounted(path: Path) -> Iterator[None]:
+    path.mkdir(mode=0o700)
+    run_command(["mount", "-t", "tmpfs", "-o", f"size={_SIZE_MB}m,mode=700", "kuijia-chaos", str(path)])
+    try:
+        yield
+    finally:
+        # A file that is still open keeps it: then it ends with the process that has it open.
+        run_command(["umount", "--lazy", str(path)])
+
+
+@contextmanager
+def _private_mounts() -> Iterator[None]:
+    """Give the calling thread mounts of its own for a block; others see none of its new ones."""
+    own = os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
+    folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
+    try:
+        if _libc.unshare(_CLONE_NEWNS) != 0:
+            raise TestbedError(f"mounts of its own cannot be made: {os.strerror(ctypes.get_errno())}")
+        try:
+            run_command(["mount", "--make-rprivate", "/"])
+            yield
+        finally:
+            if _libc.setns(own, _CLONE_NEWNS) != 0:
+                raise TestbedError(f"the former mounts cannot be entered: {os.strerror(ctypes.get_errno())}")
+            with suppress(OSError):  # somebody has removed the folder meanwhile
+                os.fchdir(folder)
+    finally:
+        os.close(own)
+        os.close(folder)
+
 
 LATE_SECONDS = 0.2
 """Delay of a late connection, in each direction."""

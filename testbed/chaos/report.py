@@ -8,12 +8,12 @@ from dataclasses import asdict
 from typing import Any
 
 from te_solver.formats.notes import counted
+from testbed.chaos.controller_verdicts import LIMITS, Takeover
 from testbed.chaos.faults import KINDS, faults_to_json
 from testbed.chaos.load import LoadCount
 from testbed.chaos.oracle import OVERLOAD, LossWindows, UnexcusedLoss
 from testbed.chaos.run import ChaosResult
 from testbed.chaos.streams import Stream
-from testbed.chaos.takeovers import LIMITS, Takeover
 from testbed.chaos.timeline import FOREVER, FaultSpan
 
 VERSION = 1

@@ -13,13 +13,12 @@ from types import FrameType
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import KuijiaError
 from te_solver.plan import Plan
-from testbed.chaos.agenda import Agenda
-from testbed.chaos.alarms import Alarm, OwnEnd, false_alarms
+from testbed.chaos.controller_verdicts import Alarm, OwnEnd, Takeover, false_alarms, takeovers
 from testbed.chaos.controllers import ControllerBreaker, channels_of
-from testbed.chaos.faults import ChaosFault
+from testbed.chaos.faults import Agenda, ChaosFault
 from testbed.chaos.full_queues import FullQueueLoad, full_queue_excuses
-from testbed.chaos.injection import Injector
-from testbed.chaos.leaks import contents_of, left_behind, namespaces_of, surplus, take_inventory
+from testbed.chaos.injection import Injector, SmallDisk
+from testbed.chaos.leaks import ProcessSize, contents_of, left_behind, namespaces_of, surplus, take_inventory
 from testbed.chaos.load import LoadCount, LoadRun, load_of, paces_of
 from testbed.chaos.oracle import (
     Excuse,
@@ -32,15 +31,11 @@ from testbed.chaos.oracle import (
     nothing_else,
     owed_to_the_machine,
 )
-from testbed.chaos.pair_state import faults_of_files, faults_of_roles
 from testbed.chaos.probes import LOAD_PORT, Probe, ProbeCount, ProbeRun, choose_probes, without_probe
 from testbed.chaos.relay import Relay
-from testbed.chaos.sizes import ProcessSize
-from testbed.chaos.small_disk import SmallDisk
+from testbed.chaos.settled_state import faults_of_files, faults_of_roles, faults_of_tables
 from testbed.chaos.stalls import StallWatch
 from testbed.chaos.streams import Stream, StreamRun, streams_of
-from testbed.chaos.switch_tables import faults_of_tables
-from testbed.chaos.takeovers import Takeover, takeovers
 from testbed.chaos.timeline import FaultTimeline
 from testbed.chaos.watch import LOOK_SECONDS, ChaosWatch, away, overloaded
 from testbed.lab.lab import Lab

@@ -12,7 +12,7 @@ from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from testbed.chaos.alarms import Alarm, OwnEnd
+from testbed.chaos.controller_verdicts import Alarm, OwnEnd
 from testbed.chaos.controllers import members_of
 from testbed.chaos.faults import (
     CONNECTION_KINDS,
@@ -22,11 +22,11 @@ from testbed.chaos.faults import (
     SWITCH_WIPED,
     SWITCHES_KILLED,
 )
-from testbed.chaos.sizes import SizeWatch
+from testbed.chaos.leaks import SizeWatch
 from testbed.chaos.timeline import FOREVER, FaultSpan, away_spans
 from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
-from testbed.links.unread_frames import count_unread_frames
+from testbed.links.load_counters import count_unread_frames
 from testbed.machine.processes import PROC
 
 LOOK_SECONDS = 0.25

@@ -1,9 +1,10 @@
-"""The controller of a lab as a process: its options, updates of its plan, and its events."""
+"""Processes of controllers: Kuijia's, and the scheduler of a data centre's elephants; both may have peers."""
 
 from __future__ import annotations
 
 import signal
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from kuijia_app.control.plan_files import file_name_of_update
@@ -16,7 +17,25 @@ from te_solver.plan_file import load_plan, save_plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_log import ControllerLog
 from testbed.controllers.event_history import Event
-from testbed.controllers.peers import Peers
+
+
+@dataclass(frozen=True)
+class Peers:
+    """Addresses HOST:PORT of a controller for its peers, and of those for it."""
+
+    listen: str
+    others: tuple[str, ...]
+
+    @property
+    def words(self) -> list[str]:
+        """The options of our verbs."""
+        return [*(f"--peer={peer}" for peer in self.others), f"--peer-listen={self.listen}"]
+
+    @property
+    def options(self) -> dict[str, object]:
+        """The options in a section of `ryu-manager`'s configuration."""
+        return {"peers": ",".join(self.others), "peer_listen": self.listen}
+
 
 UPDATE_TIMEOUT = 30.0
 _WITHDRAWAL_TIMEOUT = 10.0
@@ -132,3 +151,35 @@ class ControllerProcess(ApplicationProcess, ControllerLog):
             **words,
         }
         return self._manager("kuijia_app.controller", "kuijia", served)
+
+
+class SchedulerProcess(ApplicationProcess):
+    """`hedera.scheduler`, with options by their names in its configuration section; None leaves the default.
+
+    Links are neither probed nor compared by their counters unless the options say so.
+
+    Attributes:
+        peers: other schedulers of the same switches, if there are any, set before `start`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        options: Mapping[str, object],
+        framework: Framework = "os-ken",
+        listening: Listening = HERE,
+    ) -> None:
+        super().__init__(directory, framework, listening)
+        checked = {"missing": "ignore", "gray_loss": "off", **options}
+        self._options = {name: value for name, value in checked.items() if value is not None}
+        self.peers: Peers | None = None
+
+    def _command(self) -> list[str]:
+        if self.framework == "ryu":
+            peers = {} if self.peers is None else self.peers.options
+            return self._manager("hedera.scheduler", "hedera", self._options | peers)
+        options = dict(self._options)
+        topology = options.pop("topology", None)
+        words = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
+        words += [] if self.peers is None else self.peers.words
+        return self._verb("scheduler", *([] if topology is None else [str(topology)]), *words)

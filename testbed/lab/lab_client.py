@@ -13,7 +13,7 @@ from typing import Any
 
 from kuijia_base.commands import MODULES
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
-from testbed.boxes.killed_labs import put_back_boxes
+from testbed.boxes.fleet import put_back_boxes
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_requests import VERSION
 from testbed.machine.run_directory import ROOT, labs, owner_of

@@ -9,9 +9,8 @@ from kuijia_base.metrics.address import PageAddress
 from te_solver.plan import Plan
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Listening
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.controller_set import ControllerSet, LabController
-from testbed.controllers.peers import Peers
 from testbed.lab.lab_options import LabOptions
 from testbed.machine.run_directory import RunDirectory
 

@@ -1,4 +1,4 @@
-"""Watches a switch report its ports by OpenFlow, through the bridge's own socket, so without any controller."""
+"""Switches ports on this machine, and watches their switches report them by OpenFlow, without any controller."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 
 from kuijia_base.errors import TestbedError
+from testbed.links.link_state import set_devices
 
 # OpenFlow 1.3.5, section 7 and appendix A.
 _VERSION = 4
@@ -140,3 +142,39 @@ def wait_for_port_states(
 def _parse_port_status(body: bytes) -> PortStatus:
     _, port, _, _, config, state = _PORT_STATUS_BODY.unpack_from(body)
     return PortStatus(port, up=not (config & _PORT_DOWN or state & _LINK_DOWN))
+
+
+PORT_STATUS_TIMEOUT = 10.0
+
+
+@dataclass(frozen=True)
+class SwitchPort:
+    """A port: its device, its OpenFlow number and the OpenFlow socket of its bridge."""
+
+    interface: str
+    number: int
+    management: Path
+
+
+def switch_ports(ports: Mapping[str, SwitchPort], *, up: bool) -> tuple[float, dict[str, float]]:
+    """Switch the ports' devices, in order; return when every switch has reported its port.
+
+    Args:
+        ports: by name of the switch.
+        up: True to bring them up.
+
+    Returns:
+        Unix time just before the first device was switched; by switch, the seconds from then until its port-status
+        message arrived.
+
+    Raises:
+        TestbedError: an interface has vanished, or a switch does not report.
+    """
+    with ExitStack() as stack:
+        observers = {
+            switch: (stack.enter_context(PortObserver(port.management)), port.number) for switch, port in ports.items()
+        }
+        requested_at, started = time.time(), time.monotonic()
+        set_devices([port.interface for port in ports.values()], up=up)
+        arrivals = wait_for_port_states(observers, up=up, timeout=PORT_STATUS_TIMEOUT)
+    return requested_at, {switch: arrival - started for switch, arrival in arrivals.items()}

@@ -10,17 +10,43 @@ it, for instance for a hardware offload set up there; the lab then lives in the 
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from pathlib import Path
+from typing import Any
 
 from kuijia_base.commands import located, run_command
 from kuijia_base.errors import TestbedError
 from testbed.machine.processes import give_priority, processes_with_environment, send_signal, wait_for_end
 from testbed.machine.unixctl import ControlSocket
+
+Vsctl = Callable[..., str]
+"""Runs `ovs-vsctl` with these arguments and returns what it prints."""
+
+
+def rows_of(vsctl: Vsctl, table: str, *columns: str) -> list[list[Any]]:
+    """Return these columns of each row of a table, as the database encodes values in JSON (RFC 7047, 5.1)."""
+    listed = json.loads(vsctl("--format=json", f"--columns={','.join(columns)}", "list", table))
+    rows: list[list[Any]] = listed["data"]
+    return rows
+
+
+def require_port_numbers(vsctl: Vsctl, wanted: Mapping[str, int]) -> None:
+    """Check that interfaces have the OpenFlow port numbers that they were created with.
+
+    Raises:
+        TestbedError: one has another number; the message has Open vSwitch's reason.
+    """
+    found = {name: (number, error) for name, number, error in rows_of(vsctl, "Interface", "name", "ofport", "error")}
+    for interface, number in wanted.items():
+        got, error = found[interface]
+        if got != number:
+            raise TestbedError(f"Open vSwitch gave {interface} the port {got} instead of {number}: {error}")
+
 
 SCHEMA_PATHS = (
     Path("/usr/share/openvswitch/vswitch.ovsschema"),

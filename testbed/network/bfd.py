@@ -20,9 +20,9 @@ from kuijia_app.preparation.sessions import (
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from testbed.machine.ovs_tables import require_port_numbers, rows_of
+from testbed.machine.ovs import require_port_numbers, rows_of
 from testbed.machine.run_directory import MachineObject
-from testbed.network.names import bridge_name
+from testbed.network.bridges import bridge_name
 
 DETECT_MULTIPLIER = 3
 """Intervals without a packet after which a session is down: Open vSwitch's default, which we keep."""

@@ -1,4 +1,4 @@
-"""The `ovs-vsctl` arguments that create a lab's bridges, as pure data."""
+"""Names of bridges, hosts and interfaces, and the `ovs-vsctl` arguments that create bridges, as pure data."""
 
 from __future__ import annotations
 
@@ -8,8 +8,27 @@ from typing import Literal
 
 from kuijia_app.preparation.queues import qos_arguments
 from kuijia_app.tables.queues import Queue
+from kuijia_app.tables.wiring import Wiring
 from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import LAB_VARIABLE
+
+
+def bridge_name(wiring: Wiring, switch: str) -> str:
+    return f"s{wiring.number(switch)}"
+
+
+def port_name(wiring: Wiring, switch: str, port: int) -> str:
+    return f"{bridge_name(wiring, switch)}-eth{port}"
+
+
+def host_name(number: int) -> str:
+    """Return the name of the host at this position in the wiring's sites, counted from 1."""
+    return f"h{number}"
+
+
+def host_interface(number: int) -> str:
+    return f"{host_name(number)}-eth0"
+
 
 LAB_KEY = LAB_VARIABLE.lower().replace("_", "-")
 """Key in a bridge's external_ids that names the lab it belongs to."""

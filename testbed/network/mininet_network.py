@@ -23,8 +23,8 @@ from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import find_program, run_batch, run_command, search_path
 from te_solver.topology import Topology
 from testbed.machine.network_namespace import disable_ipv6, network_of
+from testbed.network.bridges import bridge_name, host_name
 from testbed.network.link_rates import LINK_MTU
-from testbed.network.names import bridge_name, host_name
 from testbed.network.site_commands import SiteHostSettings, site_commands, site_host
 
 _OPEN_FILES, _OPEN_FILES_BEFORE, _OPEN_FILES_PER_NODE = 16384, 256, 16

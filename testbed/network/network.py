@@ -28,7 +28,7 @@ from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.links.link_state import is_running
 from testbed.links.load_counters import LoadCounters
-from testbed.links.port_switching import SwitchPort, switch_ports
+from testbed.links.port_status import SwitchPort, switch_ports
 from testbed.machine.network_namespace import network_of
 from testbed.machine.ovs import (
     SYSTEM_DIRECTORY,
@@ -37,22 +37,30 @@ from testbed.machine.ovs import (
     PrivateOvs,
     kernel_datapath_available,
     kernel_delays_available,
+    require_port_numbers,
 )
-from testbed.machine.ovs_tables import require_port_numbers
 from testbed.machine.packet_origin import forget_origin
 from testbed.machine.run_directory import MachineObject, RunDirectory
 from testbed.network.bfd import UP_TIMEOUT, BfdCables, EndState, cable_objects, session_ends
-from testbed.network.bridges import Bridge, Port, bridge_arguments, controller_arguments
+from testbed.network.bridges import (
+    Bridge,
+    Port,
+    bridge_arguments,
+    bridge_name,
+    controller_arguments,
+    host_interface,
+    host_name,
+    port_name,
+)
 from testbed.network.calibration import LinkCalibration, ProbeRate, calibrate
 from testbed.network.hosts import Host
-from testbed.network.link_rates import LINK_MTU, interface_rate_commands, require_possible_links
-from testbed.network.machine_objects import (
+from testbed.network.leftovers import (
     claim_machine_objects,
     interfaces,
     remove_machine_objects,
     require_free_names,
 )
-from testbed.network.names import bridge_name, host_interface, host_name, port_name
+from testbed.network.link_rates import LINK_MTU, interface_rate_commands, require_possible_links
 from testbed.network.network_options import NetworkOptions
 from testbed.network.queue_counters import PortCounters, QueueTotals, read_all_queue_counters, read_queue_counters
 

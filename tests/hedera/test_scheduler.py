@@ -19,8 +19,8 @@ from hedera.scheduling.tables import SCHEDULED_PRIORITY
 from kuijia_app.framework import event_log
 from kuijia_app.framework.watchdog import LIMIT
 from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
+from testbed.controllers.controller_process import SchedulerProcess
 from testbed.controllers.event_history import Event
-from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.gate.rigs import SchedulerRig

@@ -18,8 +18,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.addresses import parse_address
 from kuijia_app.framework.handover_request import request_handover
 from testbed.controllers.application_process import Listening
-from testbed.controllers.peers import Peers
-from testbed.controllers.scheduler_process import SchedulerProcess
+from testbed.controllers.controller_process import Peers, SchedulerProcess
 from tests.hedera.dummy_fabric import DummyFabric
 from tests.hedera.test_scheduler_states import SchedulerWorld
 from tests.kuijia_app.control.switch_world import failed_cables

@@ -15,8 +15,7 @@ from kuijia_app.framework.handover_request import NoHandoverError, request_hando
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Listening
-from testbed.controllers.controller_process import ControllerProcess
-from testbed.controllers.peers import Peers
+from testbed.controllers.controller_process import ControllerProcess, Peers
 from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until
 from tests.kuijia_app.plans import motivation_plan
 

@@ -16,9 +16,8 @@ from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import Listening
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.event_history import Event
-from testbed.controllers.peers import Peers
 from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until
 from tests.kuijia_app.imitated_switch import ROLE_REPLY, ROLE_REQUEST, ImitatedSwitch
 from tests.kuijia_app.plans import motivation_plan

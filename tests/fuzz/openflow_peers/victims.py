@@ -18,9 +18,8 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
 from testbed.controllers.event_history import Event
-from testbed.controllers.scheduler_process import SchedulerProcess
 from testbed.crosscheck.dummy_switches import DummyBridges, DummyNetwork
 from testbed.machine.unixctl import ControlSocket
 from tests.certificates import make_certificate

@@ -9,7 +9,7 @@ import time
 import pytest
 import yaml
 
-from kuijia_app.discovery.messages import COOKIE
+from kuijia_app.discovery.lldp import COOKIE
 from kuijia_base.commands import MODULES
 from kuijia_base.program import kuijia_command
 from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until

@@ -19,9 +19,8 @@ from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
 from te_solver.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
-from testbed.controllers.controller_process import ControllerProcess
+from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
 from testbed.controllers.event_history import Event
-from testbed.controllers.scheduler_process import SchedulerProcess
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.imitated_switch import (
     ImitatedSwitch,

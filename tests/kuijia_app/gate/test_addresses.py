@@ -14,7 +14,7 @@ from te_solver.plan_file import save_plan
 from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch
-from tests.kuijia_app.gate.test_listeners import needs_ipv6
+from tests.kuijia_app.gate.test_loop import needs_ipv6
 from tests.kuijia_app.plans import motivation_plan
 
 

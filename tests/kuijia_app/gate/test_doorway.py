@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kuijia_app.gate.doorway import Doorway
+from kuijia_app.gate.admission import Doorway
 from kuijia_app.gate.limits import Limits
 
 LIMITS = Limits(accepted_rate=10.0, accepted_burst=5.0, origins_remembered=100)

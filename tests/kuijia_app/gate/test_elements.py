@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.gate import elements
 from kuijia_app.gate.answers import Answers
-from kuijia_app.gate.errors import MalformedError, RefusedError
-from kuijia_app.gate.frames import HEADER, REPLY_MORE, Frame, Kind, Splitter
+from kuijia_app.gate.frames import HEADER, REPLY_MORE, Frame, Kind, MalformedError, RefusedError, Splitter
 from kuijia_app.gate.limits import Limits
 from tests.kuijia_app.gate.messages import DATAPATH, REPLIES, flow_statistics, port_descriptions
 

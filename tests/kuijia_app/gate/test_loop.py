@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import select
 import socket
 import ssl
 import struct
@@ -18,16 +20,16 @@ import pytest
 
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
+from kuijia_app.framework.listening import address_of, require_free
 from kuijia_app.framework.seam import app_manager, handler
 from kuijia_app.gate.answers import Answers, PollAnswer
 from kuijia_app.gate.application import Application, EntriesRemoved, Polled
 from kuijia_app.gate.binding import Binding
-from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import FIRST_POLL_XID, Frame, Kind
+from kuijia_app.gate.frames import FIRST_POLL_XID, Frame, Kind, RefusedError
 from kuijia_app.gate.limits import LIMITS, Limits
-from kuijia_app.gate.listeners import listen
-from kuijia_app.gate.loop import Loop
+from kuijia_app.gate.loop import GateListener, Loop, NoRoomError, listen
 from kuijia_app.gate.reception import HeldConnections
+from kuijia_base.errors import InputError
 from tests.kuijia_app.dummy_switches import PATIENCE, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, message, port_status
@@ -161,7 +163,7 @@ def test_what_a_parser_makes_of_a_message_ends_that_connection_alone(
         house.datapath()
         wait_until(lambda: house.kinds().count("EventOFPPortDescStatsReply") == 2, "both are there")
         with monkeypatch.context() as patched:
-            patched.setattr("kuijia_app.gate.datapath.parse_message", fail)
+            patched.setattr("kuijia_app.gate.application.parse_message", fail)
             switch.send(port_status(1, live=True))
             assert switch.wait_until_ended()
         other.send(port_status(1, live=True))
@@ -372,3 +374,77 @@ def test_parts_of_an_answer_whose_request_is_forgotten_are_forgotten_too() -> No
         if xid == FIRST_POLL_XID:
             answers.polled(Frame(4, Kind.MULTIPART_REPLY, FIRST_POLL_XID, begun))
         assert len(answers._polled) == (xid < FIRST_POLL_XID + 2)
+
+
+class Exhausted:
+    """A listening socket whose process has no descriptor left, but for one that it gives up."""
+
+    def __init__(self, listening: socket.socket) -> None:
+        self._listening = listening
+        self.refusals = 1
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401  # all that sockets have
+        return getattr(self._listening, name)
+
+    def accept(self) -> tuple[socket.socket, Any]:
+        if self.refusals:
+            self.refusals -= 1
+            raise OSError(errno.EMFILE, "Too many open files")
+        return self._listening.accept()
+
+
+def test_a_connection_without_a_descriptor_is_turned_away_and_the_next_is_taken() -> None:
+    with listen(socket.AF_INET, ("127.0.0.1", 0)) as listening, select.epoll() as poller:
+        exhausted: Any = Exhausted(listening)
+        listener = GateListener(exhausted, poller)
+        address = listening.getsockname()
+        with socket.create_connection(address) as first, socket.create_connection(address):
+            with pytest.raises(NoRoomError):
+                listener.accept()
+            first.settimeout(5.0)
+            assert first.recv(1) == b""
+            accepted = listener.accept()
+            assert accepted is not None
+            accepted[0].close()
+            assert listener.accept() is None
+
+
+@pytest.mark.parametrize("host", ["", "0", "00.0", "0x0"])
+def test_an_address_that_means_all_of_them_without_saying_so_is_refused(host: str) -> None:
+    with pytest.raises(InputError, match="expected an address of this machine"):
+        require_free(host, 0)
+
+
+def has_ipv6() -> bool:
+    try:
+        listen(socket.AF_INET6, ("::1", 0)).close()
+    except OSError:
+        return False
+    return True
+
+
+needs_ipv6 = pytest.mark.skipif(not has_ipv6(), reason="this machine has no IPv6")
+
+
+@pytest.mark.parametrize(
+    "host",
+    [
+        "0.0.0.0",  # noqa: S104
+        "127.0.0.1",
+        "localhost",
+        pytest.param("::", marks=needs_ipv6),
+        pytest.param("::1", marks=needs_ipv6),
+    ],
+)
+def test_addresses_of_both_families_are_listened_on(host: str) -> None:
+    family, address = address_of(host, 0)
+    with listen(family, address) as listening, socket.create_connection((host, listening.getsockname()[1])):
+        assert listening.family == family
+
+
+@pytest.mark.parametrize("host", ["x" * 5000, "a b", "300.1.1.1", "\N{SNOWMAN}" * 100, "a\nb", "fe80::1%none"])
+def test_what_is_no_address_is_refused_in_one_short_line(host: str) -> None:
+    with pytest.raises(InputError) as refused:
+        require_free(host, 0)
+    assert "\n" not in str(refused.value)
+    assert len(str(refused.value)) < 300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kuijia_app.gate.rates import Allowance
+from kuijia_app.gate.limits import Allowance
 
 
 def test_an_allowance_permits_a_burst_and_then_its_rate() -> None:

@@ -18,7 +18,7 @@ from kuijia.cli.main import main
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.channels import TlsChannel, server_context
-from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import RefusedError
 from kuijia_app.gate.limits import LIMITS
 from kuijia_app.gate.wire import Wire
 from te_solver.plan_file import save_plan

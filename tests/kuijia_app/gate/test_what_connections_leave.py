@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from kuijia_app.framework.seam import app_manager
+from kuijia_app.gate.application import GatedDatapath
 from kuijia_app.gate.channels import PlainChannel, TlsChannel, server_context
-from kuijia_app.gate.datapath import GatedDatapath
-from kuijia_app.gate.errors import RefusedError
+from kuijia_app.gate.frames import RefusedError
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import ConnectionEndedError, Wire
 from tests.certificates import make_certificate

@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from kuijia_app.gate.application import GatedDatapath
 from kuijia_app.gate.channels import PlainChannel
-from kuijia_app.gate.datapath import GatedDatapath
 from kuijia_app.gate.elements import PacketIn
-from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import VERSION, Frame, Kind, message
+from kuijia_app.gate.frames import VERSION, Frame, Kind, RefusedError, message
 from kuijia_app.gate.limits import Limits
 from kuijia_app.gate.peer import Peer
 from kuijia_app.gate.wire import ConnectionEndedError, Wire

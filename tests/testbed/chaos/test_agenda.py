@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.chaos.agenda import Agenda
-from testbed.chaos.faults import CUT, SPARE_SECONDS, SWITCH_WIPED, SWITCHES_FROZEN, ChaosFault, draw_faults
+from testbed.chaos.faults import CUT, SPARE_SECONDS, SWITCH_WIPED, SWITCHES_FROZEN, Agenda, ChaosFault, draw_faults
 
 TOPOLOGY = load_topology(shipped_network("fig1"))
 START = 100.0

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kuijia_base.errors import InputError
 from te_solver.networks import shipped_network
 from te_solver.topology_file import load_topology
-from testbed.chaos.faults import CUT, KINDS, ChaosFault, draw_faults, faults_from_json, faults_to_json
+from testbed.chaos.faults import CUT, KINDS, ChaosFault, draw_faults, faults_from_json, faults_to_json, shortest_failing
 
 TOPOLOGY = load_topology(shipped_network("gscale"))
 runs = st.builds(
@@ -64,3 +64,23 @@ def test_all_faults_are_mended_by_the_end_of_the_run() -> None:
 def test_a_file_that_is_not_of_this_network_is_refused(document: object, message: str) -> None:
     with pytest.raises(InputError, match=message):
         faults_from_json(document, TOPOLOGY, "file")
+
+
+@given(st.integers(1, 24), st.data())
+def test_what_must_come_together_is_found(length: int, data: st.DataObject) -> None:
+    needed = data.draw(st.sets(st.integers(0, length - 1), min_size=1, max_size=4))
+    found = shortest_failing(range(length), lambda part: needed <= set(part), runs=10_000)
+    assert found == tuple(sorted(needed))
+
+
+@given(st.integers(0, 12))
+def test_no_more_runs_are_made_than_allowed(runs: int) -> None:
+    made: list[tuple[int, ...]] = []
+
+    def fails(part: tuple[int, ...]) -> bool:
+        made.append(part)
+        return {3, 17} <= set(part)
+
+    kept = shortest_failing(range(24), fails, runs)
+    assert len(made) <= runs
+    assert {3, 17} <= set(kept)

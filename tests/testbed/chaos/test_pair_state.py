@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.chaos.pair_state import without_one_master
+from testbed.chaos.settled_state import without_one_master
 
 
 def test_a_switch_without_a_master_or_with_two_is_named() -> None:

@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import pytest
 
-from testbed.chaos.alarms import Alarm, OwnEnd
+from testbed.chaos.controller_verdicts import Alarm, OwnEnd, Takeover
 from testbed.chaos.faults import CUT, FLAP_DOWN, ChaosFault
+from testbed.chaos.leaks import ProcessSize
 from testbed.chaos.load import LoadCount
 from testbed.chaos.oracle import Loss, LossWindows, ProbeFlow, UnexcusedLoss
 from testbed.chaos.picture import chaos_picture
 from testbed.chaos.probes import ProbeCount
 from testbed.chaos.report import report_json, report_text
 from testbed.chaos.run import ChaosResult
-from testbed.chaos.sizes import ProcessSize
 from testbed.chaos.streams import Stream
-from testbed.chaos.takeovers import Takeover
 from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.chaos.alarms import OwnEnd
+from testbed.chaos.controller_verdicts import OwnEnd
 from testbed.chaos.faults import CONTROLLER_FROZEN, CONTROLLER_KILLED, FROM_SWITCH_CUT, SWITCHES_FROZEN
 from testbed.chaos.timeline import FaultSpan
 from testbed.chaos.watch import ChaosWatch, UnreadFrames, away, overloaded

@@ -8,7 +8,7 @@ import pytest
 from kuijia_base.errors import InputError
 from testbed.machine import machine as machine_module
 from testbed.machine.machine import _QDISCS, PACKAGE_OF, Machine, examine_machine, require_emulation
-from testbed.network.machine_objects import interfaces
+from testbed.network.leftovers import interfaces
 
 ABLE = Machine(
     kernel="Linux 6.1.0",

@@ -8,7 +8,7 @@ import pytest
 
 from kuijia_base.errors import TestbedError
 from testbed.machine.network_namespace import network_of, private_network
-from testbed.network.machine_objects import interfaces
+from testbed.network.leftovers import interfaces
 
 pytestmark = pytest.mark.emulation
 

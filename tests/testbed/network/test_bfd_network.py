@@ -12,7 +12,7 @@ from kuijia_base.errors import InputError, TestbedError
 from testbed.lab.failures import fail_link, heal_link
 from testbed.network.bfd import MISSING
 from testbed.network.calibration import calibrate
-from testbed.network.machine_objects import interfaces
+from testbed.network.leftovers import interfaces
 from testbed.network.network import Network
 from testbed.network.queue_counters import read_queue_counters
 from tests.kuijia_app.dummy_switches import wait_until

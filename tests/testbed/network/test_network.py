@@ -17,7 +17,7 @@ from testbed.machine.machine import examine_machine
 from testbed.machine.network_namespace import private_network
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE, RunDirectory
-from testbed.network.machine_objects import interfaces
+from testbed.network.leftovers import interfaces
 from testbed.network.network import Network
 from tests.testbed.emulated import CAPACITY, NORMAL_PORT, VICTIM_PORT, program_path, running_network, topology
 

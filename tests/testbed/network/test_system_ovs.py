@@ -15,8 +15,7 @@ from kuijia_base.errors import InputError
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory, labs
-from testbed.network.leftovers import remove_leftovers
-from testbed.network.machine_objects import interfaces
+from testbed.network.leftovers import interfaces, remove_leftovers
 from testbed.network.network import Network
 from testbed.network.network_options import NetworkOptions
 from tests.testbed.emulated import program_path, topology
@@ -31,7 +30,7 @@ TOPOLOGY = topology([("a", "b")])
 def machine_ovs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[PrivateOvs]:
     """Run a machine's Open vSwitch with a bridge of the administrator's, with a port."""
     ovs = PrivateOvs(tmp_path / "openvswitch", Datapath.USERSPACE)
-    for module in ("network", "machine_objects"):
+    for module in ("network", "leftovers"):
         monkeypatch.setattr(f"testbed.network.{module}.SYSTEM_DIRECTORY", ovs.directory)
     with private_network():
         ovs.start()

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+from testbed.chaos.controller_verdicts import SEEN_WITHIN, Alarm, false_alarms, takeovers
 from testbed.chaos.faults import (
     CONTROLLER_FROZEN,
     CONTROLLER_KILLED,
+    CUT,
+    CUT_END,
+    FLAP_DOWN,
     HANDOVER,
     PEER_KINDS,
     STANDBY_KILLED,
+    SWITCH_WIPED,
     SWITCHES_FROZEN,
 )
-from testbed.chaos.takeovers import takeovers
 from testbed.chaos.timeline import FaultSpan, FaultTimeline
 
 KILLED = FaultSpan(CONTROLLER_KILLED, (), 100.0, 106.0)
@@ -63,3 +67,36 @@ def test_a_handover_is_late_if_nobody_takes_over_though_asked() -> None:
 def test_a_controller_takes_over_in_time_although_it_does_not_hear_the_one_that_died() -> None:
     for kind in PEER_KINDS:
         assert late(KILLED, FaultSpan(kind, (), 99.5, 101.0), taken=101.6)
+
+
+ALARM = Alarm(100.0, "a", "b", "9 of 90 packets vanish between a and b")
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        FaultSpan(CUT, ("a", "b"), 90.0, 96.0),
+        FaultSpan(CUT_END, ("b", "a"), 99.0),
+        FaultSpan(FLAP_DOWN, ("b", "a"), 96.0, 96.1),
+        FaultSpan(SWITCH_WIPED, ("b",), 98.0, 98.0),
+        FaultSpan(SWITCHES_FROZEN, (), 97.0, 98.0),
+    ],
+    ids=lambda span: span.kind,
+)
+def test_an_alarm_that_a_fault_explains_is_none_of_the_controller_s(span: FaultSpan) -> None:
+    assert false_alarms([ALARM], [span]) == ()
+
+
+@pytest.mark.parametrize(
+    "span",
+    [
+        FaultSpan(CUT, ("a", "c"), 90.0, 99.0),
+        FaultSpan(CUT, ("a", "b"), 90.0, 100.0 - SEEN_WITHIN - 0.1),
+        FaultSpan(CUT, ("a", "b"), 100.1),
+        FaultSpan(SWITCH_WIPED, ("c",), 98.0, 98.0),
+        FaultSpan(CONTROLLER_KILLED, (), 97.0, 98.0),
+    ],
+    ids=["another link", "long before", "afterwards", "another switch", "no packet"],
+)
+def test_an_alarm_that_no_fault_explains_is_false(span: FaultSpan) -> None:
+    assert false_alarms([ALARM], [span]) == (ALARM,)

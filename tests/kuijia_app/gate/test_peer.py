@@ -6,10 +6,9 @@ import struct
 
 import pytest
 
-from kuijia_app.gate.errors import RefusedError
-from kuijia_app.gate.frames import Frame
-from kuijia_app.gate.greeting import HELLO, Greeting
+from kuijia_app.gate.frames import Frame, RefusedError
 from kuijia_app.gate.limits import Limits
+from kuijia_app.gate.peer import HELLO, Greeting
 from tests.kuijia_app.gate.imitated_switch import HEADER, features, message
 
 

@@ -1,4 +1,4 @@
-"""Judges how soon another controller acts after the one that acted died or froze."""
+"""Judges controllers: takeovers in time, alarms about packets that vanish without a fault, ends of their own. Pure."""
 
 from __future__ import annotations
 
@@ -9,12 +9,50 @@ from testbed.chaos.faults import (
     CONTROLLER_FROZEN,
     CONTROLLER_KILLED,
     HANDOVER,
+    LINK_DOWN,
     PEER_KINDS,
     STANDBY_KILLED,
     STANDSTILL_KINDS,
+    SWITCH_WIPED,
     SWITCHES_KILLED,
 )
 from testbed.chaos.timeline import FaultSpan, FaultTimeline
+
+SEEN_WITHIN = 5.0
+"""Seconds after the end of a fault in which counters may still show what it cost."""
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A controller's statement that packets vanish between two neighbours; seconds as in the time line."""
+
+    at: float
+    sender: str
+    receiver: str
+    text: str
+
+
+@dataclass(frozen=True)
+class OwnEnd:
+    """The end of a controller that nobody had killed: when it was seen, and why as far as is known."""
+
+    at: float
+    number: int
+    reason: str
+
+
+def false_alarms(alarms: Sequence[Alarm], spans: Sequence[FaultSpan]) -> tuple[Alarm, ...]:
+    """Return the alarms about links on which no fault of the run can have cost packets."""
+    return tuple(each for each in alarms if not any(_explains(span, each) for span in spans))
+
+
+def _explains(span: FaultSpan, alarm: Alarm) -> bool:
+    if not span.overlaps(alarm.at - SEEN_WITHIN, alarm.at):
+        return False
+    ends = {alarm.sender, alarm.receiver}
+    is_on_link = span.kind in LINK_DOWN and ends == set(span.subject)
+    return is_on_link or span.kind in STANDSTILL_KINDS or (span.kind == SWITCH_WIPED and span.subject[0] in ends)
+
 
 LIMITS = {CONTROLLER_KILLED: 1.5, CONTROLLER_FROZEN: 3.0, HANDOVER: 1.5}
 """Seconds until another controller must act."""

@@ -1,12 +1,12 @@
-"""Compares the tables of real switches with those of a plan: the same entries and groups, and no others."""
+"""Compares a lab with its plan when nothing is broken: tables of switches, one master each, one plan in all files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY
@@ -14,8 +14,10 @@ from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import FlowEntry, Match, SwitchTables
-from kuijia_base.errors import TestbedError
+from kuijia_base.errors import KuijiaError, TestbedError
+from testbed.chaos.controllers import members_of
 from testbed.lab.lab import Lab
+from testbed.machine.ovs import rows_of
 
 _SILENT = re.compile(r"bucket_id:\d+,|weight:1,")
 """Parts of buckets that one of the two texts has and the other leaves out; all our buckets weigh the same."""
@@ -92,3 +94,44 @@ def _groups(text: str) -> dict[int, str]:
         if found := _GROUP_ID.search(line):
             groups[int(found[1])] = _SILENT.sub("", line.strip().replace(" ", ""))
     return groups
+
+
+_MASTER = "master"
+
+
+def faults_of_roles(lab: Lab) -> tuple[str, ...]:
+    """Return in words which switches have not exactly one master; nothing if the lab has one controller."""
+    if len(members_of(lab.controller)) == 1:
+        return ()
+    vsctl = lab.emulated_network.ovs.vsctl
+    bridges, controllers = rows_of(vsctl, "Bridge", "name", "controller"), rows_of(vsctl, "Controller", "_uuid", "role")
+    return without_one_master(bridges, controllers)
+
+
+def without_one_master(bridges: Iterable[Sequence[Any]], controllers: Iterable[Sequence[Any]]) -> tuple[str, ...]:
+    """Return in words which bridges have not exactly one master, from rows of the database.
+
+    Args:
+        bridges: columns `name` and `controller`.
+        controllers: columns `_uuid` and `role`.
+    """
+    role_of = {identity: role for (_, identity), role in controllers}
+    found = []
+    for name, (kind, value) in bridges:
+        identities = [identity for _, identity in value] if kind == "set" else [value]
+        masters = sum(role_of[identity] == _MASTER for identity in identities)
+        if masters != 1:
+            found.append(f"{name} has {masters} masters")
+    return tuple(found)
+
+
+def faults_of_files(lab: Lab) -> tuple[str, ...]:
+    """Return in words which controllers would start with another plan than the one in force."""
+    found = []
+    for number, member in enumerate(members_of(lab.controller), 1):
+        try:
+            if member.plan_in_file() != lab.plan:
+                found.append(f"the plan file of controller {number} holds another plan than the one in force")
+        except KuijiaError as error:
+            found.append(f"the plan file of controller {number} cannot be read: {error}")
+    return tuple(found)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from testbed.links.unread_frames import dropped_frames
+from testbed.links.load_counters import dropped_frames
 
 LISTING = """\
 p_raw 832 0 *:s1-eth2  * users:(("ovs-vswitchd",pid=249,fd=38)) skmem:(r832,rb212992,o176,bl0,d3)

@@ -13,7 +13,7 @@ from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import TestbedError
-from testbed.chaos.switch_tables import Ofctl, faults_of_switch
+from testbed.chaos.settled_state import Ofctl, faults_of_switch
 from testbed.crosscheck.dummy_switches import DummyBridges
 from tests.kuijia_app.plans import motivation_plan
 
