@@ -5,7 +5,11 @@ from __future__ import annotations
 import argparse
 from dataclasses import replace
 
+from experiments.cqrd.deployment import Grid, run_buffers, run_deployment
+from experiments.cqrd.loads import Part, run_experiment
 from experiments.cqrd.published import LOADS
+from experiments.cqrd.testbed import run_testbed
+from experiments.cqrd.toy import run_toy
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
@@ -20,19 +24,13 @@ _HALF_AND_ALL = (0, 3, 6)
 _SOME_BUFFERS = (0, 1, 2, 3, 6, 12)
 _SECONDS, _QUICK_SECONDS = 20.0, 4.0
 
-# Listing the experiments must not import the simulator, so runs are imported where they begin.
-
 
 def cqrd_toy(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.toy import run_toy  # noqa: PLC0415  # slow to import: the simulator
-
     del args, progress
     return run_toy(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output)
 
 
 def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: the simulator
-
     parts = [Part("lcn", 1_200)]
     if not settings.quick:
         parts.insert(0, Part("journal", 6_000))
@@ -41,8 +39,6 @@ def cqrd_exp1(settings: Settings, args: argparse.Namespace, output: OutputFolder
 
 
 def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: the simulator
-
     parts = [Part("lcn", _CONFERENCE_FLOWS)]
     if not settings.quick:
         parts.insert(0, Part("journal", _FABRIC_FLOWS))
@@ -50,8 +46,6 @@ def cqrd_exp2(settings: Settings, args: argparse.Namespace, output: OutputFolder
 
 
 def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.deployment import Grid, run_deployment  # noqa: PLC0415  # slow to import: the simulator
-
     grid = Grid(_FABRIC_FLOWS, _FABRIC_FLOWS)
     if settings.quick:
         grid = Grid(_CONFERENCE_FLOWS, _FABRIC_FLOWS, LOADS[:1], _HALF_AND_ALL)
@@ -59,15 +53,11 @@ def cqrd_exp3(settings: Settings, args: argparse.Namespace, output: OutputFolder
 
 
 def cqrd_exp4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.deployment import Grid, run_buffers  # noqa: PLC0415  # slow to import: the simulator
-
     grid = Grid(_CONFERENCE_FLOWS, _CONFERENCE_FLOWS, steps=_SOME_BUFFERS if settings.quick else None)
     return run_buffers(grid, settings, workers_from(args), output, progress)
 
 
 def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.loads import Part, run_experiment  # noqa: PLC0415  # slow to import: the simulator
-
     parts = [Part("journal", _CONFERENCE_FLOWS, LOADS[:1])]
     if not settings.quick:
         parts = [Part("journal", _FABRIC_FLOWS)]
@@ -76,8 +66,6 @@ def cqrd_exp5(settings: Settings, args: argparse.Namespace, output: OutputFolder
 
 
 def cqrd_testbed(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.cqrd.testbed import run_testbed  # noqa: PLC0415  # slow to import: the simulator
-
     del args, progress
     return run_testbed(settings, _QUICK_SECONDS if settings.quick else _SECONDS, output)
 

@@ -6,6 +6,15 @@ import argparse
 from dataclasses import replace
 
 from experiments.experiment import Experiment, Outcome, Settings
+from experiments.flashpass.buffers import run_buffers
+from experiments.flashpass.convergence import run_convergence
+from experiments.flashpass.data_center import flows_of, run_data_center_waste, run_queues
+from experiments.flashpass.dynamic import run_finishing, run_load, run_targets, run_waste
+from experiments.flashpass.parking_lot import run_parking_lot
+from experiments.flashpass.scalability import run_scalability
+from experiments.flashpass.scheduling import run_scheduling
+from experiments.flashpass.shuffle import FULL_TASKS, TASKS, run_shuffle
+from experiments.flashpass.static import run_static
 from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -17,64 +26,46 @@ _QUICK_BUFFER_SECONDS, _BUFFER_SECONDS = 10.0, 60.0
 _MODERATE, _HEAVY = 0.4, 0.8
 _SEEDS = 5
 
-# Listing the experiments must not import the simulator, so runs are imported where they begin.
-
 _LONG = {"full": "3,000 flows in each run (default: 400)"}
 _LONGEST = {"full": "100,000 flows in each run (default: 10,000 to 100,000, by workload)"}
 _OF_SEEDS = {"repetitions": "N seeds (default: 5, with --quick 1)"}
 
 
 def flashpass_fig4(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.scheduling import run_scheduling  # noqa: PLC0415  # slow to import: the simulator
-
     del args, progress
     return run_scheduling(settings, output)
 
 
 def flashpass_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.static import run_static  # noqa: PLC0415  # slow to import: the simulator
-
     seconds = _QUICK_STATIC_SECONDS if settings.quick else _STATIC_SECONDS
     return run_static(seconds, settings, workers_from(args), output, progress)
 
 
 def flashpass_fig5(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.dynamic import run_waste  # noqa: PLC0415  # slow to import: the simulator
-
     return run_waste(_flows(settings, args), settings, workers_from(args), output, progress)
 
 
 def flashpass_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.dynamic import run_load  # noqa: PLC0415  # slow to import: the simulator
-
     flows = _flows(settings, args)
     return run_load("flashpass-fig11", _MODERATE, flows, settings, workers_from(args), output, progress)
 
 
 def flashpass_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.dynamic import run_load  # noqa: PLC0415  # slow to import: the simulator
-
     flows = _flows(settings, args)
     return run_load("flashpass-fig12", _HEAVY, flows, settings, workers_from(args), output, progress)
 
 
 def flashpass_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.dynamic import run_targets  # noqa: PLC0415  # slow to import: the simulator
-
     return run_targets(_flows(settings, args), settings, workers_from(args), output, progress)
 
 
 def flashpass_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.flashpass.dynamic import run_finishing  # noqa: PLC0415  # slow to import: the simulator
-
     return run_finishing(_flows(settings, args), settings, workers_from(args), output, progress)
 
 
 def flashpass_buffers(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.buffers import run_buffers  # noqa: PLC0415  # slow to import: the simulator
-
     seconds = _QUICK_BUFFER_SECONDS if settings.quick else _BUFFER_SECONDS
     return run_buffers(seconds, settings, workers_from(args), output, progress)
 
@@ -82,8 +73,6 @@ def flashpass_buffers(
 def expresspass_convergence(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.convergence import run_convergence  # noqa: PLC0415  # slow to import: the simulator
-
     del args, progress
     return run_convergence(settings, output)
 
@@ -91,8 +80,6 @@ def expresspass_convergence(
 def expresspass_parking_lot(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.parking_lot import run_parking_lot  # noqa: PLC0415  # slow to import: the simulator
-
     del progress
     seeds = 1 if settings.quick else _SEEDS
     return run_parking_lot(args.repetitions or seeds, settings, output)
@@ -101,8 +88,6 @@ def expresspass_parking_lot(
 def expresspass_flows(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.scalability import run_scalability  # noqa: PLC0415  # slow to import: the simulator
-
     settings = replace(settings, repetitions=args.repetitions or (1 if settings.quick else _SEEDS))
     return run_scalability(settings, workers_from(args), output, progress)
 
@@ -110,8 +95,6 @@ def expresspass_flows(
 def expresspass_shuffle(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.shuffle import FULL_TASKS, TASKS, run_shuffle  # noqa: PLC0415  # slow to import: the simulator
-
     tasks = FULL_TASKS if args.full else 1 if settings.quick else TASKS
     return run_shuffle(tasks, settings, workers_from(args), output, progress)
 
@@ -119,8 +102,6 @@ def expresspass_shuffle(
 def expresspass_queues(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.data_center import flows_of, run_queues  # noqa: PLC0415  # slow to import: the simulator
-
     flows = flows_of(quick=settings.quick, full=args.full)
     return run_queues(flows, settings, workers_from(args), output, progress)
 
@@ -128,10 +109,8 @@ def expresspass_queues(
 def expresspass_waste(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.flashpass.data_center import flows_of, run_waste  # noqa: PLC0415  # slow to import: the simulator
-
     flows = flows_of(quick=settings.quick, full=args.full)
-    return run_waste(flows, settings, workers_from(args), output, progress)
+    return run_data_center_waste(flows, settings, workers_from(args), output, progress)
 
 
 def _flows(settings: Settings, args: argparse.Namespace) -> int:

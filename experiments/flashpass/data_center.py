@@ -184,7 +184,7 @@ def run_queues(
         return write_exhibits("expresspass-queues", exhibits, settings, output)
 
 
-def run_waste(
+def run_data_center_waste(
     flows: Mapping[str, int], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
 ) -> Outcome:
     """Run four workloads with two first rates on two rates of links and count credits without data."""

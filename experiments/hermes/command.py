@@ -5,16 +5,13 @@ from __future__ import annotations
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
+from experiments.hermes.loads import Extent, run_asymmetric, run_symmetric, run_testbed, run_testbed_sizes
+from experiments.hermes.runs import Where
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import workers_from
-
-if TYPE_CHECKING:  # its modules import the simulator
-    from experiments.hermes.loads import Extent
-    from experiments.hermes.runs import Where
 
 _SEEDS, _TESTBED_SEEDS, _FULL_SEEDS = 1, 2, 5
 
@@ -41,8 +38,6 @@ _FULL_LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 _CUT_LOADS = (0.3, 0.5, 0.6)
 _FULL_CUT_LOADS = (0.3, 0.4, 0.5, 0.6, 0.65, 0.7)
 
-# Listing the experiments must not import the simulator, so runs are imported where they begin.
-
 
 def profile_option(options: Options) -> None:
     """Add the option that all experiments share which compare Hermes with others."""
@@ -59,8 +54,6 @@ def where_of(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress, seeds: int = _SEEDS
 ) -> Where:
     """Return the settings with the experiment's own number of seeds, and the rest that runs need."""
-    from experiments.hermes.runs import Where  # noqa: PLC0415  # slow to import: the simulator
-
     seeds = 1 if settings.quick else _FULL_SEEDS if args.full else seeds
     settings = replace(settings, repetitions=args.repetitions or seeds)
     return Where(settings, workers_from(args), output, progress)
@@ -76,8 +69,6 @@ def extent_of(
     testbed: bool = False,
 ) -> Extent:
     """Return the size of an experiment's runs: `loads` are those of the default and of `--full`."""
-    from experiments.hermes.loads import Extent  # noqa: PLC0415  # slow to import: the simulator
-
     size = "quick" if settings.quick else "full" if args.full else "default"
     counts = (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size]
     if size == "default":
@@ -101,43 +92,31 @@ _CUT = (_CUT_LOADS, _FULL_CUT_LOADS)
 
 
 def hermes_fig9(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-fig9", settings, args, _BOTH, (_LOADS[:3], _FULL_LOADS), testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=False)
 
 
 def hermes_fig10(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_testbed  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-fig10", settings, args, _BOTH, _CUT, testbed=True)
     return run_testbed(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS), cut=True)
 
 
 def hermes_fig11(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_testbed_sizes  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-fig11", settings, args, _BOTH[:1], _CUT, testbed=True)
     return run_testbed_sizes(extent, where_of(settings, args, output, progress, _TESTBED_SEEDS))
 
 
 def hermes_fig12(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_symmetric  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-fig12", settings, args, _BOTH, (_FEW_LOADS, _LOADS))
     return run_symmetric(extent, where_of(settings, args, output, progress))
 
 
 def hermes_fig13(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-fig13", settings, args, ("web-search",))
     return run_asymmetric("web-search", extent, where_of(settings, args, output, progress))
 
 
 def hermes_fig14(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.loads import run_asymmetric  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-fig14", settings, args, ("data-mining",))
     return run_asymmetric("data-mining", extent, where_of(settings, args, output, progress))
 

@@ -6,6 +6,12 @@ import argparse
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hermes.command import IN_SIMULATION, extent_of, profile_option, where_of
+from experiments.hermes.failures import run_drops, run_hole
+from experiments.hermes.motivation import run_motivation
+from experiments.hermes.parameters import run_gaps, run_parts, run_thresholds
+from experiments.hermes.plain_tcp import run_plain_tcp
+from experiments.hermes.probing import run_probing
+from experiments.hermes.visibility import run_visibility
 from experiments.results.score import SizeBar
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -20,65 +26,47 @@ _PART_LOADS = ((0.4, 0.8), (0.4, 0.6, 0.8))
 _SPARSE = 3
 """The default runs every third of the thresholds in Figure 19."""
 
-# Listing the experiments must not import the simulator, so runs are imported where they begin.
-
 
 def hermes_motivation(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    from experiments.hermes.motivation import run_motivation  # noqa: PLC0415  # slow to import: the simulator
-
     seeds = _QUICK_EXAMPLES if settings.quick else _FULL_EXAMPLES if args.full else _EXAMPLES
     return run_motivation(args.repetitions or seeds, settings, output, progress)
 
 
 def hermes_table2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.visibility import run_visibility  # noqa: PLC0415  # slow to import: the simulator
-
     extent = extent_of("hermes-table2", settings, args, _BOTH, _TABLE_LOADS)
     return run_visibility(extent, where_of(settings, args, output, progress))
 
 
 def hermes_table6(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.probing import run_probing  # noqa: PLC0415  # slow to import: the simulator
-
     del args
     return run_probing(settings, output, progress)
 
 
 def hermes_fig15(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.parameters import run_gaps  # noqa: PLC0415  # slow to import: the simulator
-
     return run_gaps(extent_of("hermes-fig15", settings, args, _WEB), where_of(settings, args, output, progress))
 
 
 def hermes_fig16(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.failures import run_drops  # noqa: PLC0415  # slow to import: the simulator
-
     return run_drops(
         extent_of("hermes-fig16", settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress)
     )
 
 
 def hermes_fig17(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.failures import run_hole  # noqa: PLC0415  # slow to import: the simulator
-
     return run_hole(
         extent_of("hermes-fig17", settings, args, _WEB, _FAULT_LOADS), where_of(settings, args, output, progress)
     )
 
 
 def hermes_fig18(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.parameters import run_parts  # noqa: PLC0415  # slow to import: the simulator
-
     return run_parts(
         extent_of("hermes-fig18", settings, args, _MINING, _PART_LOADS), where_of(settings, args, output, progress)
     )
 
 
 def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.parameters import run_thresholds  # noqa: PLC0415  # slow to import: the simulator
-
     sparse = 1 if args.full else _SPARSE
     return run_thresholds(
         extent_of("hermes-fig19", settings, args, _BOTH), where_of(settings, args, output, progress), sparse
@@ -86,8 +74,6 @@ def hermes_fig19(settings: Settings, args: argparse.Namespace, output: OutputFol
 
 
 def hermes_plain_tcp(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.hermes.plain_tcp import run_plain_tcp  # noqa: PLC0415  # slow to import: the simulator
-
     return run_plain_tcp(
         extent_of("hermes-plain-tcp", settings, args, _WEB), where_of(settings, args, output, progress)
     )

@@ -46,8 +46,7 @@ def configure(options: Options) -> None:
 def victim_transports(
     settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
 ) -> Outcome:
-    # The simulator and the optimiser take seconds to import; listing the experiments must not need them.
-    from experiments.victim_transports.sweep import run_cases  # noqa: PLC0415  # slow to import: the simulator
+    from experiments.victim_transports.sweep import run_cases  # noqa: PLC0415  # only on Linux
 
     usual = QUICK_BUFFER_PACKETS if settings.quick else BUFFER_PACKETS
     delay = LINK_DELAY_SECONDS if args.link_delay_seconds is None else args.link_delay_seconds

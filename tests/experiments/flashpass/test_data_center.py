@@ -11,7 +11,7 @@ import pytest
 from experiments.experiment import Settings
 from experiments.flashpass import buffers, data_center, shuffle
 from experiments.flashpass.buffers import needed, utilisation
-from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
+from experiments.flashpass.data_center import Case, outcome, run_data_center_waste, run_queues
 from experiments.flashpass.data_center import data_center as network_of
 from experiments.flashpass.published import published
 from kuijia_base.output_folder import OutputFolder
@@ -81,7 +81,7 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
     flows = dict.fromkeys(data_center.WORKLOADS, 10)
     queues = run_queues(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     assert "38.5" in queues.text
-    waste = run_waste(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    waste = run_data_center_waste(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     exhibit = waste.summary["exhibits"][0]  # type: ignore[index]  # JSON data
     points = {line["label"]: line["points"] for line in exhibit["lines"]}["10 Gbit/s, 1/16"]
     assert {point["x"]: point["published"] for point in points} == {"web server": 19, "cache follower": 9}
