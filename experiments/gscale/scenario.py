@@ -13,6 +13,8 @@ from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, Edge
 from te_solver.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.plan import Plan
+from te_solver.programs.program import Options
+from te_solver.solve import solve
 from te_solver.topology import Topology
 from te_solver.topology_file import load_topology
 
@@ -84,10 +86,6 @@ def hurts(plan: Plan, link: Edge) -> bool:
 @lru_cache(maxsize=256)
 def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
     """Return the plan for links on which 1 Mbit/s may be planned, with one class of traffic or two."""
-    # The solver takes seconds to import, which reading results should not cost.
-    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
-
     return solve(gscale(), demands_of(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 
 

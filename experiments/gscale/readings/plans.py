@@ -14,6 +14,9 @@ from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.readings.reading import GscaleReading, Rates, Tunnels
 from experiments.gscale.scenario import TUNNELS, demands_of, draws_of, gscale, hurts, measures, pairs_of, unit_plan
 from te_solver.plan import Plan
+from te_solver.programs.program import Options
+from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
+from te_solver.solve import Planner
 from te_solver.tunnels import Paths, TunnelFinder
 
 if TYPE_CHECKING:
@@ -72,10 +75,7 @@ def _unit_plans(  # the choices that decide a plan, as the key of the cache
     """Return a plan for each demand, in parts of the capacity that may be planned on a link; demands are in `unit`."""
     if (tunnels, rates, unit, shared) == ("edge-disjoint", "spread", 1.0, False):
         return tuple(unit_plan(classes, demand, pairs) for demand in DEMANDS)
-    # The solver takes seconds to import, which reading results should not cost.
     from experiments.gscale.readings.shared_capacity import with_shared_capacity  # noqa: PLC0415  # slow: CVXPY
-    from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.solve import Planner  # noqa: PLC0415  # slow to import: CVXPY
 
     objective = _objective(rates)
     planner = Planner(
@@ -90,7 +90,6 @@ def _unit_plans(  # the choices that decide a plan, as the key of the cache
 
 def _objective(rates: Rates) -> Objective:
     from experiments.gscale.readings.interior import EQUAL, INTERIOR  # noqa: PLC0415  # slow to import: CVXPY
-    from te_solver.programs.registry import MAX_THROUGHPUT, find_objective  # noqa: PLC0415  # slow to import: CVXPY
 
     return {"interior point": INTERIOR, "equal": EQUAL}.get(rates) or find_objective(MAX_THROUGHPUT)
 
