@@ -17,11 +17,11 @@ from experiments.fig4 import CURVES, FULL_GRAPHS, FULL_RUNS, Draw, figure_sweep,
 from kuijia_base.parallel import processors
 from kuijia_base.sweep.sweep import swept
 from kuijia_base.sweep.workers import Workers
-from te_solver.failures import single_links
+from te_solver.model.failures import single_links
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.resolve import WarmThroughput
-from te_solver.schemes.interface import RateSolver
-from te_solver.schemes.registry import make_scheme
+from te_solver.programs.resolve import WarmThroughput
+from te_solver.schemes.making import make_scheme
+from te_solver.schemes.models.interface import RateSolver
 
 _GRAPHS, _RUNS = FULL_GRAPHS, FULL_RUNS
 _SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=False, seed=1)

@@ -18,13 +18,13 @@ from kuijia_app.tables.queue_layouts import named_layout
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.table_sizes import TableSize, table_size
 from kuijia_base.errors import KuijiaError
-from te_solver.demands import Demand
+from te_solver.formats.plan_file import save_plan
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
-from te_solver.plan_file import save_plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.crosscheck.dummy_switches import DummyBridges

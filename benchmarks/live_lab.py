@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from benchmarks.networks import dense, wide_area
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 from te_solver.solve import solve
 from testbed.web.backend import LinkState, State, View
 from testbed.web.flow_backend import SCHEMES, FlowBackend

@@ -8,8 +8,8 @@ import networkx as nx
 import numpy as np
 from scipy.spatial import Delaunay
 
-from te_solver.topology import Link, Topology
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.topology import Link, Topology
 
 CAPACITY = 1000.0
 

@@ -16,13 +16,13 @@ from simulator.planned.events import Cut
 from simulator.planned.network import Physical
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.demands import Demand
-from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
 from te_solver.programs.program import Options
+from te_solver.schemes.shipped.kuijia import KUIJIA
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 
 _CAPACITY = 1000.0
 _SECONDS = 4.0

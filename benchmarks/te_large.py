@@ -17,17 +17,17 @@ from benchmarks.measure import apart, timed
 from benchmarks.networks import network, wide_area
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from kuijia_base.parallel import processors
-from te_solver.column_generation import nearly_most_throughput
-from te_solver.demand_generators import gravity
-from te_solver.highs import Vector
-from te_solver.partition import Partitioning, partitioned_throughput
+from te_solver.model.demand_generators import gravity
+from te_solver.model.topology import Topology
+from te_solver.programs.column_generation import nearly_most_throughput
+from te_solver.programs.highs import Vector
 from te_solver.programs.incidence import Incidence
 from te_solver.programs.max_throughput import MaxThroughput
-from te_solver.resolve import ThroughputResolver
-from te_solver.topology import Topology
-from te_solver.tunnel_links import TunnelLinks
-from te_solver.tunnel_table import TunnelTable, find_tunnels
-from te_solver.tunnels import TunnelFinder
+from te_solver.programs.partition import Partitioning, partitioned_throughput
+from te_solver.programs.resolve import ThroughputResolver
+from te_solver.programs.tunnel_links import TunnelLinks
+from te_solver.programs.tunnel_table import TunnelTable, find_tunnels
+from te_solver.tunnels.finder import TunnelFinder
 
 _TUNNELS = 4
 _LOAD = 0.5

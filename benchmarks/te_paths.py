@@ -14,9 +14,9 @@ from benchmarks.measure import apart, timed
 from benchmarks.networks import network
 from benchmarks.registry import Comparison, Setting, benchmark
 from kuijia_base.parallel import processors
-from te_solver.topology import Topology
-from te_solver.tunnel_table import find_tunnels
-from te_solver.tunnels import TunnelFinder
+from te_solver.model.topology import Topology
+from te_solver.programs.tunnel_table import find_tunnels
+from te_solver.tunnels.finder import TunnelFinder
 
 _NETWORK = "Kdl"
 _TUNNELS = 4

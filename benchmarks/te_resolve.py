@@ -9,15 +9,15 @@ from itertools import combinations, permutations
 import numpy as np
 
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from te_solver.demand_generators import gravity, scaled_to_utilisation
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demand_generators import gravity, scaled_to_utilisation
+from te_solver.model.topology import Topology
 from te_solver.networks import shipped_network
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.program import Allocation
-from te_solver.resolve import ThroughputResolver
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.programs.resolve import ThroughputResolver
+from te_solver.tunnels.finder import TunnelFinder
 
 Bounds = tuple[Vector, Vector]
 

@@ -18,21 +18,21 @@ import numpy as np
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from kuijia_base.errors import InputError
-from te_solver.connectivity import largest_part
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
-from te_solver.formats.notes import unheard
-from te_solver.ncflow_demands import NcflowModel, parsed_model
-from te_solver.path_choice import PathFinder, PathQuestion
-from te_solver.path_choices.edge_disjoint_flow import CHOICE
-from te_solver.path_choices.file import load_paths
+from kuijia_base.text import unheard
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.connectivity import largest_part
+from te_solver.model.demands import Demand
+from te_solver.model.ncflow_demands import NcflowModel, parsed_model
+from te_solver.model.topology import Topology
 from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_concurrent import least_utilisation
+from te_solver.programs.resolve import ThroughputResolver
 from te_solver.programs.solver import Solver
-from te_solver.resolve import ThroughputResolver
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
+from te_solver.tunnels.path_choice import PathFinder, PathQuestion
+from te_solver.tunnels.path_choices.edge_disjoint_flow import CHOICE
+from te_solver.tunnels.path_choices.file import load_paths
 
 Item = TypeVar("Item")
 

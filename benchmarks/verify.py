@@ -22,14 +22,14 @@ from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.table_sizes import TableSize, table_size
 from kuijia_base.commands import find_program
-from te_solver.demand_generators import random_pairs
-from te_solver.failures import NO_FAILURE, Failure, single_links
-from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.model.demand_generators import random_pairs
+from te_solver.model.failures import NO_FAILURE, Failure, single_links
+from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.program import Options
+from te_solver.programs.tunnel_table import find_tunnels
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
-from te_solver.tunnel_table import find_tunnels
-from te_solver.tunnels import Paths, TunnelFinder
+from te_solver.tunnels.finder import Paths, TunnelFinder
 from testbed.crosscheck.crosscheck import RealNetwork
 from testbed.crosscheck.random_cases import RandomPlan
 

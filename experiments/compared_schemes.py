@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from experiments.experiment import Options
 from kuijia_base.option_values import different_ones
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.failure_schemes.rescaling import RESCALING
+from te_solver.schemes.all_schemes import switch_schemes
+from te_solver.schemes.shipped.kuijia import KUIJIA
+from te_solver.schemes.shipped.rescaling import RESCALING
 
 PAPERS_SCHEMES = (RESCALING.name, KUIJIA.name)
 """Schemes that the paper compares, in its order; experiments run these unless asked for others."""

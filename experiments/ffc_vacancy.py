@@ -14,12 +14,12 @@ from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.demand_generators import gravity, scaled_to_total
-from te_solver.demands import Demand
+from te_solver.model.demand_generators import gravity, scaled_to_total
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from te_solver.programs.program import Options
 from te_solver.programs.registry import FFC
 from te_solver.solve import solve
-from te_solver.topology import Topology
 
 NAME = "ffc-vacancy"
 DEMANDS = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.5, 2.0)

@@ -27,15 +27,15 @@ from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers, workers_from
 from kuijia_base.validation import make_validator
 from simulator.flow.failure_impact import FailureModel
-from te_solver.demands import Demand
-from te_solver.failures import Failure, single_links
-from te_solver.resolve import WarmThroughput
-from te_solver.schemes.interface import Scheme
-from te_solver.schemes.registry import make_scheme
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.model.demands import Demand
+from te_solver.model.failures import Failure, single_links
+from te_solver.model.topology import Link, Topology
+from te_solver.programs.resolve import WarmThroughput
+from te_solver.schemes.making import make_scheme
+from te_solver.schemes.models.interface import Scheme
+from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import Planner
-from te_solver.topology import Link, Topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels.finder import TunnelFinder
 
 NODES, EDGES, PAIRS, TUNNELS = 100, 200, 40, 3
 DEMANDS = tuple(round(0.8 + 0.2 * step, 1) for step in range(12))

@@ -25,7 +25,7 @@ from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.rules import ETH_TYPE_MPLS, FlowEntry, Match, Output, SetQueue
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.plan import FIRST_PATH_ID, Plan, Tunnel
+from te_solver.model.plan import FIRST_PATH_ID, Plan, Tunnel
 
 _PRIORITY = 100
 

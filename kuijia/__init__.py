@@ -26,10 +26,10 @@ if TYPE_CHECKING:
     from kuijia.api.whatif_packets_result import WhatIfPackets
     from kuijia.api.whatif_result import WhatIf
     from kuijia_base.errors import InputError, KuijiaError, SolverError
-    from te_solver.demands import Demand
-    from te_solver.failure_schemes.failure_scheme import FailureScheme
-    from te_solver.failures import Failure
-    from te_solver.topology import Link
+    from te_solver.model.demands import Demand
+    from te_solver.model.failures import Failure
+    from te_solver.model.topology import Link
+    from te_solver.schemes.failure_scheme import FailureScheme
 
     __version__: str
 
@@ -79,17 +79,17 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Demand": "te_solver.demands",
+    "Demand": "te_solver.model.demands",
     "Demands": "kuijia.api.demands",
     "DemandsLike": "kuijia.api.demands",
-    "Failure": "te_solver.failures",
-    "FailureScheme": "te_solver.failure_schemes.failure_scheme",
+    "Failure": "te_solver.model.failures",
+    "FailureScheme": "te_solver.schemes.failure_scheme",
     "Failures": "kuijia.api.whatif_options",
     "InputError": "kuijia_base.errors",
     "KuijiaError": "kuijia_base.errors",
     "Lab": "kuijia.api.lab",
     "LabError": "kuijia.api.lab_requests",
-    "Link": "te_solver.topology",
+    "Link": "te_solver.model.topology",
     "PacketResult": "kuijia.api.packet",
     "Picture": "kuijia.api.picture",
     "Plan": "kuijia.api.plan",

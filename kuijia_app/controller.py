@@ -55,7 +55,7 @@ from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, OptionWords, PipelineOptions, member_option, pipeline_options
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 OPTION_GROUP = "kuijia"
 _WORDS = OptionWords()

@@ -122,3 +122,8 @@ def _scaled(amount: float, units: Sequence[tuple[float, str]]) -> tuple[str, str
         if abs(amount / scale) < 999.95 or (scale, unit) == units[-1]:
             return shown, unit
     raise AssertionError("the last unit fits every amount")
+
+
+def counted(number: int, what: str, plural: str = "") -> str:
+    """Return text such as `1 link` or `2 links`; `plural` is for words whose plural is not made with an s."""
+    return f"{number} {what}" if number == 1 else f"{number:,} {plural or what + 's'}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
@@ -26,6 +26,9 @@ LONGEST_NAME = 255
 
 _MOST_DIGITS = 40
 """Most digits of a whole number: seeds have up to 128 bits, and Python refuses more than 4,300 digits."""
+
+Note = Callable[[str], None]
+"""Receives one sentence, without its full stop, about what a reader assumes where a file leaves something open."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
@@ -219,3 +222,7 @@ def name_of_address(part: str) -> str:
 def link_words(identity: str) -> str:
     """Return a link, given by its id, as people write it."""
     return identity.replace("~", "-").replace("%7E", "~").replace("%25", "%")
+
+
+def unheard(_sentence: str) -> None:
+    """Ignore notes: a `Note` for callers who do not need them."""

@@ -102,7 +102,7 @@ TIMED = (
     "tests/kuijia_app/control/test_many_failures.py",
     "tests/kuijia_app/control/test_reoptimisation.py",
     "tests/kuijia_app/tables/test_ofctl_text.py",
-    "tests/te_solver/test_interruption.py",
+    "tests/te_solver/programs/test_interruption.py",
 )
 """Files among these that wait for something to happen soon."""
 

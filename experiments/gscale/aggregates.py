@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Role
 from experiments.results.roles import FlowPaths, roles
-from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 
 MIN_SHARE = 0.02
 """Least share of its pair's traffic that an aggregate must have; a smaller one may get none of 64 hash slots."""

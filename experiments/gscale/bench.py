@@ -33,9 +33,9 @@ from experiments.results.result import FlowResult, Result
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.queues import Queue, TrafficClass
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failure_schemes.failure_scheme import VICTIM
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.plan import Tunnel
+from te_solver.model.plan import Tunnel
+from te_solver.schemes.all_schemes import failure_scheme
+from te_solver.schemes.failure_scheme import VICTIM
 from testbed.lab.grounds import Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -13,7 +13,7 @@ from experiments.gscale.readings.reading import DIRECTED, SHARED, GscaleReading
 from experiments.gscale.scenario import scaled
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import FlowResult
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 CAMPAIGN_READINGS: Mapping[ReadingName, GscaleReading] = {
     "directed": DIRECTED,

@@ -23,7 +23,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.workers import Workers
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 NAME = "table4-factors"
 

@@ -18,9 +18,9 @@ from experiments.results.result import Failure, FlowResult, Result, Role, Series
 from kuijia_base.manifest import describe_computation
 from simulator.flow.model import Flows, share
 from simulator.flow.round_trips import weighed_by_round_trips
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.plan import Tunnel
-from te_solver.topology import Topology
+from te_solver.model.plan import Tunnel
+from te_solver.model.topology import Topology
+from te_solver.schemes.all_schemes import failure_scheme
 
 if TYPE_CHECKING:  # which only Linux can import
     from testbed.traffic.hash_probe import Protocol

@@ -21,7 +21,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.traffic.hash_probe import Protocol
 
 _NAME = "gscale-packet"

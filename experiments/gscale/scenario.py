@@ -10,13 +10,13 @@ from itertools import permutations, product
 
 from experiments.gscale.aggregates import aggregates_of, roles_of
 from experiments.gscale.cases import DEMANDS, HIGH, LINKS, LOW, Edge
-from te_solver.demands import Demand
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
 
 PAIRS, TUNNELS = 5, 3
 

@@ -14,7 +14,7 @@ from hedera.network.data_centre import DataCentre
 from hedera.scheduling import events
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import TestbedError
-from te_solver.topology_file import save_topology
+from te_solver.formats.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.controller_process import SchedulerProcess
 from testbed.controllers.event_history import Event

@@ -17,7 +17,7 @@ from kuijia_base.option_values import different_ones, positive_number, positive_
 from kuijia_base.sweep.workers import refuse_workers
 from simulator.flow.ramp import Ramp
 from simulator.packet.transports import Congestion, Tcp
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 
 NON_BLOCKING, ONE_TREE = "non-blocking", "one-tree"
 """Alternatives to the fat-tree: one switch for all hosts, or one core switch with one aggregation switch per pod."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from experiments.experiment import Settings
 from kuijia_base.errors import InputError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.grounds import Emulation, Ground

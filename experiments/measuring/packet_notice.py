@@ -10,8 +10,8 @@ from experiments.measuring.packet_run import FRAME
 from simulator.packet.queues import Fifo
 from simulator.planned.events import Bfd, Timing, controller_at
 from simulator.planned.network import Physical
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 
 NO_LOAD = Load(idle=1.0, steal=0.0, softirq=0.0, switch=None, switch_waiting=None, unread=None)
 """Load of a machine that nothing waits for."""

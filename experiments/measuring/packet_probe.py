@@ -14,7 +14,7 @@ from simulator.planned.events import Cut
 from simulator.planned.results import PlanResults
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 _EVERY = 10.0
 """Seconds between two packets, so that each is alone in the network."""

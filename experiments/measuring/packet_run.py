@@ -23,7 +23,7 @@ from simulator.planned.network import Physical
 from simulator.planned.results import Windows
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.traffic.hash_probe import Protocol
 
 FRAME, TCP_PAYLOAD, UDP_PAYLOAD = 1518, 1448, 1472

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from te_solver.plan import Tunnel
+from te_solver.model.plan import Tunnel
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ from experiments.results.roles import FlowPaths, roles
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder
 from simulator.flow.model import Flows, share
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
+from te_solver.schemes.all_schemes import failure_scheme
 
 REMARK = (
     "Fluid model, not measured: rates without headers, round trips and chance; TCP flows share a full link alike, and"

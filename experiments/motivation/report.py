@@ -34,12 +34,12 @@ from experiments.results.stored_files import StoredFile
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
-from te_solver.demands import Demand
-from te_solver.failure_schemes.registry import failure_scheme
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
+from te_solver.schemes.all_schemes import failure_scheme
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 
 NETWORK = "fig1"
 INGRESS, EGRESS = "s1", "s4"

@@ -42,9 +42,9 @@ from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
-from te_solver.topology_file import load_topology
 from testbed.lab.grounds import Ground
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -17,8 +17,8 @@ from experiments.results.stored_files import StoredFile, made_of, told_apart
 from kuijia_base.option_values import different_ones, positive_count
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 
 
 def configure(options: Options) -> None:

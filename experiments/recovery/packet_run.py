@@ -37,7 +37,7 @@ from simulator.packet.transports import ConstantRate
 from simulator.planned.events import Cut, Heal, Timing
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.plan import Plan, Tunnel
+from te_solver.model.plan import Plan, Tunnel
 from testbed.traffic.ticks import TickRecord
 
 _TICK_FRAME = 64

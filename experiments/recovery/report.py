@@ -15,11 +15,11 @@ from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from kuijia_base.output_folder import OutputFolder
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.plan import Plan, Tunnel
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.plan import Plan, Tunnel
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 
 NETWORKS = {"gscale": ("1", "11"), "fig1": ("s1", "s4")}
 """Network to ingress and egress of the flow: among its demands, the pair with the longest tunnels in use."""

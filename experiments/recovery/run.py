@@ -29,7 +29,7 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.plan import Plan, Tunnel
+from te_solver.model.plan import Plan, Tunnel
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.grounds import Ground
 from testbed.lab.lab import Lab

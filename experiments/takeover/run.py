@@ -36,12 +36,12 @@ from kuijia_app.framework import event_log
 from kuijia_base.errors import TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.demands import Demand
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.chaos.faults import CUT
 from testbed.chaos.oracle import LossWindows, PlanInForce, findings
 from testbed.chaos.probes import Probe, ProbeRun, choose_probes

@@ -18,8 +18,8 @@ from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 
 UPDATES, QUICK_UPDATES = 6, 2
 RESTARTS, QUICK_RESTARTS = 3, 1

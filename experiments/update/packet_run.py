@@ -35,7 +35,7 @@ from simulator.packet.transports import ConstantRate
 from simulator.planned.events import Replace, Timing
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.lab.lab_changes import PlanUpdate
 
 _FRAME = PACKET_BYTES + FRAME_OVERHEAD

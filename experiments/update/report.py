@@ -13,12 +13,12 @@ from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
-from te_solver.demands import Demand
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import PairPlan, Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import PairPlan, Plan
 from te_solver.programs.program import Options
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 
 if TYPE_CHECKING:  # which only Linux can import
     from testbed.lab.lab_changes import PlanUpdate

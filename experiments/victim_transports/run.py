@@ -30,8 +30,8 @@ from simulator.planned.results import Windows
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from simulator.studies.packet.transports import Credits, transport_of
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.all_schemes import failure_scheme
 
 _GSCALE_DEMAND, _GSCALE_LINK = 1.2, ("7", "9")
 

@@ -17,7 +17,7 @@ from kuijia_app.tables.neighbours import Segment
 from kuijia_app.tables.stated_wiring import FittedWiring, StatedWiring
 from kuijia_app.tables.wiring import Neighbours, Site, Wiring
 from kuijia_base.errors import UnsoundError, shown
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 ROUTE_TABLE = 1
 """Table of all routes."""

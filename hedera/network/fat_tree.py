@@ -10,7 +10,7 @@ import numpy as np
 from hedera import _core
 from hedera.network.fabric import Fabric, Ints, Paths, UnknownHostError
 from kuijia_base.errors import UnsoundError
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 
 MOST_PORTS = 254
 """Largest k: the second byte of addresses holds the pod, or k for core switches."""

@@ -11,7 +11,7 @@ import numpy as np
 from hedera import _core
 from hedera.network.fabric import Fabric, Ints
 from kuijia_base.errors import UnsoundError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 MOST_LABELS = 4096
 """Most paths of a pair that the scheduler uses, evenly spread over all its paths."""

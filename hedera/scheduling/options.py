@@ -15,8 +15,8 @@ from kuijia_app.tables.options import member_option
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.topology import Topology
 
 SHORTEST_PERIOD = 0.1
 

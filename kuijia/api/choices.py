@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from simulator.studies.packet.transports import transport_names
-from te_solver.failure_schemes.registry import scheme_names
 from te_solver.formats.topohub_networks import topohub_names
 from te_solver.networks import shipped_names
-from te_solver.path_finders import path_choice_words
 from te_solver.programs.registry import objective_names
+from te_solver.schemes.all_schemes import scheme_names
+from te_solver.tunnels.path_finders import path_choice_words
 
 
 def networks() -> tuple[str, ...]:

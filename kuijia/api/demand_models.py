@@ -12,10 +12,11 @@ from kuijia.api.topology import TopologyLike, load_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import positive_number, positive_rate, whole_number
 from kuijia_base.options import bad_option, parsed, parsed_or_none, require_known, spelled
+from kuijia_base.quantities import counted
 from kuijia_base.quantities import rate as in_words
 from kuijia_base.reading import uncollected
 from kuijia_base.text import parse_number
-from te_solver.demand_generators import (
+from te_solver.model.demand_generators import (
     Progress,
     bimodal,
     gravity,
@@ -24,10 +25,9 @@ from te_solver.demand_generators import (
     scaled_to_utilisation,
     uniform,
 )
-from te_solver.demands import Demand
-from te_solver.formats.notes import counted
-from te_solver.ncflow_demands import NcflowModel, parsed_model
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.ncflow_demands import NcflowModel, parsed_model
+from te_solver.model.topology import Topology
 
 MODELS = ("gravity", "uniform", "bimodal", "pairs")
 MASSES = ("capacity", "random")

@@ -13,10 +13,9 @@ from kuijia.api.topology import Topology, TopologyLike, load_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import whole_number
 from kuijia_base.options import parsed_or_none, require_known
-from kuijia_base.quantities import rate
-from te_solver.demands import Demand
-from te_solver.demands_file import DEMAND_FORMATS, save_demands
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted, rate
+from te_solver.formats.demands_file import DEMAND_FORMATS, save_demands
+from te_solver.model.demands import Demand
 
 if TYPE_CHECKING:
     import pandas as pd

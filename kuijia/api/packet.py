@@ -35,11 +35,11 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import counted
 from kuijia_base.sweep.workers import Workers
 from simulator.studies.packet.networks import is_generated
 from simulator.studies.packet.schemes import DEFAULT_BUFFER
 from simulator.studies.packet.tables import summary_csv, summary_lines
-from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ from kuijia_base.errors import InputError
 from kuijia_base.options import bad_option, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.quantities import size
+from kuijia_base.quantities import counted, size
 from kuijia_base.sweep.workers import Workers
 from simulator.packet.load_balancing import LOAD_BALANCERS, SourceRouted
 from simulator.packet.simulation import Simulation
@@ -36,9 +36,8 @@ from simulator.studies.packet.transports import (
     users,
     uses,
 )
-from te_solver.formats.notes import counted
 from te_solver.formats.topohub_networks import PREFIX
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 
 def require_network(name: str, *, is_there: bool) -> None:

@@ -31,16 +31,14 @@ from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.options import parsed, parsed_or_none, require_known
 from kuijia_base.picture_file import LIBRARY
-from kuijia_base.quantities import rate, rate_of
-from te_solver import plan as core
-from te_solver.demands import Demand
-from te_solver.formats.notes import counted
-from te_solver.path_choices.file import ListedPath, routes_of
-from te_solver.plan import MOST_PATHS
-from te_solver.plan_file import load_plan as load_core_plan
-from te_solver.plan_file import plan_to_json, save_plan
+from kuijia_base.quantities import counted, rate, rate_of
+from te_solver.formats.plan_file import load_plan as load_core_plan
+from te_solver.formats.plan_file import plan_to_json, save_plan
+from te_solver.model import plan as core
+from te_solver.model.demands import Demand
+from te_solver.model.plan import DISJOINT, MOST_PATHS, Weight
 from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS
-from te_solver.tunnels import DISJOINT, Weight
+from te_solver.tunnels.path_choices.file import ListedPath, routes_of
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -112,7 +110,7 @@ class Plan(core.Plan):
     def plot(self, seed: int = 1) -> Picture:
         """Draw the network with the utilisation of every link; `seed` is for random places of nodes."""
         require_installed(LIBRARY, "pictures")
-        from te_solver.plan_picture import plan_figure  # noqa: PLC0415  # slow to import: matplotlib
+        from te_solver.pictures.plan_picture import plan_figure  # noqa: PLC0415  # slow to import: matplotlib
 
         return Picture(plan_figure(self, seed), f"{self.topology.name}, {self.objective}")
 

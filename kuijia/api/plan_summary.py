@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 
-from kuijia_base.quantities import duration, rate, rate_of, share
-from te_solver.exposure import Exposure
-from te_solver.formats.notes import counted
-from te_solver.plan import PairPlan, Plan, Tunnel
+from kuijia_base.quantities import counted, duration, rate, rate_of, share
+from te_solver.model.exposure import Exposure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.programs.registry import MAX_MIN, carries_all
 from te_solver.programs.settings import base_name
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels.finder import TunnelFinder
 
 Lines = list[str]
 

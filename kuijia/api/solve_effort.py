@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import duration, size
-from te_solver.effort import TUNNELS_TO_ANNOUNCE, Effort, free_memory
-from te_solver.tunnel_table import TunnelTable
-from te_solver.tunnels import PairsFinder, Paths, Weight
+from te_solver.model.plan import Weight
+from te_solver.programs.effort import TUNNELS_TO_ANNOUNCE, Effort, free_memory
+from te_solver.programs.tunnel_table import TunnelTable
+from te_solver.tunnels.finder import PairsFinder, Paths
 
 _SCARCE = 0.9
 """Share of the free memory above which a warning is due."""

@@ -7,20 +7,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from kuijia_base.options import bad_option, options_named, require_known, spelled
-from te_solver.demands import Demand
-from te_solver.effort import parts_for
-from te_solver.path_finders import finder_by, require_path_choice
-from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.model.demands import Demand
+from te_solver.model.plan import DISJOINT, MAX_TUNNELS_PER_PAIR, NODE_DISJOINT, Weight
+from te_solver.programs.effort import parts_for
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names, paths_for
 from te_solver.programs.settings import base_name
-from te_solver.tunnels import DISJOINT, NODE_DISJOINT, TunnelFinder, Weight
+from te_solver.tunnels.finder import TunnelFinder
+from te_solver.tunnels.path_finders import finder_by, require_path_choice
 
 if TYPE_CHECKING:
     from kuijia.api.solve_effort import SizedFinder, Watch
     from kuijia_base.progress import Progress
-    from te_solver.plan import Plan
+    from te_solver.model.plan import Plan
+    from te_solver.model.topology import Topology
     from te_solver.programs.program import Objective
-    from te_solver.topology import Topology
 
 DEFAULT_TUNNELS = 3
 DEFAULT_SOLVER = "HIGHS"
@@ -111,7 +111,7 @@ def finder_of(
 ) -> SizedFinder:
     """Return the finder of a plan's tunnels, which shows its progress and announces the size of the program."""
     from kuijia.api.solve_effort import SizedFinder  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.programs.tunnel_table import ParallelFinder  # noqa: PLC0415  # slow to import: NumPy
 
     found = watch.told("pairs have their tunnels")
     by = finder_by(topology, NODE_DISJOINT if node_disjoint else paths, weight, seed, say, found)
@@ -142,7 +142,7 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     """
     # They take a second to import; --help and bad input should not wait for it.
     from kuijia.api.solve_effort import Watch  # noqa: PLC0415  # slow to import: NumPy
-    from te_solver.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
+    from te_solver.programs.partition import Partitioning  # noqa: PLC0415  # slow to import: NumPy
     from te_solver.programs.partitioned import in_parts, require_solvable_in_parts  # noqa: PLC0415  # slow to import: SciPy
     from te_solver.programs.program import Options  # noqa: PLC0415  # slow to import: SciPy
     from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: SciPy

@@ -7,18 +7,18 @@ from pathlib import Path
 
 from kuijia_base.errors import InputError
 from kuijia_base.options import spelled
-from kuijia_base.quantities import rate
-from te_solver.connectivity import Reachability, connected_nodes
-from te_solver.demands import Demand
-from te_solver.demands_file import line_of_demand, load_demands
+from kuijia_base.quantities import counted, rate
+from kuijia_base.text import Note
 from te_solver.formats.csv_rows import Progress, no_progress
-from te_solver.formats.notes import Note, counted
+from te_solver.formats.demands_file import line_of_demand, load_demands
 from te_solver.formats.sndlib import is_sndlib_native
 from te_solver.formats.teavar import DEMANDS_FILE, file_of_folder
 from te_solver.formats.topohub_networks import PREFIX
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.connectivity import Reachability, connected_nodes
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
 
 _LISTED = 20
 

@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, Any
 from kuijia.api.frames import frame_of
 from kuijia_base import quantities
 from kuijia_base.csv_text import csv_text
-from kuijia_base.quantities import significant
+from kuijia_base.quantities import counted, significant
 from kuijia_base.suggestion import meant
 from kuijia_base.terminal import columns_of, draws
 from kuijia_base.text import write_text
 from kuijia_base.text_table import Page, TextTable
-from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,8 +20,8 @@ from kuijia_app.tables.table_sizes import TableSize, table_size
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading, reason_of
 from kuijia_base.text import require_writable, write_texts
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
-from te_solver.plan import Plan
+from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.model.plan import Plan
 
 FAILURE_KINDS = {"links": single_links, "nodes": single_nodes, "pairs": link_pairs}
 """Failures that a proof examines, by name."""

@@ -21,9 +21,9 @@ from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.table_sizes import TableSize
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.options import bad_option, options_spelled, require_known
-from te_solver.failures import Failure
-from te_solver.formats.notes import counted
-from te_solver.topology import Topology
+from kuijia_base.quantities import counted
+from te_solver.model.failures import Failure
+from te_solver.model.topology import Topology
 
 if TYPE_CHECKING:
     from typing_extensions import Unpack

@@ -15,12 +15,11 @@ from kuijia.api.table import Column, Table, Text, html_page, number, words
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_rate
 from kuijia_base.options import parsed_or_none, require_known
-from kuijia_base.quantities import rate
-from te_solver import topology as core
+from kuijia_base.quantities import counted, rate
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.notes import counted
 from te_solver.formats.rate_units import RATE_UNITS
-from te_solver.topology_file import save_topology, topology_formats
+from te_solver.formats.topology_file import save_topology, topology_formats
+from te_solver.model import topology as core
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -61,7 +60,7 @@ class Topology(core.Topology):
     def summary(self) -> Text:
         """Return a description: size, capacities, connectivity and disjoint paths."""
         from kuijia.api.topology_text import topology_lines  # noqa: PLC0415  # slow to import: NumPy
-        from te_solver.topology_summary import summarise  # noqa: PLC0415  # slow to import: NumPy
+        from te_solver.model.topology_summary import summarise  # noqa: PLC0415  # slow to import: NumPy
 
         return Text.of(topology_lines(summarise(self), None))
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kuijia_base.quantities import rate, share, significant
+from kuijia_base.quantities import counted, rate, share, significant
 from kuijia_base.text_table import aligned
-from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
-    from te_solver.topology_summary import TopologySummary
+    from te_solver.model.topology_summary import TopologySummary
 
 _LISTED = 8
 """Most parts of a network whose sizes are listed."""

@@ -27,12 +27,12 @@ from kuijia_base.options import bad_option, from_keywords, options_spelled, pars
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
-from te_solver import plan as core
-from te_solver.demands import Demand
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failures import Failure
-from te_solver.topology import Topology
-from te_solver.tunnels import DISJOINT
+from te_solver.model import plan as core
+from te_solver.model.demands import Demand
+from te_solver.model.failures import Failure
+from te_solver.model.plan import DISJOINT
+from te_solver.model.topology import Topology
+from te_solver.schemes.failure_scheme import FailureScheme
 
 if TYPE_CHECKING:
     from kuijia.api.whatif_packets_result import WhatIfPackets

@@ -11,24 +11,24 @@ from kuijia.api.whatif_study import Say
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.options import spelled
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import counted
 from simulator.flow.what_if import Contender
-from te_solver.demands import Demand
-from te_solver.effort import parts_for
-from te_solver.exposure import Exposure
-from te_solver.feasibility import require_within_bounds
-from te_solver.formats.notes import counted
-from te_solver.partition import Partitioning
-from te_solver.plan import Plan
+from te_solver.model.demands import Demand
+from te_solver.model.exposure import Exposure
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
+from te_solver.programs.effort import parts_for
+from te_solver.programs.feasibility import require_within_bounds
+from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT
+from te_solver.programs.resolve import WarmThroughput
 from te_solver.programs.solver import Solver
-from te_solver.resolve import WarmThroughput
-from te_solver.schemes.interface import Scheme, SchemeOptions
-from te_solver.schemes.registry import SPLITS
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.schemes.making import SPLITS
+from te_solver.schemes.models.interface import Scheme, SchemeOptions
+from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import Planner, solve
-from te_solver.topology import Topology
 
 Solve = Callable[[str], Plan]
 """Returns the plan for an objective; raises UnsoundError if there is none."""

@@ -10,12 +10,12 @@ from kuijia.api.whatif_options import FAILURES, NONE, TOPOLOGY
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.options import bad_option
 from kuijia_base.suggestion import unknown
-from te_solver.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
-from te_solver.failures import Failure, named
-from te_solver.failures_file import load_failures
-from te_solver.formats.notes import Note
-from te_solver.probabilities_file import load_probabilities
-from te_solver.topology import Topology
+from kuijia_base.text import Note
+from te_solver.formats.failures_file import load_failures
+from te_solver.formats.probabilities_file import load_probabilities
+from te_solver.model.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
+from te_solver.model.failures import Failure, named
+from te_solver.model.topology import Topology
 
 
 def chosen_failures(which: str, topology: Topology, sample: int | None, seed: int) -> tuple[Failure, ...]:

@@ -21,14 +21,13 @@ from kuijia_base.errors import quoted
 from kuijia_base.option_values import whole_number
 from kuijia_base.options import Option, bad_option, declared, require_known, spelled
 from kuijia_base.text import parse_number
-from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
-from te_solver.failure_probabilities import PUBLISHED
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.registry import failure_scheme, scheme_names
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
-from te_solver.plan import MOST_PATHS
+from te_solver.model.failure_probabilities import PUBLISHED
+from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.model.plan import DISJOINT, MOST_PATHS
+from te_solver.programs.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.programs.registry import MAX_THROUGHPUT
-from te_solver.tunnels import DISJOINT
+from te_solver.schemes.all_schemes import failure_scheme, scheme_names
+from te_solver.schemes.failure_scheme import FailureScheme
 
 Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
 """Kinds ("links", "pairs", "nodes") or links and nodes, several separated by commas, a CSV file, or a list of failures,

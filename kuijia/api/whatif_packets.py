@@ -15,11 +15,10 @@ from kuijia_base.options import bad_option, require_known, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
 from kuijia_base.progress import Progress
-from kuijia_base.quantities import rate
+from kuijia_base.quantities import counted, rate
 from kuijia_base.sweep.workers import Workers
 from simulator.packet.units import FASTEST
-from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.formats.notes import counted
+from te_solver.schemes.all_schemes import switch_schemes
 
 if TYPE_CHECKING:
     from simulator.flow.what_if import Contender
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from simulator.studies.whatif_packets.run import Play
     from simulator.studies.whatif_packets.study import PacketStudy
     from simulator.studies.whatif_packets.sweep import Questions
-    from te_solver.failure_schemes.failure_scheme import FailureScheme
-    from te_solver.plan import Plan
+    from te_solver.model.plan import Plan
+    from te_solver.schemes.failure_scheme import FailureScheme
 
 FILE = "whatif-packets.json"
 

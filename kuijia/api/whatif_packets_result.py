@@ -13,10 +13,10 @@ from kuijia_base.extras import is_installed, require_installed
 from kuijia_base.options import require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
+from kuijia_base.quantities import counted
 from simulator.studies.whatif_packets.findings import percent
 from simulator.studies.whatif_packets.run import CLASSES, ROLES
 from simulator.studies.whatif_packets.study import PacketStudy
-from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from kuijia_app.tables.connected_pairs import DeadPairs, dead_pairs
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.csv_text import csv_text
-from kuijia_base.quantities import rate, rate_of, share
+from kuijia_base.quantities import counted, rate, rate_of, share
 from kuijia_base.text_table import TextTable
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
@@ -16,7 +16,6 @@ from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, Outcome, loss_share
 from simulator.studies.whatif.shown import hurting, span
 from simulator.studies.whatif.study import Likelihood, Provenance, Study
-from te_solver.formats.notes import counted
 
 FORMAT = "kuijia-whatif"
 VERSION = 1

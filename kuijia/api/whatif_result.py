@@ -15,13 +15,12 @@ from kuijia_base.extras import is_installed, require_installed
 from kuijia_base.options import require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
-from kuijia_base.quantities import rate
+from kuijia_base.quantities import counted, rate
 from simulator.flow.comparison import ABORIGINAL, OLD, compare
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import loss_share
 from simulator.studies.whatif.shown import hurting
 from simulator.studies.whatif.study import Provenance, Study
-from te_solver.formats.notes import counted
 
 if TYPE_CHECKING:
     import pandas as pd

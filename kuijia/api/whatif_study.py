@@ -15,7 +15,7 @@ from kuijia_base.sweep.workers import Workers
 if TYPE_CHECKING:
     from simulator.flow.what_if import Contender, Outcome
     from simulator.studies.whatif.study import Provenance, Study
-    from te_solver.failures import Failure
+    from te_solver.model.failures import Failure
 
 Say = Callable[[str], None]
 """Receives a sentence for the user, which may name options."""

@@ -19,9 +19,9 @@ from kuijia_base.errors import KuijiaError
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.metrics.server import MetricsServer
 from kuijia_base.option_values import positive_number_within, positive_rate, whole_number
+from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable
-from te_solver.formats.notes import counted
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.boxes.fleet import Examination, Fleet
 from testbed.boxes.inventory import BoxInventory, read_inventory
 from testbed.boxes.plans import Target

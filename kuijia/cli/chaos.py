@@ -28,8 +28,8 @@ from kuijia_base.option_values import (
 )
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from testbed.chaos.faults import KINDS, PAIR_KINDS, PLAN_KINDS, ChaosFault, draw_faults, faults_from_json
 from testbed.chaos.oracle import LossWindows
 

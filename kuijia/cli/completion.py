@@ -66,8 +66,8 @@ def script(shell: str) -> str:
         raise KuijiaError("shtab is not installed: pip install shtab")
     import shtab  # noqa: PLC0415  # only this verb needs it
 
-    from te_solver.failure_schemes.registry import scheme_names  # noqa: PLC0415  # loads what packages add
     from te_solver.networks import shipped_names  # noqa: PLC0415  # only this verb needs it
+    from te_solver.schemes.all_schemes import scheme_names  # noqa: PLC0415  # loads what packages add
 
     parser = whole_parser()
     for each in all_parsers(parser):

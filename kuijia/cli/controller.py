@@ -24,7 +24,7 @@ from kuijia_base.errors import InputError
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, FORMS, LEVELS
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_number, whole_number
-from te_solver.plan_file import load_plan
+from te_solver.formats.plan_file import load_plan
 
 APPLICATION = "kuijia_app.controller"
 SUPERVISION = (

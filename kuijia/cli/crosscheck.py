@@ -15,7 +15,7 @@ from kuijia_base.errors import InputError
 from kuijia_base.extras import require_linux
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted
 from testbed.crosscheck.crosscheck import CrossCheck, cross_check
 from testbed.crosscheck.random_cases import RandomPlan
 

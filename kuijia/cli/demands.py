@@ -23,14 +23,13 @@ from kuijia.cli.printing import document
 from kuijia_base.option_values import path_name, positive_number, positive_rate
 from kuijia_base.options import typed_options
 from kuijia_base.progress import Progress as ProgressLine
-from kuijia_base.quantities import rate, share
+from kuijia_base.quantities import counted, rate, share
 from kuijia_base.reading import uncollected
-from te_solver.demand_generators import shortest_path_utilisation
-from te_solver.demands import Demand
-from te_solver.demands_file import save_demands
 from te_solver.formats.demands_csv import demands_csv
-from te_solver.formats.notes import counted
-from te_solver.ncflow_demands import MODELS as NCFLOW_MODELS
+from te_solver.formats.demands_file import save_demands
+from te_solver.model.demand_generators import shortest_path_utilisation
+from te_solver.model.demands import Demand
+from te_solver.model.ncflow_demands import MODELS as NCFLOW_MODELS
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -14,17 +14,16 @@ from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.options import typed_options
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
-from te_solver.demands import Demand
-from te_solver.demands_file import DEMAND_FORMATS
+from te_solver.formats.demands_file import DEMAND_FORMATS
 from te_solver.formats.draft import DEFAULT_CAPACITY
 from te_solver.formats.rate_units import RATE_UNITS
 from te_solver.formats.topohub_networks import PREFIX
+from te_solver.formats.topology_file import topology_formats
+from te_solver.model.demands import Demand
+from te_solver.model.plan import DISJOINT, MAX_TUNNELS_PER_PAIR
+from te_solver.model.topology import Topology
 from te_solver.networks import shipped_names
-from te_solver.path_finders import path_choice_words
-from te_solver.plan import MAX_TUNNELS_PER_PAIR
-from te_solver.topology import Topology
-from te_solver.topology_file import topology_formats
-from te_solver.tunnels import DISJOINT
+from te_solver.tunnels.path_finders import path_choice_words
 
 
 def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, required: bool = True) -> None:

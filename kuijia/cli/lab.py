@@ -30,13 +30,12 @@ from kuijia_base.commands import find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_rate, whole_number
-from kuijia_base.quantities import rate
+from kuijia_base.quantities import counted, rate
 from kuijia_base.text_table import TextTable
-from te_solver.demands import Demand
-from te_solver.formats.notes import counted
-from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, plan_to_json
-from te_solver.topology import Link, Topology
+from te_solver.formats.plan_file import load_plan, plan_to_json
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Link, Topology
 from testbed.boxes.inventory import read_inventory
 from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
 from testbed.lab.lab_order import Order

@@ -19,12 +19,12 @@ from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
-from te_solver.failure_schemes.registry import scheme_names
+from te_solver.schemes.all_schemes import scheme_names
 
 if TYPE_CHECKING:
-    from te_solver.demands import Demand
-    from te_solver.plan import Plan
-    from te_solver.topology import Topology
+    from te_solver.model.demands import Demand
+    from te_solver.model.plan import Plan
+    from te_solver.model.topology import Topology
     from testbed.web.backend import Backend
     from testbed.web.server import PageLink
     from testbed.web.tls import TlsPair

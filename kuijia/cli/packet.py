@@ -16,9 +16,9 @@ from kuijia_base.option_values import folder_name
 from kuijia_base.options import add_options, from_arguments, typed_options
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import counted
 from kuijia_base.sweep.workers import add_workers, workers_from
 from simulator.studies.packet.networks import FORMS
-from te_solver.formats.notes import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

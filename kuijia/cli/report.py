@@ -15,9 +15,9 @@ from kuijia_base.option_values import folder_or_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
+from kuijia_base.quantities import counted
 from kuijia_base.reading import reading
 from kuijia_base.text_table import TextTable
-from te_solver.formats.notes import counted
 
 HTML, MARKDOWN, ITEMS = "report.html", "report.md", "README.md"
 

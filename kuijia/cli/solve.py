@@ -26,13 +26,12 @@ from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path,
 from kuijia_base.options import typed_options
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
-from te_solver.demands import Demand
-from te_solver.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
-from te_solver.plan import MOST_PATHS, Plan
-from te_solver.plan_file import plan_text
+from te_solver.formats.plan_file import plan_text
+from te_solver.model.demands import Demand
+from te_solver.model.plan import MOST_PATHS, Plan, Weight
+from te_solver.model.topology import Topology
+from te_solver.programs.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names
-from te_solver.topology import Topology
-from te_solver.tunnels import Weight
 
 _LISTED = 10
 """Lines that each part of the summary has at most, unless -v asks for all."""
@@ -106,7 +105,7 @@ def run(args: argparse.Namespace) -> int:
     plan, how = _plan(topology, read_demands(args, topology), how, args)
     contents = {}
     if args.plot is not None:
-        from te_solver.plan_picture import plan_picture  # noqa: PLC0415  # takes a second to import, like the optimiser
+        from te_solver.pictures.plan_picture import plan_picture  # noqa: PLC0415  # takes a second to import, like the optimiser
 
         contents[args.plot] = plan_picture(plan, args.plot.suffix, args.seed)
     if args.output is not None:

@@ -23,7 +23,7 @@ from kuijia_app.preparation.runner import (
     survey,
 )
 from kuijia_app.tables.needs import SwitchNeeds, needs_of
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

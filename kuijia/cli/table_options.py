@@ -13,9 +13,9 @@ from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.option_values import whole_number
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.plan_file import load_plan
+from te_solver.formats.plan_file import load_plan
+from te_solver.schemes.all_schemes import switch_schemes
+from te_solver.schemes.shipped.kuijia import KUIJIA
 
 
 def add_plan_and_options(parser: argparse.ArgumentParser) -> None:

@@ -15,14 +15,14 @@ from kuijia.cli.notes import print_notes
 from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, UnsoundError, one_line
 from kuijia_base.option_values import path_name, positive_rate
+from kuijia_base.quantities import counted
 from kuijia_base.text import write_text
-from te_solver.connectivity import largest_part
-from te_solver.formats.notes import counted
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
+from te_solver.model.connectivity import largest_part
 
 if TYPE_CHECKING:
-    from te_solver.topology import Topology
-    from te_solver.topology_summary import TopologySummary
+    from te_solver.model.topology import Topology
+    from te_solver.model.topology_summary import TopologySummary
 
 _LISTED = 8
 """Most different capacities in the description, unless -v asks for all."""
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _describe(args: argparse.Namespace) -> int:
-    from te_solver.topology_summary import summarise  # noqa: PLC0415  # slow to import: SciPy
+    from te_solver.model.topology_summary import summarise  # noqa: PLC0415  # slow to import: SciPy
 
     notes: list[str] = []
     summary = summarise(_network(args, notes))

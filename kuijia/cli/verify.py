@@ -12,7 +12,7 @@ from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.verification import Verification
 from kuijia_app.tables.connected_pairs import dead_pairs
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted
 
 _PAIRS = "pairs"
 

@@ -27,10 +27,10 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import add_workers, workers_from
-from te_solver.demands import Demand
-from te_solver.plan import MOST_PATHS
-from te_solver.plan_file import load_plan
-from te_solver.topology_file import document_kind
+from te_solver.formats.plan_file import load_plan
+from te_solver.formats.topology_file import document_kind
+from te_solver.model.demands import Demand
+from te_solver.model.plan import MOST_PATHS
 
 _WORST = 5
 """Worst failures in the summary of each scheme, unless -v asks for all."""

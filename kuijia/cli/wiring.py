@@ -32,7 +32,7 @@ from kuijia_app.tables.wiring_file import (
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path, one_line, quoted
 from kuijia_base.option_values import path_name, whole_number
 from kuijia_base.text import require_writable, write_text
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 APPLICATION = "kuijia_app.discovery.application"
 DEFAULT_SECONDS, MOST_SECONDS = 30, 3600

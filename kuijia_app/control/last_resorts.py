@@ -20,7 +20,7 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import ingresses_of
 from kuijia_app.tables.rules import Group, ToGroup
 from kuijia_app.tables.tagging import tunnel_of
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 
 class LastResorts:

@@ -11,7 +11,7 @@ from typing import TypeVar
 from kuijia_app.control.identity import are_identical
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 Edge = frozenset[str]
 Key = TypeVar("Key", bound=Hashable)

@@ -12,8 +12,8 @@ from kuijia_app.control.plan_update import require_same_network
 from kuijia_app.control.rollout import AllTables, Stages, Version
 from kuijia_base.errors import quoted, shown
 from kuijia_base.json_document import json_data
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json, plan_to_json
+from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.model.plan import Plan
 
 Options = Mapping[str, object]
 """Options in which peers must agree, as text or numbers."""

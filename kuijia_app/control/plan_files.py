@@ -12,8 +12,8 @@ from kuijia_app.control.shared_file import replace_if
 from kuijia_base.errors import InputError
 from kuijia_base.reading import reason_of
 from kuijia_base.text import read_bytes
-from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, plan_text, save_plan
+from te_solver.formats.plan_file import load_plan, plan_text, save_plan
+from te_solver.model.plan import Plan
 
 _EXPECTED = "a plan in JSON"
 

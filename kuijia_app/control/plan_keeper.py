@@ -49,7 +49,7 @@ from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_base.errors import KuijiaError, UnsoundError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 STANDS_BY = "this controller stands by: replace the plan of the one that acts"
 

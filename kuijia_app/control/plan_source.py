@@ -14,7 +14,7 @@ from kuijia_app.control.plan_update import is_same_plan, renumber, require_same_
 from kuijia_app.control.rollout import AllTables, Rollout, Stages, Version
 from kuijia_base.errors import KuijiaError, quoted
 from kuijia_base.reading import uncollected
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 WITHDRAWN = "it was withdrawn"
 OVERTAKEN = "another plan came before it was in force"

@@ -8,7 +8,7 @@ from itertools import count
 
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
+from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
 
 Path = tuple[str, ...]
 

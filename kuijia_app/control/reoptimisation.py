@@ -15,11 +15,11 @@ from typing import IO, Any
 from kuijia_app.control.plan_update import renumber
 from kuijia_base.errors import quoted
 from kuijia_base.log_lines import part_logger
-from te_solver.connectivity import Reachability
-from te_solver.demands import Demand
-from te_solver.plan import PairPlan, Plan
-from te_solver.plan_file import plan_from_json, plan_to_json
-from te_solver.topology import Topology
+from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.model.connectivity import Reachability
+from te_solver.model.demands import Demand
+from te_solver.model.plan import PairPlan, Plan
+from te_solver.model.topology import Topology
 
 SETTLE = 1.0
 """Seconds without another failure or healing before solving starts."""

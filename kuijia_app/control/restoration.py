@@ -27,7 +27,7 @@ from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, Match, Output, SetQueue
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 HOLD = 1.0
 """Seconds for which a pair must have had a live tunnel before it is taken off its path."""

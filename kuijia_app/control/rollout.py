@@ -17,7 +17,7 @@ from kuijia_app.control.identity import are_identical
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 AllTables = Mapping[str, SwitchTables]
 """Switch to its tables."""

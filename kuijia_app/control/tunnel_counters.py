@@ -16,7 +16,7 @@ from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import Action, Group, Output, SwitchTables
 from kuijia_app.tables.tagging import paths_of, tags_of
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, SwitchEnds, datapath_text
 from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_base.errors import UnsoundError, quoted, shown
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 
 if TYPE_CHECKING:
     import networkx as nx

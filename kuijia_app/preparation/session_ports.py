@@ -10,7 +10,7 @@ from kuijia_app.tables.needs import SwitchNeeds, needs_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 
 @dataclass(frozen=True)

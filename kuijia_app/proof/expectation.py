@@ -17,9 +17,9 @@ from kuijia_app.tables.options import PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import other_directions, served_as
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failure_schemes.failure_scheme import VICTIM
-from te_solver.failures import Failure
-from te_solver.plan import PairPlan, Plan
+from te_solver.model.failures import Failure
+from te_solver.model.plan import PairPlan, Plan
+from te_solver.schemes.failure_scheme import VICTIM
 
 CODE_POINTS = 64
 ECN_CODES = 4

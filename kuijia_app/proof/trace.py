@@ -19,8 +19,8 @@ from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL
 from kuijia_app.tables.rules import TCP, UDP
 from kuijia_base.errors import InputError, quoted, shown
 from kuijia_base.suggestion import meant
-from te_solver.failures import Failure, named
-from te_solver.topology import Topology
+from te_solver.model.failures import Failure, named
+from te_solver.model.topology import Topology
 
 _MOST_DIGITS = 9
 _MOST_WORDS = 16

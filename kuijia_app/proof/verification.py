@@ -35,8 +35,8 @@ from kuijia_app.tables.neighbours import with_known_hosts
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Bucket, SwitchTables
-from te_solver.failures import NO_FAILURE, Failure
-from te_solver.plan import Plan
+from te_solver.model.failures import NO_FAILURE, Failure
+from te_solver.model.plan import Plan
 
 Progress = Callable[[str], None]
 

@@ -9,7 +9,7 @@ from kuijia_app.proof.expectation import ExpectedTraffic, Path, Treatment
 from kuijia_app.proof.model.network import End, Hop, Walk
 from kuijia_app.proof.walk_text import place, tag_texts, way_text
 from kuijia_app.tables.rules import eth_type_of
-from te_solver.failures import Failure
+from te_solver.model.failures import Failure
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT, LAST_PORT, bfd_label
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import FIRST_PATH_ID, Plan
+from te_solver.model.plan import FIRST_PATH_ID, Plan
 
 LAST_BFD_PATH_ID = FIRST_PATH_ID + (LAST_PORT - FIRST_BFD_PORT - 1) // 2
 """Last path id of a session, as each takes two port numbers."""

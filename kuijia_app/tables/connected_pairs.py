@@ -9,9 +9,9 @@ from itertools import pairwise
 from kuijia_app.tables.destination_trees import DefaultEntries, DestinationTrees, Edge, NextHops
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.routes import directions
-from te_solver.failures import Failure
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,10 @@ from kuijia_app.tables.rules import Bucket, FlowEntry, Output, SetQueue
 from kuijia_app.tables.tagging import Tags, paths_of, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
-from te_solver.path_search import NOWHERE, search
-from te_solver.plan import Plan
-from te_solver.topology import Topology
-from te_solver.tunnels import Weight, link_costs
+from te_solver.model.plan import Plan, Weight
+from te_solver.model.topology import Topology
+from te_solver.tunnels.finder import link_costs
+from te_solver.tunnels.path_search import NOWHERE, search
 
 Edge = frozenset[str]
 Path = tuple[str, ...]

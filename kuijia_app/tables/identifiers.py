@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kuijia_app.tables.families import Family
-from te_solver.plan import MAX_TUNNELS_PER_PAIR
+from te_solver.model.plan import MAX_TUNNELS_PER_PAIR
 
 COOKIE = 0x4B55494A49410000
 """Cookie of all our flow entries."""

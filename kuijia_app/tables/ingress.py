@@ -17,7 +17,7 @@ from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, 
 from kuijia_app.tables.slots import cut_slots
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failure_schemes.failure_scheme import VICTIM
+from te_solver.schemes.failure_scheme import VICTIM
 
 
 @dataclass(frozen=True)

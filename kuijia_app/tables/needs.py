@@ -14,7 +14,7 @@ from kuijia_app.tables.families import Family
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 HOST_MTU = 1500
 """Bytes of the largest IP packet of a host on Ethernet (RFC 894)."""

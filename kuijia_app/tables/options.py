@@ -14,10 +14,10 @@ from kuijia_app.tables.stated_wiring import StatedWiring
 from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import InputError, quoted
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
+from te_solver.schemes.all_schemes import switch_schemes
+from te_solver.schemes.failure_scheme import FailureScheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
 
 _Member = TypeVar("_Member", bound=Enum)
 

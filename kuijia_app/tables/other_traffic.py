@@ -24,8 +24,8 @@ from kuijia_app.tables.rules import FlowEntry, Group, Match, ToGroup
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 
 
 def served_as(layout: QueueLayout) -> TrafficClass:

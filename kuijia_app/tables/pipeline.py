@@ -21,8 +21,8 @@ from kuijia_app.tables.tagging import Tags, last_path_id, paths_of, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.vlan_tags import MOST_DESTINATIONS
 from kuijia_base.errors import UnsoundError, quoted
-from te_solver.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
+from te_solver.model.topology import Topology
 
 __all__ = ["Form", "Liveness", "PipelineOptions", "Tagging", "build_tables", "liveness_group"]
 

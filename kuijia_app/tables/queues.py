@@ -46,7 +46,7 @@ class TrafficClass:
     """The traffic of one priority: its marks by hosts and its queues.
 
     Attributes:
-        priority: as in `te_solver.plan.PairPlan`, 0 the most important.
+        priority: as in `te_solver.model.plan.PairPlan`, 0 the most important.
         code_points: the DSCP values (RFC 2474) of its packets when they leave their host.
         normal: the queue of its aboriginal traffic.
         victim: the queue of its traffic on a tunnel that is not its own.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from te_solver.plan import Plan, Tunnel
+from te_solver.model.plan import Plan, Tunnel
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ class Route:
 class Direction:
     """All traffic of one class from one ingress to one egress, and the routes it is split over.
 
-    `priority` is that of `te_solver.plan.PairPlan`.
+    `priority` is that of `te_solver.model.plan.PairPlan`.
     """
 
     ingress: str

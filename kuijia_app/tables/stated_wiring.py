@@ -10,7 +10,7 @@ from kuijia_app.tables.families import Address, Prefix
 from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.wiring import Neighbours, Site, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted, shown
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 ALL_BITS = (1 << 64) - 1
 

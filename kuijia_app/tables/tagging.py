@@ -24,8 +24,8 @@ from kuijia_app.tables.rules import (
 )
 from kuijia_app.tables.vlan_tags import VlanTags
 from kuijia_base.errors import UnsoundError, quoted
-from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
+from te_solver.model.topology import Topology
 
 _FIRST_DSCP_TAG, LAST_DSCP_TAG = 1, 63
 """Six-bit code points of tunnels; 0 is left to packets of no tunnel."""

@@ -12,7 +12,7 @@ from kuijia_app.tables.identifiers import LINK_PROBE_LABEL, default_path_id, oth
 from kuijia_app.tables.queues import Queue
 from kuijia_app.tables.rules import NO_VLAN, Action, Match, PopVlan, PushVlan
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import FIRST_PATH_ID
+from te_solver.model.plan import FIRST_PATH_ID
 
 LAST_VLAN_ID = 4094
 """4095 is reserved (IEEE 802.1Q, table 9-2)."""

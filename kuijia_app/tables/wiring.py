@@ -15,7 +15,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
 from kuijia_app.tables.families import Address, Family, Prefix, families_of, family_of, first_of
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 MAX_SITES = 0xFFFF
 """Most sites, as each has a /24 of 10.0.0.0/8."""

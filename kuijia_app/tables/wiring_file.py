@@ -26,7 +26,7 @@ from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading
 from kuijia_base.yaml_document import YamlDocument
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 VERSION = 1
 

@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.flow.model import Flags, Flows, Shares, Vector, share
-from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
-from te_solver.schemes.traffic import Indices, PlannedTraffic, TunnelColumns
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
+from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
+from te_solver.schemes.models.traffic import Indices, PlannedTraffic, TunnelColumns
 
 Weighting = Literal["equal", "offered"]
 """Share of an elastic sub-flow in a bottleneck: like one TCP connection, or like one for each Mbit/s offered."""

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
-from te_solver.failures import Failure
-from te_solver.schemes.interface import Scheme
-from te_solver.schemes.traffic import Flags, PlannedTraffic
+from te_solver.model.failures import Failure
+from te_solver.schemes.models.interface import Scheme
+from te_solver.schemes.models.traffic import Flags, PlannedTraffic
 
 _DUST = 1e-9
 """A pair that loses less than this share of its goodput is not hurt: that is rounding."""

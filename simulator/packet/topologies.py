@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from simulator.packet.network import Network
 from simulator.packet.queues import Queueing
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 
 def single_switch(

@@ -17,7 +17,7 @@ from kuijia_app.tables.pipeline import build_tables
 from simulator.packet.simulation import Simulation
 from simulator.planned.events import Timing
 from simulator.planned.switches import Switches
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 _TICK = 0.1
 """Seconds between two looks at the clock during a change of plan."""

@@ -25,7 +25,7 @@ from simulator.packet.credited import (
 )
 from simulator.packet.queues import UNLIMITED, SharedShaping, StrictPriority
 from simulator.packet.transports import Transport
-from te_solver.plan import PairPlan, Plan
+from te_solver.model.plan import PairPlan, Plan
 
 
 class VictimCredits(Enum):

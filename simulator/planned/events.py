@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.quantities import exact
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Queueing, StrictPriority, TokenBucket
 from simulator.packet.units import FASTEST
 from simulator.planned.credit_classes import CreditPorts, VictimCredits
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 Ends = tuple[str, str]
 """Source and target of a directed link."""

@@ -45,7 +45,7 @@ from simulator.planned.network import Physical, PlannedNetwork, planned_network
 from simulator.planned.results import PlanResults, Windows
 from simulator.planned.switches import Switches
 from simulator.planned.traffic import Placement, SiteFlows
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 Fault = Cut | Heal | CutNode | HealNode
 

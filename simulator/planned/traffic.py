@@ -17,7 +17,7 @@ from simulator.packet.queues import TokenBucket
 from simulator.packet.simulation import NO_SLOT
 from simulator.packet.transports import Transport
 from simulator.planned.network import PlannedNetwork
-from te_solver.plan import PairPlan, Plan
+from te_solver.model.plan import PairPlan, Plan
 
 
 @dataclass(frozen=True, eq=False)

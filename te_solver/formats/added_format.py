@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from te_solver.formats.notes import Note
-from te_solver.topology import Topology
+from kuijia_base.text import Note
+from te_solver.model.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError
-from te_solver.demands import Demand
-from te_solver.formats.notes import Note, counted
-from te_solver.topology import Topology
+from kuijia_base.quantities import counted
+from kuijia_base.text import Note
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 
 
 class DemandSum:

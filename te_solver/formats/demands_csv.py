@@ -9,9 +9,9 @@ from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.quantities import require_rate
-from te_solver.demands import Demand
 from te_solver.formats.csv_rows import Progress, csv_rows, header_error, no_progress
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 
 _COLUMNS = ("source", "target", "rate", "priority")
 _HEADER = "source,target,rate[,priority]"

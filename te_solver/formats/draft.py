@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from kuijia_base.quantities import exact, rate
-from kuijia_base.text import parse_number
-from te_solver.connectivity import connected_parts
-from te_solver.formats.notes import Note, counted
-from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
+from kuijia_base.quantities import counted, exact, rate
+from kuijia_base.text import Note, parse_number
+from te_solver.model.connectivity import connected_parts
+from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 DEFAULT_CAPACITY = 1000.0
 """Mbit/s of a link if neither the file nor the user gives its capacity."""
@@ -216,3 +215,11 @@ def _printable(text: str) -> str:
     if text.isalnum():
         return text
     return " ".join("".join(letter for letter in " ".join(text.split()) if letter.isprintable()).split())
+
+
+def note_hyperedge_nodes(number: int, note: Note) -> None:
+    """Note the nodes with the attribute `hyperedge`: the Topology Zoo's media that several nodes share."""
+    if number:
+        note(
+            f"{counted(number, 'node stands', 'nodes stand')} for a medium that others share (hyperedge): kept as nodes"
+        )

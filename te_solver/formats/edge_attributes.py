@@ -7,9 +7,9 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from kuijia_base.errors import UnsoundError, quoted, shown
-from kuijia_base.text import parse_number
-from te_solver.formats.notes import Note, counted
-from te_solver.topology import POSITIVE_RATE
+from kuijia_base.quantities import counted
+from kuijia_base.text import Note, parse_number
+from te_solver.model.topology import POSITIVE_RATE
 
 EDGE_ATTRIBUTES = ("capacity", "LinkSpeedRaw", "LinkSpeed", "LinkSpeedUnits", "delay")
 """All attributes that are read."""

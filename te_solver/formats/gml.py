@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from kuijia_base.text import read_text
-from te_solver.formats.draft import NetworkDraft
+from kuijia_base.text import Note, read_text
+from te_solver.formats.draft import NetworkDraft, note_hyperedge_nodes
 from te_solver.formats.edge_attributes import edge_capacity, edge_delay, note_unused
-from te_solver.formats.notes import Note, note_hyperedge_nodes
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 _EXPECTED = "a topology in GML"
 _USED_OF_NODES = frozenset({"id", "label", "hyperedge", "Longitude", "Latitude"})

@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
-from te_solver.formats.draft import NetworkDraft
+from kuijia_base.quantities import counted
+from kuijia_base.text import Note
+from te_solver.formats.draft import NetworkDraft, note_hyperedge_nodes
 from te_solver.formats.edge_attributes import EDGE_ATTRIBUTES, edge_capacity, edge_delay, note_unused
-from te_solver.formats.notes import Note, counted, note_hyperedge_nodes
 from te_solver.formats.xml_document import Element, read_xml
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 _EXPECTED = "a topology in GraphML"
 _USED = frozenset({"label", "hyperedge", "Longitude", "Latitude", *EDGE_ATTRIBUTES})

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kuijia_base.errors import InputError
-from kuijia_base.text import read_lines, require_number
-from te_solver.demands import Demand
+from kuijia_base.quantities import counted
+from kuijia_base.text import Note, read_lines, require_number
 from te_solver.formats.demand_sum import DemandSum
-from te_solver.formats.notes import Note, counted
 from te_solver.formats.rate_units import RateUnit
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 
 _OTHER_SIZES, _FEW = 4, 10_000
 """Of a line with more than so many times the wanted rates, or than a few, it is only said that there are more."""

@@ -6,10 +6,10 @@ from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.json_document import read_json
+from kuijia_base.text import Note
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.notes import Note
 from te_solver.formats.rate_units import RateUnit
-from te_solver.topology import MOST_LINKS, POSITIVE_RATE, Topology
+from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 _WHAT = "a network in node-link JSON"
 _MOST_BYTES = 8 * 2**20

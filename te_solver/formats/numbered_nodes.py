@@ -6,9 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.text import parse_whole
-from te_solver.formats.notes import Note
-from te_solver.topology import Topology
+from kuijia_base.text import Note, parse_whole
+from te_solver.model.topology import Topology
 
 
 def finder_of_nodes(topology: Topology, first: int, prefix: str, note: Note) -> Callable[[Path, int, str], str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from te_solver.formats.notes import Note
+from kuijia_base.text import Note
 
 _PER_MBIT = {"bit/s": 1e6, "kbit/s": 1e3, "Mbit/s": 1.0, "Gbit/s": 1e-3}
 

@@ -7,16 +7,16 @@ from itertools import islice
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.text import read_lines, require_number
-from te_solver.demands import Demand
+from kuijia_base.quantities import counted
+from kuijia_base.text import Note, read_lines, require_number
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.notes import Note, counted
 from te_solver.formats.rate_units import RateUnit
 from te_solver.formats.sndlib_native import HEADER, parse_sndlib_native
 from te_solver.formats.sndlib_network import SndlibDemand, SndlibLink, SndlibNetwork
 from te_solver.formats.xml_document import Element, read_xml
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 
 _EXPECTED = "an SNDlib network in XML"
 

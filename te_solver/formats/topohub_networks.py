@@ -10,11 +10,11 @@ from typing import Any
 
 from kuijia_base.errors import InputError
 from kuijia_base.extras import command_for, is_installed
-from te_solver.demands import Demand
+from kuijia_base.text import Note
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.notes import Note
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 
 PREFIX = "topohub:"
 

@@ -13,7 +13,7 @@ from kuijia_base.errors import UnsoundError, one_line
 from kuijia_base.quantities import RATE_EXPECTED
 from kuijia_base.yaml_document import YamlDocument
 from kuijia_base.yaml_nodes import MOST_VALUES
-from te_solver.topology import MOST_LINKS, Link, Topology
+from te_solver.model.topology import MOST_LINKS, Link, Topology
 
 _TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")
 _LINK_KEYS = ("a", "b", "capacity", "delay")

@@ -8,14 +8,13 @@ from itertools import pairwise
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.quantities import require_rate
-from kuijia_base.text import read_lines, read_text
-from te_solver.demands import Demand
+from kuijia_base.quantities import counted, require_rate
+from kuijia_base.text import Note, read_lines, read_text
 from te_solver.formats.draft import NetworkDraft
 from te_solver.formats.matrices import read_matrix
-from te_solver.formats.notes import Note, counted
 from te_solver.formats.rate_units import RateUnit
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 
 _WHAT = "a topology in DOT"
 _EXPECTED = 'a graph such as `digraph net { s1 [type=switch]; s1 -> s2 [capacity="1Gbps"]; }`'

@@ -14,7 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import UnsoundError
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, column
 from te_solver.programs.max_concurrent import MaxConcurrent, concurrency
@@ -22,8 +23,7 @@ from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.min_max_utilisation import MinMaxUtilisation
 from te_solver.programs.program import Objective, Pair, total
 from te_solver.programs.solver import Solver
-from te_solver.topology import Topology
-from te_solver.tunnels import Paths
+from te_solver.tunnels.finder import Paths
 
 Wanted = Literal["throughput", "utilisation"]
 

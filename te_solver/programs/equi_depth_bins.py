@@ -7,8 +7,8 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from te_solver.highs import TITLE
 from te_solver.programs.adaptive_waterfilling import waterfilled
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, TunnelShares
 from te_solver.programs.program import Allocation, Objective, Program, total

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import UnsoundError
-from te_solver.probabilities_file import load_down
+from te_solver.formats.probabilities_file import load_down
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Program
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting

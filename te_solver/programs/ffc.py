@@ -12,10 +12,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import UnsoundError
-from te_solver.exposure import Exposure, Mask, unions
-from te_solver.failures import Failure
-from te_solver.failures_file import load_failures
-from te_solver.plan_file import load_plan
+from te_solver.formats.failures_file import load_failures
+from te_solver.formats.plan_file import load_plan
+from te_solver.model.exposure import Exposure, Mask, unions
+from te_solver.model.failures import Failure
 from te_solver.programs.incidence import Incidence, Vector, scaled, within_capacity
 from te_solver.programs.program import Allocation, Formulation, Objective, Options, Program, total
 from te_solver.programs.scale import Scale

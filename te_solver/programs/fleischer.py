@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from te_solver.highs import Indices
+from te_solver.programs.highs import Indices
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.program import Allocation, Objective, Program, total
 from te_solver.programs.settings import NumberSetting, Settings

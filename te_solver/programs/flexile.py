@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import UnsoundError
-from te_solver.highs import TITLE, Indices
 from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, scenarios_of
+from te_solver.programs.highs import TITLE, Indices
 from te_solver.programs.incidence import Vector
 from te_solver.programs.linear import Linear, TunnelShares, column
 from te_solver.programs.program import Allocation, Objective, Program, total

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from te_solver.highs import TITLE
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Vector, least
 from te_solver.programs.max_concurrent import least_utilisation
 from te_solver.programs.program import Allocation, Objective, Program

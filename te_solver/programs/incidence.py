@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 Vector = NDArray[np.float64]
 

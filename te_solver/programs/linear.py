@@ -12,9 +12,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import SolverError
-from te_solver.highs import OPTIONS
-from te_solver.interruption import interruptible
+from te_solver.programs.highs import OPTIONS
 from te_solver.programs.incidence import Incidence, Vector, scaled, within_bounds
+from te_solver.programs.interruption import interruptible
 from te_solver.programs.scale import Scale, could_carry
 from te_solver.programs.solver import Solver
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
+from te_solver.programs.resolve import ThroughputResolver
 from te_solver.programs.settings import NumberSetting, Settings
-from te_solver.resolve import ThroughputResolver
 
 
 class LpTop(Program):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from te_solver.highs import TITLE
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector, least, scaled
 from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, column
 from te_solver.programs.max_throughput import MANY_TUNNELS

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kuijia_base.errors import SolverError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from te_solver.programs.incidence import Vector, least, within_bounds, within_capacity
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.scale import Scale

@@ -70,6 +70,6 @@ class MinMaxUtilisation(Program):
 
 SMORE = Objective("smore", MinMaxUtilisation, attrgetter("maximum_utilisation"))
 """Semi-oblivious traffic engineering (Kumar et al., SMORE, NSDI 2018): this program over the paths of oblivious
-routing, `te_solver.path_choices.raeke`."""
+routing, `te_solver.tunnels.path_choices.raeke`."""
 
 OBJECTIVE = Objective("min-max-utilisation", MinMaxUtilisation, attrgetter("maximum_utilisation"))

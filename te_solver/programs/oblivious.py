@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from te_solver.highs import TITLE
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector, least, scaled
 from te_solver.programs.linear import Linear, Method, ProgramBlock, column
 from te_solver.programs.program import Allocation, Objective, Program

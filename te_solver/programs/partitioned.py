@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from kuijia_base.errors import UnsoundError
 from kuijia_base.parallel import Progress
-from te_solver.highs import TITLE
-from te_solver.partition import Partitioning, partitioned_throughput
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.partition import Partitioning, partitioned_throughput
 from te_solver.programs.program import Allocation, Objective, Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.programs.scale import Scale
 from te_solver.programs.solver import Solver
-from te_solver.tunnel_links import TunnelLinks
+from te_solver.programs.tunnel_links import TunnelLinks
 
 
 def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:

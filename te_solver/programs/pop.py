@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from te_solver.highs import TITLE
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
+from te_solver.programs.resolve import ThroughputResolver
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
-from te_solver.resolve import ThroughputResolver
 
 
 class Pop(Program):

@@ -10,15 +10,15 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from kuijia_base.errors import UnsoundError
-from te_solver.demands import Demand
-from te_solver.partition import Partitioning
-from te_solver.plan import Plan
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.partition import Partitioning
 from te_solver.programs.scale import Scale
 from te_solver.programs.settings import Settings, Values
 from te_solver.programs.solver import Solver
-from te_solver.topology import Topology
-from te_solver.tunnels import Paths
+from te_solver.tunnels.finder import Paths
 
 _DUST = 1e-9
 """Remaining capacity below this share of a link's is rounding."""

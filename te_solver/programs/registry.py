@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from kuijia_base.additions import OBJECTIVES, Addition, additions
 from kuijia_base.errors import UnsoundError
+from te_solver.model.plan import DISJOINT
 from te_solver.programs.settings import base_name, values_of
-from te_solver.tunnels import DISJOINT
 
 if TYPE_CHECKING:
     from te_solver.programs.incidence import Incidence

@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from kuijia_base.errors import SolverError, UnsoundError, quoted
-from te_solver.interruption import interruptible
+from te_solver.programs.interruption import interruptible
 
 if TYPE_CHECKING:
     import cvxpy as cp

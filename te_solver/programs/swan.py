@@ -6,7 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from te_solver.highs import TITLE
+from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector, least
 from te_solver.programs.linear import Linear, TunnelShares
 from te_solver.programs.program import Allocation, Objective, Program, total

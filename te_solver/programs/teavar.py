@@ -9,8 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
-from te_solver.highs import TITLE, Indices
 from te_solver.programs.failure_scenarios import FAILURE_SETTINGS, Scenarios, scenarios_of
+from te_solver.programs.highs import TITLE, Indices
 from te_solver.programs.incidence import Incidence, Vector, within_capacity
 from te_solver.programs.linear import Linear, LinearOptimum, ProgramBlock, Term, TunnelShares, column, row
 from te_solver.programs.program import Allocation, Objective, Program, total

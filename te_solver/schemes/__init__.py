@@ -1,1 +1,1 @@
-"""Schemes that reroute traffic when links or nodes fail: one per file, all behind one interface."""
+"""Failure schemes: what users select by name."""

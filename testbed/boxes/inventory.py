@@ -15,7 +15,7 @@ from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.reading import reading
 from kuijia_base.yaml_document import YamlDocument, is_null
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.controllers.application_process import LISTEN_PORT, Listening
 from testbed.machine.ovs import SYSTEM_DIRECTORY, Datapath
 

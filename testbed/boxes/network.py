@@ -19,7 +19,7 @@ from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.boxes.fleet import BoxesNote, Fleet, put_back_boxes
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.boxes.plans import Target

@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass
 from typing import Final, TypeVar
 
 from kuijia_base.errors import InputError, quoted
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 CUT: Final = "cut"
 CUT_END: Final = "cut-end"

@@ -16,7 +16,7 @@ from itertools import pairwise
 from kuijia_app.control.flap_damping import CEILING, HALF_LIFE, REUSE
 from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.queues import QueueLayout
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos.faults import FLAP_DOWN, LINK_DOWN, SLOW, SLOW_SHARE, STANDSTILL_KINDS, SWITCH_WIPED
 from testbed.chaos.oracle import Excuse, LossWindows, Path, PlanInForce, ProbeFlow, hops_of, is_doubted, tunnels_of
 from testbed.chaos.timeline import FaultTimeline

@@ -16,7 +16,7 @@ from kuijia_app.preparation.queues import ROOT_CLASS, burst_bytes
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import run_batch, run_command
 from kuijia_base.errors import KuijiaError, TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos import faults
 from testbed.chaos.controllers import CLOCK_JUMP, ControllerBreaker, Mend, freeze, nothing
 from testbed.chaos.faults import ChaosFault

@@ -11,8 +11,8 @@ from types import TracebackType
 from kuijia_app.preparation.queues import MAX_FRAME
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.errors import TestbedError
-from te_solver.failure_schemes.failure_scheme import VICTIM
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.failure_scheme import VICTIM
 from testbed.chaos import load_program, probe_program
 from testbed.chaos.full_queues import FullQueueLoad, LoadFlow, busiest_share
 from testbed.chaos.oracle import ProbeFlow

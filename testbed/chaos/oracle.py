@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kuijia_app.control.flap_damping import FlapDamping
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos.faults import LINK_DOWN, STANDSTILL_KINDS, SWITCH_WIPED, SWITCHES_KILLED
 from testbed.chaos.timeline import FOREVER, FaultSpan, FaultTimeline
 

@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from kuijia_base.picture_file import picture_bytes, plain
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted
 from testbed.chaos.faults import KINDS
 
 _SHORTEST_SECONDS = 0.3

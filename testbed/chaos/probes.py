@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any
 
 from kuijia_app.tables.queues import QueueLayout
-from te_solver.plan import PairPlan, Plan
+from te_solver.model.plan import PairPlan, Plan
 from testbed.chaos import probe_program
 from testbed.chaos.oracle import Loss, ProbeFlow
 from testbed.machine.programs import StartedProgram

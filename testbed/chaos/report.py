@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted
 from testbed.chaos.controller_verdicts import LIMITS, Takeover
 from testbed.chaos.faults import KINDS, faults_to_json
 from testbed.chaos.load import LoadCount

@@ -12,7 +12,7 @@ from types import FrameType
 
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import KuijiaError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos.controller_verdicts import Alarm, OwnEnd, Takeover, false_alarms, takeovers
 from testbed.chaos.controllers import ControllerBreaker, channels_of
 from testbed.chaos.faults import Agenda, ChaosFault

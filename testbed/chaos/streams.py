@@ -12,7 +12,7 @@ from typing import Literal
 
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos.probes import code_point
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.iperf import IperfFlow, IperfRun

@@ -12,8 +12,8 @@ from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
 from kuijia_base.metrics.address import PageAddress
-from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.formats.plan_file import load_plan, save_plan
+from te_solver.model.plan import Plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_log import ControllerLog
 from testbed.controllers.event_history import Event

@@ -10,7 +10,7 @@ from typing import Any
 
 from kuijia_app.framework import event_log
 from kuijia_base.errors import TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.application_process import START_TIMEOUT, SWITCH_STATES, Framework
 from testbed.controllers.controller_log import ControllerLog
 from testbed.controllers.controller_process import ControllerProcess

@@ -11,7 +11,7 @@ from typing import TypeVar
 from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.machine.ovs import Datapath, PrivateOvs
 
 _Self = TypeVar("_Self", bound="DummyNetwork")

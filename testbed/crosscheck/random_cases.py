@@ -20,10 +20,10 @@ from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.stated_wiring import StatedWiring, stated
 from kuijia_app.tables.vlan_tags import LAST_VLAN_ID
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.failures import Failure
-from te_solver.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.failures import Failure
+from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
+from te_solver.schemes.all_schemes import switch_schemes
 
 _NODES = (3, 9)
 _MOST_PAIRS = 4

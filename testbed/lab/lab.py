@@ -19,7 +19,7 @@ from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.metrics.address import PageAddress
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, Handover, LabController
 from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kuijia_base.metrics.address import PageAddress
-from te_solver.plan import Plan
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.model.plan import Plan
 from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.controller_set import ControllerSet, LabController

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.framework import event_log
 from kuijia_base.errors import InputError, TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.event_history import Event
 from testbed.lab.failures import LinkEvent, fail_link, heal_link
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent

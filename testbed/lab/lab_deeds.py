@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import link_id
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.lab.lab_flows import FlowWish
 from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_requests import (

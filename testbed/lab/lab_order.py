@@ -8,9 +8,9 @@ from dataclasses import MISSING, asdict, dataclass, field, fields, replace
 from typing import Any
 
 from kuijia_base.errors import InputError, quoted
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json, plan_to_json
-from te_solver.topology import Topology
+from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from testbed.lab.lab_options import LabOptions
 
 SOCKET_NAME = "lab.sock"

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import LabController
 from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions

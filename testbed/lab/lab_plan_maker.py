@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from kuijia_base.commands import MODULES
 from kuijia_base.errors import KuijiaError, TestbedError
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json, plan_to_json
+from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.model.plan import Plan
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import made_plan
 from testbed.lab.lab_requests import Replace, Row, Update

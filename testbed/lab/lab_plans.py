@@ -12,12 +12,12 @@ from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
-from te_solver.demands import Demand
-from te_solver.failures import single_links
-from te_solver.formats.notes import counted
-from te_solver.plan import Plan, PlanOptions
-from te_solver.plan_file import plan_from_json
-from te_solver.topology import Topology
+from kuijia_base.quantities import counted
+from te_solver.formats.plan_file import plan_from_json
+from te_solver.model.demands import Demand
+from te_solver.model.failures import single_links
+from te_solver.model.plan import Plan, PlanOptions
+from te_solver.model.topology import Topology
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_requests import Replace, Row, Update
 

@@ -27,7 +27,7 @@ from typing import TextIO
 
 from kuijia_base.errors import InputError, KuijiaError
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, set_up_logs
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.grounds import Emulation, Ground

@@ -17,7 +17,7 @@ from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.log_lines import part_logger
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
 from testbed.lab.lab import Lab
 from testbed.lab.lab_deeds import MakePlan, prepared
 from testbed.lab.lab_journal import LabEvent, LabJournal

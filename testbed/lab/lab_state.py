@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.identifiers import DROP_PRIORITY
 from kuijia_base.errors import TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.lab_options import metrics_addresses
 from testbed.lab.lab_parts import LabParts

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from te_solver.formats.notes import counted
+from kuijia_base.quantities import counted
 
 
 def link_text(event: dict[str, Any]) -> str:

@@ -15,7 +15,7 @@ from typing import Protocol
 from kuijia_app.tables.queues import Queue, QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from testbed.links.link_probes import LinkProbeError, ProbeSink, ProbeStream
 from testbed.links.probe_frames import FRAME_BYTES
 from testbed.machine.ovs import Datapath

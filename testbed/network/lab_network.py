@@ -12,7 +12,7 @@ from kuijia_app.tables.families import Address
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.links.load_counters import LoadCounters
 from testbed.machine.clocks import ClockOffset

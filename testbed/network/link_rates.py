@@ -6,7 +6,7 @@ from kuijia_app.preparation.queues import MAX_CAPACITY, MAX_FRAME, MIN_CAPACITY
 from kuijia_app.tables.needs import HOST_MTU, label_bytes
 from kuijia_app.tables.options import Tagging
 from kuijia_base.errors import InputError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 LINK_MTU = HOST_MTU + label_bytes(Tagging.MPLS, labelled_hosts=True)
 """MTU of a link: a host's packet, which may be labelled already, and our label."""

@@ -21,7 +21,7 @@ from mininet.topo import Topo
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import find_program, run_batch, run_command, search_path
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.machine.network_namespace import disable_ipv6, network_of
 from testbed.network.bridges import bridge_name, host_name
 from testbed.network.link_rates import LINK_MTU

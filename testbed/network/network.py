@@ -23,7 +23,7 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.commands import run_batch
 from kuijia_base.errors import InputError, TestbedError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.links.label_observer import LabelObserver
 from testbed.links.link_probes import ProbeSink, ProbeStream, ProbeTiming, run_probes
 from testbed.links.link_state import is_running

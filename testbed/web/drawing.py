@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from kuijia_base.text import link_id
-from te_solver.layout import mapped
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
+from te_solver.pictures.layout import mapped
 from testbed.web.backend import Cable, NodePlace, TunnelInfo
 
 

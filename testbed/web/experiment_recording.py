@@ -14,7 +14,7 @@ from typing import Any
 from kuijia_base.errors import InputError
 from kuijia_base.json_files import json_files
 from kuijia_base.reading import reading
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from testbed.web.backend import (
     Description,
     Direction,

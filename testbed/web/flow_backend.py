@@ -15,18 +15,17 @@ import numpy as np
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path, quoted
-from kuijia_base.quantities import rate
+from kuijia_base.quantities import counted, rate
 from kuijia_base.suggestion import meant
 from kuijia_base.text import link_id, link_words
-from te_solver.demands import Demand
-from te_solver.failure_schemes.registry import failure_scheme, scheme_names
-from te_solver.failures import Failure
-from te_solver.formats.notes import counted
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
-from te_solver.resolve import WarmThroughput
-from te_solver.schemes.registry import make_scheme
-from te_solver.topology import Topology
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.demands import Demand
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
+from te_solver.programs.resolve import WarmThroughput
+from te_solver.schemes.all_schemes import failure_scheme, scheme_names
+from te_solver.schemes.making import make_scheme
 from testbed.web.backend import (
     KIND_OF,
     Action,

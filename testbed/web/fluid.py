@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from kuijia_base.text import link_id
 from simulator.flow.failure_impact import FailureModel, paths_of
 from simulator.flow.model import Flags, Flows, Vector, share
-from te_solver.failure_schemes.failure_scheme import VICTIM
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.failures import Failure
-from te_solver.plan import Plan
-from te_solver.schemes.interface import Scheme
-from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
-from te_solver.schemes.traffic import PlannedTraffic
-from te_solver.topology import Topology
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
+from te_solver.schemes.all_schemes import failure_scheme
+from te_solver.schemes.failure_scheme import VICTIM
+from te_solver.schemes.models.interface import Scheme
+from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
+from te_solver.schemes.models.traffic import PlannedTraffic
 from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, RoleSum, View
 
 MOST_FLOWS = 300

@@ -14,9 +14,9 @@ from dataclasses import replace
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json
+from te_solver.formats.plan_file import plan_from_json
+from te_solver.model.plan import Plan
+from te_solver.schemes.all_schemes import failure_scheme
 from testbed.web.backend import (
     Action,
     ActionKind,

@@ -22,8 +22,8 @@ from simulator.planned.network import MOST_HOSTS, Physical
 from simulator.planned.results import Windows
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.all_schemes import failure_scheme
 from testbed.web.backend import Action, Direction, LinkState, QueueInfo, QueueLoad, SetLink, SetNode, View
 
 FRAME, PAYLOAD = 1518, 1448

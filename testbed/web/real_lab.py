@@ -16,8 +16,8 @@ from typing import Any
 from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.text import link_id
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json, plan_to_json
+from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.model.plan import Plan
 from testbed.lab.lab_client import ask, running_lab, the_running_lab
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_order import drawn_at

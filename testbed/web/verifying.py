@@ -11,9 +11,9 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, UnsoundError, key_path
-from te_solver.failures import single_links
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_from_json
+from te_solver.formats.plan_file import plan_from_json
+from te_solver.model.failures import single_links
+from te_solver.model.plan import Plan
 from testbed.web.backend import Finding
 
 _MOST_FINDINGS = 100

@@ -14,8 +14,8 @@ import pytest
 import uvicorn
 
 import kuijia
-from te_solver.demands import Demand
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from testbed.web.app import make_app
 from testbed.web.backend import Description, LogEntry, State
 from testbed.web.flow_backend import FlowBackend

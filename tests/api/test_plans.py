@@ -9,7 +9,7 @@ import pytest
 
 import kuijia
 from kuijia.cli.main import main
-from te_solver.plan_file import load_plan
+from te_solver.formats.plan_file import load_plan
 
 
 def test_a_plan_is_that_of_the_command(fig1: kuijia.Plan, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

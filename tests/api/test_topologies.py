@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import kuijia
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
 
 
 def triangle() -> nx.Graph[str]:

@@ -12,12 +12,12 @@ import pytest
 
 import kuijia
 from kuijia.cli.main import main
-from te_solver.failure_schemes.kuijia import KuijiaScheme
-from te_solver.schemes.rescaling import Rescaling
+from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.shipped.kuijia import KuijiaScheme
 from tests.terminals import terminal
 
 if TYPE_CHECKING:
-    from te_solver.schemes.interface import RateSolver, Scheme, SchemeOptions
+    from te_solver.schemes.models.interface import RateSolver, Scheme, SchemeOptions
 
 TWO = ("kuijia", "rescaling")
 

@@ -38,8 +38,8 @@ from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.table_sizes import table_size
 from kuijia_base.progress import Progress
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.tunnels import Paths, TunnelFinder
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.tunnels.finder import Paths, TunnelFinder
 
 pytestmark = pytest.mark.slow
 

@@ -13,10 +13,10 @@ from benchmarks.registry import Setting
 from benchmarks.te_truth import ShortestPaths, least_of_any_paths, least_of_tunnels, most_total_flow, te_truth
 from kuijia_base.errors import InputError
 from kuijia_base.progress import Progress
-from te_solver.demands import Demand
-from te_solver.ncflow_demands import parsed_model
+from te_solver.model.demands import Demand
+from te_solver.model.ncflow_demands import parsed_model
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.incidence import Incidence
-from te_solver.topology import Link, Topology
 
 SQUARE = Topology(
     "square", tuple("abcd"), tuple(Link(*way, 10.0) for a, b in ("ab", "bd", "ac", "cd") for way in ((a, b), (b, a)))

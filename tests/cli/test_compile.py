@@ -14,7 +14,7 @@ from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import UnsoundError
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 

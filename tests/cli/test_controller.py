@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until
 from tests.kuijia_app.plans import motivation_plan
 

@@ -7,7 +7,7 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_app.tables.wiring_file import wiring_text
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import permuted
 

@@ -7,10 +7,10 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_base.quantities import RATE_EXPECTED
-from te_solver.demand_generators import shortest_path_utilisation
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demand_generators import shortest_path_utilisation
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 
 pytestmark = pytest.mark.usefixtures("folder")
 

@@ -11,8 +11,8 @@ import pytest
 from kuijia.cli import main as main_module
 from kuijia.cli.main import main
 from kuijia_base.program import kuijia_command
-from te_solver.plan_file import save_plan
-from tests.te_solver.test_plan_file import PLAN
+from te_solver.formats.plan_file import save_plan
+from tests.te_solver.formats.test_plan_file import PLAN
 
 DIGITS = "9" * 5000
 FULL_WIDTH = "\N{FULLWIDTH DIGIT FOUR}"

@@ -9,7 +9,7 @@ from kuijia.cli.inputs import add_demands, add_topology, read_demands, read_topo
 from kuijia.cli.main import main
 from kuijia.cli.parsers import actions_of, all_parsers, whole_parser
 from kuijia_base.errors import InputError
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 
 
 @pytest.fixture(autouse=True)

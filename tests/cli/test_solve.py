@@ -13,7 +13,7 @@ import pytest
 from kuijia.api.solve_effort import SizedFinder
 from kuijia.cli.main import main
 from kuijia_base.quantities import rate
-from te_solver.plan_file import load_plan, plan_from_json
+from te_solver.formats.plan_file import load_plan, plan_from_json
 from te_solver.programs.solver import HIGHS_OPTIONS
 
 LINE = "nodes: [a, b, c, d]\nlinks: [{a: a, b: b, capacity: 10}, {a: b, b: c, capacity: 4}]\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, plan_of
 
 ACTIONS = ("check", "prepare", "restore")

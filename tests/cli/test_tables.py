@@ -17,9 +17,9 @@ from kuijia_app.tables.ofctl_text import flows_text, groups_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring_file import wiring_text
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.plan import Plan
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.shipped.rescaling import RESCALING
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.wirings import permuted
 

@@ -7,8 +7,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kuijia.cli.main import main
+from te_solver.formats.topology_file import load_topology
 from te_solver.schemas import schema
-from te_solver.topology_file import load_topology
 
 GML = """graph [
   node [ id 0 label "Bonn" ] node [ id 1 label "Kiel" ] node [ id 2 label "Kiel" ] node [ id 3 label "Ulm" ]

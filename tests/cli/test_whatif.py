@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
-from te_solver.demands import Demand
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
 from te_solver.networks import shipped_network
-from te_solver.plan_file import plan_to_json
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from tests.docs.schemas import validator
 
 pytestmark = pytest.mark.usefixtures("folder")

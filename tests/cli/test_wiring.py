@@ -14,8 +14,8 @@ from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.commands import MODULES
 from kuijia_base.program import kuijia_command
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from testbed.crosscheck.dummy_switches import DummyNetwork
 from tests.kuijia_app.dummy_switches import free_port
 from tests.kuijia_app.plans import both_ways

@@ -13,8 +13,8 @@ from kuijia.api.demand_models import MASSES, MODELS
 from kuijia.api.packet_options import REFERENCES
 from kuijia.api.table_building import FAILURE_KINDS
 from kuijia.api.whatif_options import BACKENDS, DEFAULT_SCHEMES, SPLIT_NAMES, WEIGHTING_NAMES
+from te_solver.model.plan import WEIGHTS
 from te_solver.programs.registry import objective_names
-from te_solver.tunnels import WEIGHTS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
 

@@ -17,8 +17,8 @@ from kuijia_app.tables.stated_wiring import Mask, StatedWiring, stated
 from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text, wiring_to_json
 from kuijia_base.errors import InputError
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_names, shipped_network
-from te_solver.topology_file import load_topology
 from testbed.boxes.inventory import read_inventory
 from tests.docs.schemas import SCHEMAS, validator
 

@@ -28,7 +28,7 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "docs.site", str(tmp_path)]
     outcome = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert (outcome.returncode, outcome.stderr) == (0, "")
-    assert (tmp_path / "html" / "reference" / "api" / "te_solver.plan.html").is_file()
+    assert (tmp_path / "html" / "reference" / "api" / "te_solver.model.plan.html").is_file()
 
 
 def test_every_verb_and_action_has_a_section_with_its_options() -> None:

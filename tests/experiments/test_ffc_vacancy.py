@@ -14,7 +14,7 @@ from experiments.ffc_vacancy import fitting, run_vacancy, vacant
 from experiments.gscale.scenario import gscale
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.demand_generators import gravity
+from te_solver.model.demand_generators import gravity
 
 SETTINGS = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
 

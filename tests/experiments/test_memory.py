@@ -9,10 +9,10 @@ from experiments.memory import aggregate_tables, fields, figure_6_counts, figure
 from kuijia_app.proof.equivalence import first_difference
 from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.field_counts import count_fields
-from te_solver.demands import Demand
-from te_solver.plan import Plan
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Link, Topology
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
 
 SETTINGS = Settings("tables", 20.0, "os-ken", 64, 1, quick=False, seed=1)
 

@@ -13,7 +13,7 @@ from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import KuijiaError
-from te_solver.plan_file import plan_text
+from te_solver.formats.plan_file import plan_text
 from tests.fuzz.file_target import FileTarget, JsonGrammar
 from tests.fuzz.targets import CaseTarget
 from tests.kuijia_app.plans import motivation_plan

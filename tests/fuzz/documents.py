@@ -29,7 +29,7 @@ from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.studies.packet.fault_file import read_faults
 from simulator.studies.packet.networks import Links, generated, node_names
-from te_solver.plan_file import load_plan, plan_text
+from te_solver.formats.plan_file import load_plan, plan_text
 from testbed.boxes.inventory import read_inventory
 from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 from tests.fuzz import examples

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal
 
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
 from tests.kuijia_app.plans import motivation_plan
 
 _FLOW = {"source": "s1", "target": "s4", "kind": "udp", "rate": 5.5, "seconds": 10, "priority": 0}

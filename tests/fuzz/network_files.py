@@ -7,16 +7,16 @@ from functools import cache, partial
 from pathlib import Path
 from random import Random
 
-from te_solver.demands_file import load_demands
-from te_solver.failures import single_links
-from te_solver.failures_file import load_failures
 from te_solver.formats.demands_csv import demands_csv
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.failures_file import load_failures
+from te_solver.formats.probabilities_file import load_probabilities
 from te_solver.formats.topohub_networks import PREFIX
+from te_solver.formats.topology_file import load_topology, save_topology
 from te_solver.formats.topology_yaml import topology_yaml
+from te_solver.model.failures import single_links
+from te_solver.model.topology import Topology
 from te_solver.networks import shipped_network
-from te_solver.probabilities_file import load_probabilities
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology, save_topology
 from tests.fuzz import bytes_mutations, examples
 from tests.fuzz.file_target import FileTarget, Grammar, JsonGrammar, LinesGrammar, Notes, XmlGrammar, YamlGrammar
 from tests.fuzz.targets import BrokenContractError, CaseTarget

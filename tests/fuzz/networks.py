@@ -8,7 +8,7 @@ from pathlib import Path
 
 from hedera.scheduling.options import SchedulerOptions, build
 from simulator.studies.packet.networks import Links, node_names, of_topology
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
 from tests.fuzz import examples
 from tests.fuzz.file_target import FileTarget, YamlGrammar
 from tests.fuzz.targets import CaseTarget

@@ -9,8 +9,8 @@ import pytest
 
 from kuijia.cli.verbs import VERBS
 from kuijia_base.errors import InputError
-from te_solver.demands_file import DEMAND_FORMATS
-from te_solver.topology_file import TOPOLOGY_FORMATS
+from te_solver.formats.demands_file import DEMAND_FORMATS
+from te_solver.formats.topology_file import TOPOLOGY_FORMATS
 from tests.fuzz.commands import WORK
 from tests.fuzz.contract import random_of
 from tests.fuzz.file_target import LARGEST, FileTarget

@@ -9,7 +9,7 @@ from hedera.network.fabric import UnknownHostError
 from hedera.network.fat_tree import FatTree
 from hedera.network.multi_rooted import MultiRooted
 from kuijia_base.errors import UnsoundError
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 
 
 def both(a: str, b: str, capacity: float = 1000.0) -> tuple[Link, Link]:

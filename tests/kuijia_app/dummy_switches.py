@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.crosscheck.dummy_switches import DummyBridges
 
 PATIENCE = 60.0

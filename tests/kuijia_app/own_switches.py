@@ -23,8 +23,8 @@ from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring_file import wiring_text
 from kuijia_base.commands import run_command
 from kuijia_base.errors import TestbedError
-from te_solver.plan import Plan
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.model.plan import Plan
 from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event

@@ -5,8 +5,8 @@ from __future__ import annotations
 import networkx as nx
 from hypothesis import strategies as st
 
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 
 
 def both_ways(name: str, nodes: str, edges: str, capacity: float = 1000.0) -> Topology:

@@ -14,11 +14,11 @@ from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring_file import wiring_text
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.failure_schemes.rescaling_renormalised import RENORMALISED
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.schemes.failure_scheme import FailureScheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
+from te_solver.schemes.shipped.rescaling import RESCALING
+from te_solver.schemes.shipped.rescaling_renormalised import RENORMALISED
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event

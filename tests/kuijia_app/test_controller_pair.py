@@ -13,7 +13,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.addresses import parse_address
 from kuijia_app.framework.handover_request import NoHandoverError, request_handover
 from kuijia_app.tables.options import OptionWords
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess, Peers
 from tests.kuijia_app.dummy_switches import DummySwitches, free_port, wait_until

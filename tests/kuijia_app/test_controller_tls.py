@@ -11,7 +11,7 @@ import pytest
 from kuijia.cli.main import main
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from tests.certificates import make_certificate

@@ -19,7 +19,7 @@ from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import TestbedError
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.formats.plan_file import load_plan, save_plan
 from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event

@@ -14,7 +14,7 @@ import pytest
 
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import Listening
 from testbed.controllers.controller_process import ControllerProcess, Peers
 from testbed.controllers.event_history import Event

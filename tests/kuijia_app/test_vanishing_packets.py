@@ -15,7 +15,7 @@ from kuijia.cli.main import main
 from kuijia_app.control.loss_watch import GRAY_LOSS
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.commands import run_command
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.controller_process import ControllerProcess
 from testbed.controllers.event_history import Event
 from testbed.machine.processes import LISTENING

@@ -9,7 +9,7 @@ from random import Random
 
 from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds, stated
 from kuijia_app.tables.wiring import Neighbours, Wiring
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 
 def permuted(

@@ -15,7 +15,7 @@ import pytest
 from kuijia_base import pipes
 from kuijia_base.errors import InputError
 from kuijia_base.text import read_bytes, read_lines
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
 
 if sys.platform == "win32":
     pytest.skip("Windows has no named pipes among its files", allow_module_level=True)

@@ -9,9 +9,9 @@ from jsonschema import Draft202012Validator
 
 from experiments.results.result import result_schema
 from kuijia_base.validation import first_faults, make_validator
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
 from te_solver.schemas import schema
-from tests.te_solver.test_plan_file import PLAN
+from tests.te_solver.formats.test_plan_file import PLAN
 
 WRONG: list[Any] = [None, True, False, -1, 0, 1.5, 1e300, "", "x", [], [1], ["a"], {}, {"a": 1}]
 

@@ -6,18 +6,17 @@ from tests.mutants.core_rooms import CORE_ROOMS
 from tests.mutants.python_room import PythonRoom
 from tests.mutants.room import Room
 
-_SCHEMES = ("tests/te_solver/*schemes/test_*.py", "tests/plugins/test_*.py")
-_SOLVING = ("resolve", "column_generation", "partition", "highs", "exposure", "tunnel_links")
-_PATHS = ("path_search", "arc_graph", "tunnels", "disjoint_paths", "connectivity", "diameter", "tunnel_table")
+_SCHEMES = ("tests/te_solver/schemes/test_*.py", "tests/plugins/test_*.py")
+_PATHS = ("te_solver/tunnels/*.py", "te_solver/model/connectivity.py")
 
 ROOMS: tuple[Room, ...] = (
     PythonRoom(
         "programs",
-        ("te_solver/programs/*.py", *(f"te_solver/{name}.py" for name in _SOLVING)),
-        ("tests/te_solver/programs/test_*.py", *(f"tests/te_solver/test_{name}.py" for name in _SOLVING)),
+        ("te_solver/programs/*.py", "te_solver/model/exposure.py"),
+        ("tests/te_solver/programs/test_*.py", "tests/te_solver/model/test_exposure.py"),
     ),
-    PythonRoom("paths", tuple(f"te_solver/{name}.py" for name in _PATHS), ("tests/te_solver/test_*.py",)),
-    PythonRoom("schemes", ("te_solver/schemes/*.py", "te_solver/failure_schemes/*.py"), _SCHEMES),
+    PythonRoom("paths", _PATHS, ("tests/te_solver/tunnels/test_*.py", "tests/te_solver/model/test_*.py")),
+    PythonRoom("schemes", ("te_solver/schemes/**/*.py",), _SCHEMES),
     PythonRoom("fluid", ("simulator/flow/*.py",), ("tests/simulator/flow/test_*.py",)),
     PythonRoom("tables", ("kuijia_app/tables/*.py",), ("tests/kuijia_app/tables/test_*.py",)),
     PythonRoom("proof", ("kuijia_app/proof/**/*.py",), ("tests/kuijia_app/proof/**/test_*.py",)),

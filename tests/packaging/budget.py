@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 ROOMS = {
-    "kuijia_base": (4_640, 48),
-    "te_solver": (12_400, 123),
+    "kuijia_base": (4_650, 48),
+    "te_solver": (12_400, 126),
     "simulator": (22_980, 230),
     "kuijia_app": (26_890, 153),
     "hedera": (4_400, 39),

@@ -12,7 +12,16 @@ _LIBRARIES = "kuijia_base te_solver simulator kuijia_app hedera testbed experime
 
 ROOMS = {
     "kuijia_base": "",
-    "te_solver": "kuijia_base",
+    "te_solver.schemas": "",
+    "te_solver.networks": "kuijia_base",
+    "te_solver.model": "kuijia_base",
+    "te_solver.formats": "kuijia_base te_solver.schemas te_solver.model",
+    "te_solver.tunnels": "kuijia_base te_solver.model te_solver.formats",
+    "te_solver.programs": "kuijia_base te_solver.model te_solver.formats te_solver.tunnels",
+    "te_solver.schemes.models": "kuijia_base te_solver.model te_solver.tunnels te_solver.programs",
+    "te_solver.schemes": "kuijia_base te_solver.programs te_solver.schemes.models",
+    "te_solver.pictures": "kuijia_base te_solver.model",
+    "te_solver": "kuijia_base te_solver.model te_solver.tunnels te_solver.programs",
     "simulator": "kuijia_base te_solver",
     "kuijia_app.tables": "kuijia_base te_solver",
     "kuijia_app.framework": "kuijia_base",

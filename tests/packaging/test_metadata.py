@@ -22,7 +22,7 @@ LATE = {
     "kuijia_app/pki/folder.py": "cryptography",
     "kuijia_app/pki/making.py": "cryptography",
     "kuijia_base/metrics/exposition.py": "prometheus_client",
-    "te_solver/plan_picture.py": "matplotlib",
+    "te_solver/pictures/plan_picture.py": "matplotlib",
     "testbed/chaos/picture.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",
     "testbed/web/app.py": "starlette",

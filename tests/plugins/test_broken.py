@@ -11,13 +11,13 @@ from experiments.catalog import all_entries, find_entry
 from kuijia.cli.main import main
 from kuijia_base import additions
 from kuijia_base.errors import InputError
-from te_solver.failure_schemes.registry import all_schemes, failure_scheme, switch_schemes
+from te_solver.formats.topology_file import load_topology
 from te_solver.programs.registry import find_objective, objective_names
-from te_solver.topology_file import load_topology
+from te_solver.schemes.all_schemes import all_schemes, failure_scheme, switch_schemes
 from tests.plugins.packages import install
 
 SCHEME = """
-from te_solver.failure_schemes.kuijia import KuijiaScheme
+from te_solver.schemes.shipped.kuijia import KuijiaScheme
 
 class Other(KuijiaScheme):
     name = {name!r}

@@ -12,10 +12,10 @@ import pytest
 from kuijia.cli import doctor
 from kuijia.cli.main import main
 from kuijia_base import additions
-from te_solver.path_finders import path_choice_names
+from te_solver.formats.topology_file import topology_formats
 from te_solver.programs.registry import objective_names
-from te_solver.schemes.registry import scheme_names
-from te_solver.topology_file import topology_formats
+from te_solver.schemes.making import scheme_names
+from te_solver.tunnels.path_finders import path_choice_names
 from tests.plugins.packages import EXAMPLE, entry_points_of_example, install_example
 from tests.testbed.lab.test_other_grounds import ALL
 from tests.testbed.machine.test_machine import ABLE

@@ -12,8 +12,8 @@ import sys
 import time
 
 from kuijia_app.tables.options import Liveness
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_names, shipped_network
-from te_solver.topology_file import load_topology
 from tests.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
 from tests.rehearsal.sequence import BrokenPromise, run_sequence, shortest
 

@@ -12,7 +12,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.tables.identifiers import path_id_of_liveness_group
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.rules import Match
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.rehearsal.controller import RehearsedController
 from tests.rehearsal.messages import SimulatedRole
 from tests.rehearsal.plans import PlanStore

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from kuijia_app.tables.destination_trees import restored
 from kuijia_app.tables.options import Liveness
-from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
-from te_solver.topology import Topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.model.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.model.topology import Topology
+from te_solver.tunnels.finder import TunnelFinder
 from tests.rehearsal.plans import OPTIONS
 from tests.rehearsal.world import World
 

@@ -8,8 +8,8 @@ from collections.abc import Collection
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 
 _SLOTS = 16
 OPTIONS = (

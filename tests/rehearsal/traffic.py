@@ -14,9 +14,9 @@ from kuijia_app.tables.identifiers import FIRST_BFD_PORT
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import GroupType
-from te_solver.connectivity import Reachability
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.connectivity import Reachability
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from tests.rehearsal.switch import SimulatedSwitch, ViolationError
 from tests.rehearsal.timeline import SimulatedTime
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.rehearsal.faults import FaultKind, RehearsedFault
 from tests.rehearsal.timeline import SimulatedTime
 

@@ -14,7 +14,7 @@ from kuijia_app.control.reconciliation import Change
 from kuijia_app.control.roles import UNDEFINED
 from kuijia_app.control.rollout import Stages
 from kuijia_app.tables.options import PipelineOptions
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.rehearsal.connections import Pipe, SimulatedConnection
 from tests.rehearsal.controller import RehearsedController
 from tests.rehearsal.messages import RehearsedKind, SimulatedRole

@@ -7,8 +7,8 @@ from itertools import combinations, permutations
 import networkx as nx
 from hypothesis import strategies as st
 
-from te_solver.demands import Demand
-from te_solver.topology import Link, Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 
 
 @st.composite

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import assume
 from hypothesis import strategies as st
 
-from te_solver.failures import Failure
-from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
-from te_solver.topology import Topology
-from te_solver.tunnels import tunnels_for
+from te_solver.model.failures import Failure
+from te_solver.model.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.model.topology import Topology
+from te_solver.tunnels.finder import tunnels_for
 from tests.te_solver.random_networks import demands_on, topologies
 
 

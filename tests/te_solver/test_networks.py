@@ -8,13 +8,13 @@ import networkx as nx
 import pytest
 
 from kuijia_base.errors import InputError
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from te_solver.networks import shipped_demands, shipped_names, shipped_network
 from te_solver.solve import solve
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels.finder import TunnelFinder
 
 PUBLISHED_FAILURES = (("2", "3"), ("7", "9"), ("10", "11"))
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.te_truth import most_total_flow
-from te_solver.ncflow_demands import parsed_model
-from te_solver.path_choice import PathFinder, PathQuestion
-from te_solver.path_choices.edge_disjoint_flow import CHOICE
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.ncflow_demands import parsed_model
+from te_solver.model.topology import Topology
 from te_solver.programs.incidence import Incidence
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
-from te_solver.tunnels import Paths
+from te_solver.tunnels.finder import Paths
+from te_solver.tunnels.path_choice import PathFinder, PathQuestion
+from te_solver.tunnels.path_choices.edge_disjoint_flow import CHOICE
 
 ROWS = [
     line.split()

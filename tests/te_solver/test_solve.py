@@ -9,24 +9,24 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, SolverError, UnsoundError
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
-from te_solver.feasibility import require_feasible
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.plan_file import plan_text
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.partition import Partitioning
-from te_solver.path_finders import finder_by
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_text
+from te_solver.programs.feasibility import require_feasible
 from te_solver.programs.incidence import Vector
 from te_solver.programs.max_throughput import MaxThroughput
+from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Allocation, Objective, Options
 from te_solver.programs.registry import find_objective, objective_names
 from te_solver.programs.solver import Solver
 from te_solver.solve import Planner, solve
-from te_solver.topology import Link, Topology
-from te_solver.topology_file import load_topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels.finder import TunnelFinder
+from te_solver.tunnels.path_finders import finder_by
 from tests.te_solver.random_networks import demands_on, topologies
 
 FIG1 = load_topology(shipped_network("fig1"))

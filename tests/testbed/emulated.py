@@ -8,7 +8,7 @@ from pathlib import Path
 
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.network import Network

@@ -7,7 +7,7 @@ from typing import Any
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Site, Wiring
 from kuijia_base.errors import InputError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import Handover
 from testbed.lab.failures import _require_link
 from testbed.lab.lab import Lab

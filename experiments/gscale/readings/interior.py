@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import SolverError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from te_solver.programs.incidence import Vector, within_bounds
 from te_solver.programs.program import Allocation, Objective, Program
 from te_solver.programs.scale import Scale

@@ -20,9 +20,9 @@ from experiments.gscale.scenario import scaled
 from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Role
 from simulator.flow.model import share
-from te_solver.failure_schemes.failure_scheme import VICTIM
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.all_schemes import failure_scheme
+from te_solver.schemes.failure_scheme import VICTIM
 
 if TYPE_CHECKING:  # which only Linux can import
     from testbed.traffic.hash_probe import Protocol

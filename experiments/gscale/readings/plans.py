@@ -13,11 +13,11 @@ import networkx as nx
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
 from experiments.gscale.readings.reading import GscaleReading, Rates, Tunnels
 from experiments.gscale.scenario import TUNNELS, demands_of, draws_of, gscale, hurts, measures, pairs_of, unit_plan
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from te_solver.programs.program import Options
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.solve import Planner
-from te_solver.tunnels import Paths, TunnelFinder
+from te_solver.tunnels.finder import Paths, TunnelFinder
 
 if TYPE_CHECKING:
     from te_solver.programs.program import Objective

@@ -21,8 +21,8 @@ from kuijia_app.tables.pipeline import liveness_group
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failures import Failure
-from te_solver.plan import Plan
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
 
 Port = tuple[str, int]
 """A switch and the number of one of its ports."""

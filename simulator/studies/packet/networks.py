@@ -10,8 +10,8 @@ from kuijia_base.text import parse_whole
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Queueing
 from simulator.packet.topologies import Bottleneck, LeafSpine, dumbbell, fat_tree, single_switch
-from te_solver.connectivity import connected_parts
-from te_solver.topology import Topology
+from te_solver.model.connectivity import connected_parts
+from te_solver.model.topology import Topology
 
 FORMS = ("leaf-spine:LEAVES,SPINES,HOSTS", "fat-tree:PORTS", "dumbbell:PAIRS", "single-switch:HOSTS")
 

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from matplotlib.figure import Figure
 
 from kuijia_base.picture_file import picture_bytes
-from kuijia_base.quantities import rate, rate_of, share
+from kuijia_base.quantities import counted, rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, recovery
 from simulator.flow.failure_impact import Role, RoleSum
@@ -19,8 +19,7 @@ from simulator.studies.whatif.figures import figures
 from simulator.studies.whatif.network_map import NetworkMap, network_map
 from simulator.studies.whatif.shown import hurting, span
 from simulator.studies.whatif.study import Provenance, Study
-from te_solver.formats.notes import counted
-from te_solver.layout import mapped
+from te_solver.pictures.layout import mapped
 
 LISTED = 25
 """Failures that the page lists for each scheme; a file lists all."""

@@ -12,7 +12,7 @@ from kuijia_base.quantities import NO_SHARE
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, loss_share
 from simulator.studies.whatif.study import Study
-from te_solver.layout import Positions
+from te_solver.pictures.layout import Positions
 
 Part = frozenset[str]
 """Failing part: a link by its two nodes, or a node by itself."""

@@ -8,9 +8,9 @@ from functools import cached_property
 
 from simulator.flow.availability import Availability, availability
 from simulator.flow.what_if import Contender, Outcome
-from te_solver.failure_probabilities import FailureProbabilities
-from te_solver.failures import Failure
-from te_solver.topology import Topology
+from te_solver.model.failure_probabilities import FailureProbabilities
+from te_solver.model.failures import Failure
+from te_solver.model.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
 from simulator.flow.what_if import Contender, Outcome, outcome_of
-from te_solver.failures import Failure
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.failures import Failure
 
 _FAILURES_AT_ONCE = 16
 """Failures in one case of the sweep."""

@@ -12,9 +12,9 @@ from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.transports import Congestion, Tcp
 from simulator.planned.events import controller_at
 from simulator.planned.network import Physical
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
+from te_solver.schemes.failure_scheme import FailureScheme
 
 WARMUP = 1.0
 """Seconds of traffic before the cut."""

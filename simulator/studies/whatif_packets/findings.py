@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from kuijia_base.quantities import NO_SHARE, share
+from kuijia_base.quantities import NO_SHARE, counted, share
 from kuijia_base.text_table import TextTable
 from simulator.studies.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM
-from te_solver.formats.notes import counted
 
 _NONE = "-"
 

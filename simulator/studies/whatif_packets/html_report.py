@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 
 from kuijia_base.manifest import python_versions
 from kuijia_base.picture_file import picture_bytes
+from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable
 from simulator.studies.whatif_packets.figures import figures
 from simulator.studies.whatif_packets.findings import percent
 from simulator.studies.whatif_packets.run import ROLES
 from simulator.studies.whatif_packets.study import PacketStudy
-from te_solver.formats.notes import counted
 
 LISTED = 25
 """Failures that the page lists for each scheme; a file lists all."""

@@ -18,9 +18,9 @@ from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from simulator.portable_random import Draws
 from simulator.studies.whatif_packets.conditions import DRAIN, WARMUP, Conditions, central_site, switch_options
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failures import Failure
-from te_solver.plan import Plan
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
+from te_solver.schemes.failure_scheme import FailureScheme
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from kuijia_base.manifest import python_versions
-from kuijia_base.quantities import duration, significant, size
+from kuijia_base.quantities import counted, duration, significant, size
 from simulator.studies.whatif_packets.conditions import WARMUP, Conditions
 from simulator.studies.whatif_packets.findings import Findings
 from simulator.studies.whatif_packets.run import Play
-from te_solver.formats.notes import counted
 
 
 @dataclass(frozen=True, eq=False)

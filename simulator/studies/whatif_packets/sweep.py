@@ -15,10 +15,10 @@ from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
 from simulator.studies.whatif_packets.conditions import Conditions
 from simulator.studies.whatif_packets.run import Play
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failures import Failure
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
+from te_solver.schemes.failure_scheme import FailureScheme
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,8 +6,8 @@ from itertools import pairwise
 import pytest
 
 from experiments.gscale.aggregates import aggregates_of
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 
 CUT = ("a", "x")
 

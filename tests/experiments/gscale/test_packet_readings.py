@@ -21,7 +21,7 @@ from experiments.gscale.readings.summary import summary_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 COMPARED = ("as reproduced", "loss: mean of flows", "nearest", "TCP: max-min fair")

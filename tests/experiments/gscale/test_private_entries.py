@@ -5,9 +5,9 @@ from __future__ import annotations
 from experiments.gscale.bench import entries_of
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.plan import Tunnel
 from te_solver.networks import shipped_network
-from te_solver.plan import Tunnel
-from te_solver.topology_file import load_topology
 from testbed.traffic.hash_probe import EgressFlowKey
 
 VICTIM = PLAIN_LAYOUT.classes[0].victim

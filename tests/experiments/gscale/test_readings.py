@@ -26,14 +26,14 @@ from experiments.gscale.readings.summary import CURVES, summary_of
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.published import published_curves
-from te_solver.demands import Demand
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_network
 from te_solver.programs.program import Objective
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
-from te_solver.topology_file import load_topology
-from te_solver.tunnels import tunnels_for
+from te_solver.tunnels.finder import tunnels_for
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 

@@ -17,8 +17,8 @@ from experiments.motivation.report import EGRESS, INGRESS
 from experiments.results.result import Result, Role, load_result
 from kuijia.cli.main import main
 from kuijia_base.errors import TestbedError
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from tests.testbed.boxes.rig import Rig, needs_sshd, rig
 
 _FLOWS_SECONDS, _POLL_SECONDS = 60.0, 0.1

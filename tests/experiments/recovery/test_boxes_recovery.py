@@ -11,8 +11,8 @@ from experiments.measuring import attempts
 from experiments.recovery import run as recovery_run
 from experiments.recovery.report import NETWORKS
 from kuijia.cli.main import main
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from tests.testbed.boxes.rig import needs_sshd, rig
 
 HAS_TIME_NAMESPACES = Path("/proc/self/ns/time").exists()

@@ -23,7 +23,7 @@ from experiments.recovery.report import (
     unused_cuts,
 )
 from experiments.results.exhibit_table import exhibit_text
-from te_solver.plan import Tunnel
+from te_solver.model.plan import Tunnel
 
 IDLE = Load(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1, unread=0.0)
 CUT = CutRecord(

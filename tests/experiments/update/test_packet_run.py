@@ -14,7 +14,7 @@ from experiments.measuring.packet_notice import timing_of
 from experiments.update import packet_run
 from kuijia.cli.main import main
 from simulator.planned.events import Timing
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 
 
 def phases(folder: Path, *arguments: str) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from experiments.measuring import attempts
 from experiments.update import run as update_run
 from experiments.update.report import NETWORK
 from kuijia.cli.main import main
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from tests.testbed.boxes.rig import needs_sshd, rig
 
 pytestmark = pytest.mark.emulation

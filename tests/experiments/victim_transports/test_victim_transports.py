@@ -25,8 +25,8 @@ from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from simulator.studies.packet import transports
 from simulator.studies.packet.transports import CREDITED, transport_names
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.registry import switch_schemes
+from te_solver.schemes.all_schemes import switch_schemes
+from te_solver.schemes.shipped.kuijia import KUIJIA
 from tests.simulator.planned.plans import diamond
 
 

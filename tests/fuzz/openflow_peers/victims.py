@@ -16,7 +16,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
 from testbed.controllers.event_history import Event

@@ -12,10 +12,10 @@ from hedera.scheduler import HederaScheduler
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.controller import OPTION_GROUP, KuijiaController
 from kuijia_app.framework.seam import cfg
-from te_solver.plan import Plan
-from te_solver.plan_file import save_plan
-from te_solver.topology import Topology
-from te_solver.topology_file import save_topology
+from te_solver.formats.plan_file import save_plan
+from te_solver.formats.topology_file import save_topology
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 
 Application: TypeAlias = KuijiaController | HederaScheduler
 

@@ -11,7 +11,7 @@ from kuijia_app.control.snapshot import PortCounters, QueueCounters, Snapshot
 from kuijia_app.control.tunnel_counters import CountedHop, CountedStream, TunnelCounters
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 
 TICK = 0.01
 """Seconds of a step."""

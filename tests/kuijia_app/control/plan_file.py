@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.rollout import Rollout
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.plans import both_ways, plan_of
 
 SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")

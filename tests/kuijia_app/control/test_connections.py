@@ -21,8 +21,8 @@ from kuijia_app.framework.seam import ofproto
 from kuijia_app.framework.switch_limits import REREADS_BURST, REREADS_RATE
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import SwitchTables
-from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.formats.plan_file import load_plan, save_plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, T1, FakeSwitch, connected, events
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of

@@ -13,7 +13,7 @@ from kuijia_app import controller
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.model_switch import Box
 from tests.kuijia_app.control.switch_world import PICK, SwitchWorld, failed_cables

@@ -13,11 +13,11 @@ from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, GroupType, PushLabel, SwitchTables, ToGroup
 from kuijia_app.tables.tagging import tunnel_of
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.failure_schemes.rescaling_renormalised import RENORMALISED
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.failure_scheme import FailureScheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
+from te_solver.schemes.shipped.rescaling import RESCALING
+from te_solver.schemes.shipped.rescaling_renormalised import RENORMALISED
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 
 NET = both_ways("net", "a b c d e", "a-b b-c c-e b-d d-e a-d")

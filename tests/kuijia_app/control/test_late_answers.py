@@ -16,7 +16,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import FlowEntry, Match, Output, SwitchTables
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.formats.plan_file import load_plan, save_plan
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, T1, FakeSwitch, connected, events
 from tests.kuijia_app.control.model_switch import Box, ModelSwitch
 from tests.kuijia_app.plans import motivation_plan

@@ -12,7 +12,7 @@ from kuijia_app.control.liveness import MOST_LEARNT, LivenessChange, LivenessTra
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.wiring import Wiring
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan, plan_of, plans
 
 T1 = 16

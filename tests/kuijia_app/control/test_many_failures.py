@@ -11,8 +11,8 @@ import pytest
 
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.tables.routes import Direction, directions
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from testbed.controllers.application_process import Framework
 from testbed.controllers.controller_process import ControllerProcess
 from tests.kuijia_app.dummy_switches import DummySwitches, SentPacket, wait_until

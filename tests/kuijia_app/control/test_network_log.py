@@ -17,7 +17,7 @@ from kuijia_app.control.network_log import (
     TunnelStates,
 )
 from kuijia_app.tables.wiring import Wiring
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from tests.kuijia_app.plans import motivation_plan
 
 PLAN = motivation_plan()

@@ -15,7 +15,7 @@ from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.control.rollout import Stages, Version
 from kuijia_app.controller import KuijiaController
-from te_solver.plan_file import load_plan
+from te_solver.formats.plan_file import load_plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import S1, connected
 from tests.kuijia_app.plans import motivation_plan

@@ -16,9 +16,9 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.peer_messages import Decoder, _within, decoded_beat, encoded
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.plan_file import plan_to_json
-from te_solver.topology_file import load_topology
 from tests.fuzz.contract import fault_of_message
 from tests.fuzz.controller_peers import message_examples, use_message
 from tests.fuzz.file_target import JsonGrammar

@@ -12,8 +12,8 @@ from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.tables.pipeline import build_tables
-from te_solver.plan import Plan
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.formats.plan_file import load_plan, save_plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, beside, with_old
 from tests.kuijia_app.plans import plan_of
 

@@ -12,7 +12,7 @@ from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import InputError
-from te_solver.plan_file import load_plan, save_plan
+from te_solver.formats.plan_file import load_plan, save_plan
 from tests.kuijia_app.control.plan_file import NEW, OLD, SQUARE, asked, beside, with_old
 from tests.kuijia_app.plans import plan_of
 

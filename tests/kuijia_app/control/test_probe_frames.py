@@ -12,7 +12,7 @@ from kuijia_app.control.probe_frames import PROBE_ADDRESS, SMALLEST, ProbeForm, 
 from kuijia_app.tables.identifiers import LINK_PROBE_LABEL
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from te_solver.plan import FIRST_PATH_ID
+from te_solver.model.plan import FIRST_PATH_ID
 
 KEY = b"k" * 32
 FORMS = [ProbeForm(tagging, PLAIN_LAYOUT.control) for tagging in Tagging]

@@ -20,7 +20,7 @@ from kuijia_app.tables.identifiers import default_path_id, last_resort_group
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import FlowEntry, Group, Output, SetQueue, SwitchTables
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import both_ways, plan_of
 
 RING = both_ways("ring", "a b c d e f", "a-b b-c c-d d-e e-f f-a b-e")

@@ -16,7 +16,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.rules import FlowEntry, Group, Match, Output, SwitchTables, ToGroup
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import both_ways, plan_of, plans
 
 SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")

@@ -11,7 +11,7 @@ from kuijia_app.tables.identifiers import TUNNEL_PRIORITY
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
 
 OPTIONS = [

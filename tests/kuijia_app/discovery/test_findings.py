@@ -20,7 +20,7 @@ from kuijia_app.discovery.findings import (
 from kuijia_app.tables.stated_wiring import StatedWiring
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import UnsoundError
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan
 from tests.kuijia_app.wirings import permuted
 

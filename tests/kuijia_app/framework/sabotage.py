@@ -17,7 +17,7 @@ from kuijia_app.framework.guarded_app import GuardedApp
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import ApplicationProcess, Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess, SchedulerProcess
 from testbed.controllers.event_history import Event

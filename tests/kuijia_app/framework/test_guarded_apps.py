@@ -23,7 +23,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.framework.switch_limits import ANSWER_WITHIN
 from kuijia_app.tables.identifiers import COOKIE
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import Framework
 from testbed.controllers.event_history import Event
 from tests.kuijia_app.failing_application import OUTCRY

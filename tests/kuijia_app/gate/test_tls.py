@@ -21,7 +21,7 @@ from kuijia_app.gate.channels import TlsChannel, server_context
 from kuijia_app.gate.frames import RefusedError
 from kuijia_app.gate.limits import LIMITS
 from kuijia_app.gate.wire import Wire
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import Framework
 from tests.certificates import make_certificate
 from tests.kuijia_app.dummy_switches import free_port, wait_until

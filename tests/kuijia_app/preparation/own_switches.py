@@ -17,8 +17,8 @@ from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import wiring_text
 from kuijia_base.commands import run_batch, run_command
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 from testbed.machine.network_namespace import disable_ipv6, network_of, private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.network.bfd import parse_bfd_show

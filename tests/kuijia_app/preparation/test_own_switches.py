@@ -16,8 +16,8 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_app.framework.event_log import SWITCH_READY, UPDATE_DONE, UPDATE_REFUSED
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 from testbed.machine.processes import LISTENING
 from testbed.machine.programs import LocalProgram
 from tests.certificates import make_certificate

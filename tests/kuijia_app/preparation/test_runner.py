@@ -16,7 +16,7 @@ from kuijia_app.tables.needs import needs_of
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
 from tests.kuijia_app.plans import plan_of
 from tests.kuijia_app.preparation.test_examination import LINE, answer, database
 

@@ -23,7 +23,7 @@ from kuijia_app.tables.rules import (
     SwitchTables,
     ToGroup,
 )
-from te_solver.failure_schemes.rescaling import RESCALING
+from te_solver.schemes.shipped.rescaling import RESCALING
 from tests.kuijia_app.plans import motivation_plan
 
 Tables = dict[str, SwitchTables]

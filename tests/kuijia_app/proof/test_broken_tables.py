@@ -26,8 +26,8 @@ from kuijia_app.tables.rules import (
     SwitchTables,
     ToGroup,
 )
-from te_solver.failures import Failure, single_links
-from te_solver.plan import Plan
+from te_solver.model.failures import Failure, single_links
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.proof.broken_tables import (
     BREAKS,

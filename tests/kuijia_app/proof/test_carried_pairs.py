@@ -13,7 +13,7 @@ from kuijia_app.tables.destination_trees import DefaultEntries, restored
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from te_solver.failures import NO_FAILURE, Failure
+from te_solver.model.failures import NO_FAILURE, Failure
 from tests.kuijia_app.plans import both_ways, plan_of
 
 TOPOLOGY = both_ways("mesh", "a b c d e", "a-b b-c c-d d-e e-a b-e")

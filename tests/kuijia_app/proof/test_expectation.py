@@ -11,7 +11,7 @@ from kuijia_app.proof.expectation import Path, Treatment, expected_traffic, shar
 from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, values_told_apart, with_another
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, FlowEntry, Match
-from te_solver.failures import NO_FAILURE, Failure
+from te_solver.model.failures import NO_FAILURE, Failure
 from tests.kuijia_app.plans import motivation_plan
 
 A, DIRECT, B = (Path(tuple(f"s{middle}t"), weight) for middle, weight in (("a", 0.5), ("", 0.3), ("b", 0.2)))

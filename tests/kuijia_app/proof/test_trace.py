@@ -12,8 +12,8 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_base.errors import InputError
-from te_solver.failures import Failure
-from te_solver.topology import Link, Topology
+from te_solver.model.failures import Failure
+from te_solver.model.topology import Link, Topology
 from tests.kuijia_app.plans import motivation_plan
 
 NAMED = Topology("named", ("New York", "a-b", "c"), (Link("New York", "a-b", 1.0), Link("a-b", "c", 1.0)))

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from kuijia_app.proof.verification import Verification, Verifier
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.rules import SwitchTables
-from te_solver.failures import link_pairs, single_links
-from te_solver.plan import Plan
+from te_solver.model.failures import link_pairs, single_links
+from te_solver.model.plan import Plan
 
 
 def verify(plan: Plan, tables: Mapping[str, SwitchTables], options: PipelineOptions) -> Verification:

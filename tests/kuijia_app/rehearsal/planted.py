@@ -25,7 +25,7 @@ from kuijia_app.control.sender import Sender
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.tables.failover import ChainedGroups
 from kuijia_app.tables.rules import Group, SwitchTables
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.rehearsal.sequence import run_sequence
 
 _MOST = 1000

@@ -8,7 +8,7 @@ from kuijia_app.control.plan_update import is_same_plan
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Stages
 from kuijia_app.framework import event_log
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.rehearsal.calm import require_calm
 from tests.rehearsal.controller import RehearsedController
 from tests.rehearsal.effects import hit

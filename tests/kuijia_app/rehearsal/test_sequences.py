@@ -20,8 +20,8 @@ from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.roles import Claims, first_generation
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, ToGroup
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from tests.rehearsal.__main__ import main
 from tests.rehearsal.cuts import plan_of_all_pairs, rehearse_cuts
 from tests.rehearsal.faults import FaultKind, RehearsedFault, faults_of

@@ -28,10 +28,10 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 from kuijia_base.errors import UnsoundError
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.registry import switch_schemes
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.all_schemes import switch_schemes
+from te_solver.schemes.failure_scheme import FailureScheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
 from tests.kuijia_app.plans import both_ways, class_plans, motivation_plan, plan_of
 
 BFD = PipelineOptions(liveness=Liveness.BFD)

@@ -14,8 +14,8 @@ from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.routes import classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, Match, PushLabel, SwitchTables, ToGroup
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.shipped.rescaling import RESCALING
 from tests.kuijia_app.plans import class_plans, motivation_plan
 
 T1, T2, T3 = 16, 17, 18

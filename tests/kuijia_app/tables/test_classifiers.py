@@ -17,7 +17,7 @@ from kuijia_app.tables.queue_layouts import LAYOUTS, named_layout
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.rules import ETH_TYPE_IPV4, TCP, UDP, FlowEntry, Match, SwitchTables
 from kuijia_base.errors import InputError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
 
 FILE = """\

@@ -6,7 +6,7 @@ import pytest
 
 from kuijia_app.tables.connected_pairs import DeadPairs, dead_pairs
 from kuijia_app.tables.options import PipelineOptions, Tagging
-from te_solver.failures import Failure, link_pairs
+from te_solver.model.failures import Failure, link_pairs
 from tests.kuijia_app.plans import both_ways, plan_of
 
 RING = both_ways("ring", "a b c d e", "a-b b-c c-d d-e e-a")

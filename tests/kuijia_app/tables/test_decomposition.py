@@ -31,7 +31,7 @@ from kuijia_app.tables.rules import (
     SetQueue,
     ToGroup,
 )
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import class_plans, motivation_plan
 
 PRIORITIES = range(3)

@@ -31,8 +31,8 @@ from kuijia_app.tables.rules import (
 )
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text
 from kuijia_base.errors import InputError
-from te_solver.failure_schemes.rescaling_renormalised import RENORMALISED
-from te_solver.failures import single_links
+from te_solver.model.failures import single_links
+from te_solver.schemes.shipped.rescaling_renormalised import RENORMALISED
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import dual_stack
 

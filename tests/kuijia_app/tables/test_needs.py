@@ -12,7 +12,7 @@ from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, T
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds
 from kuijia_app.tables.wiring import Site, Wiring
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.wirings import permuted
 

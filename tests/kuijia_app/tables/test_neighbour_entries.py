@@ -19,8 +19,8 @@ from kuijia_app.tables.stated_wiring import StatedWiring, stated
 from kuijia_app.tables.wiring import Neighbours, Wiring, default_gateway
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text
 from kuijia_base.errors import InputError
-from te_solver.failures import single_links
-from te_solver.plan import Plan
+from te_solver.model.failures import single_links
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
 
 PLAN = motivation_plan()

@@ -7,7 +7,7 @@ import pytest
 from kuijia_app.tables.options import Form, Liveness, OptionWords, PipelineOptions, Tagging, pipeline_options
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_base.errors import InputError
-from te_solver.failure_schemes.rescaling import RESCALING
+from te_solver.schemes.shipped.rescaling import RESCALING
 
 
 def test_no_words_are_the_defaults() -> None:

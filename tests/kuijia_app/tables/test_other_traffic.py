@@ -15,7 +15,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.rules import Bucket, Match, Output, PopLabel, PushLabel, SetQueue, ToGroup
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import class_plans, motivation_plan
 from tests.kuijia_app.proof.verifying import verify
 

@@ -14,10 +14,10 @@ from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.paper_tables import HOSTS_PRIORITIES, Memory, figure_7, figure_8, stored
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
-from te_solver.demand_generators import random_pairs
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demand_generators import random_pairs
 from te_solver.networks import shipped_network
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 
 PUBLISHED_SLOPE, PUBLISHED_SAVING = 0.36, 1 - 1580 / 2552
 

@@ -28,10 +28,10 @@ from kuijia_app.tables.rules import (
 )
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import UnsoundError
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
+from te_solver.schemes.failure_scheme import FailureScheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
+from te_solver.schemes.shipped.rescaling import RESCALING
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of, plans
 
 T1, T2, T3 = 16, 17, 18

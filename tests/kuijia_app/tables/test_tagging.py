@@ -15,7 +15,7 @@ from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass
 from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, SetDscp, SetEcn, SetQueue
 from kuijia_app.tables.tagging import tags_of
 from kuijia_base.errors import UnsoundError
-from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 from tests.kuijia_app.plans import both_ways, motivation_plan
 
 DSCP_ECN = PipelineOptions(tagging=Tagging.DSCP_ECN)

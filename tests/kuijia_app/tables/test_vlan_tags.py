@@ -19,8 +19,8 @@ from kuijia_app.tables.rules import NO_VLAN, FlowEntry, Match, Output, PopVlan, 
 from kuijia_app.tables.tagging import paths_of, tags_of, tunnel_of
 from kuijia_app.tables.vlan_tags import LAST_VLAN_ID, VlanTags
 from kuijia_base.errors import UnsoundError
-from te_solver.failures import Failure, single_links
-from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.model.failures import Failure, single_links
+from te_solver.model.plan import PairPlan, Plan, Tunnel
 from tests.kuijia_app.plans import both_ways, motivation_plan
 
 VLAN = PipelineOptions(tagging=Tagging.VLAN)

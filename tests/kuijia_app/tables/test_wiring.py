@@ -7,7 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from tests.kuijia_app.plans import both_ways
 
 RING = both_ways("ring", "a b c", "c-a a-b b-c")

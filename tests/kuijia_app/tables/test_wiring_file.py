@@ -18,8 +18,8 @@ from kuijia_app.tables.stated_wiring import Mask, StatedWiring, SwitchEnds, stat
 from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text
 from kuijia_base.errors import InputError, UnsoundError
-from te_solver.failures import single_links
-from te_solver.topology import Topology
+from te_solver.model.failures import single_links
+from te_solver.model.topology import Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.wirings import permuted
 

@@ -12,10 +12,10 @@ from simulator.flow.availability import _served_with, availability
 from simulator.flow.comparison import compare, ranked, recovery
 from simulator.flow.failure_impact import Role, RoleSum
 from simulator.flow.what_if import Contender, Outcome
-from te_solver.failure_probabilities import FailureProbabilities
-from te_solver.plan import PairPlan, Plan
-from te_solver.schemes.kuijia import Kuijia
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.model.failure_probabilities import FailureProbabilities
+from te_solver.model.plan import PairPlan, Plan
+from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.schemes.cases import parallel_plan
 
 Sums = Mapping[tuple[int, Role], RoleSum]

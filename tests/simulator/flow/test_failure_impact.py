@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from simulator.flow.failure_impact import FailureModel, Impact, Role, Weighting
-from te_solver.failures import NO_FAILURE, Failure
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.failures import NO_FAILURE, Failure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_network
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.schemes.kuijia import Kuijia
-from te_solver.schemes.precomputed import Precomputed
-from te_solver.schemes.registry import make_scheme
-from te_solver.schemes.rescaling import Rescaling
-from te_solver.schemes.traffic import PlannedTraffic
-from te_solver.topology import Link, Topology
-from te_solver.topology_file import load_topology
+from te_solver.schemes.making import make_scheme
+from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.precomputed import Precomputed
+from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
 
 CUT = Failure("s2-s4", edges=(("s2", "s4"),))

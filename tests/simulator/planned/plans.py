@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from te_solver.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 
 EDGES = (("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"), ("c", "e"), ("e", "d"))
 WAYS = (("a", "b", "d"), ("a", "c", "d"), ("a", "c", "e", "d"))

@@ -12,7 +12,7 @@ from simulator.packet.transports import ConstantRate
 from simulator.planned.events import Cut, CutNode, Event, Heal, HealNode, Replace, Timing
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.failure_schemes.kuijia import KUIJIA
+from te_solver.schemes.shipped.kuijia import KUIJIA
 from tests.simulator.planned.plans import diamond
 
 BOTH = PipelineOptions(KUIJIA)

@@ -30,11 +30,11 @@ from simulator.planned.events import Bfd, Cut, Event, Heal, Replace, Timing, con
 from simulator.planned.network import Physical
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
-from te_solver.failure_schemes.failure_scheme import FailureScheme
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.registry import failure_scheme
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.failures import Failure
+from te_solver.model.failures import Failure
+from te_solver.schemes.all_schemes import failure_scheme
+from te_solver.schemes.failure_scheme import FailureScheme
+from te_solver.schemes.shipped.kuijia import KUIJIA
+from te_solver.schemes.shipped.rescaling import RESCALING
 from testbed.crosscheck.random_cases import random_failure, random_plan
 from tests.kuijia_app.plans import motivation_plan
 from tests.simulator.planned.plans import diamond

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import InputError
-from te_solver.topology import Topology
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.topology import Topology
 
 
 def read(path: Path, content: str | bytes, capacity: float | None = None) -> tuple[Topology, list[str]]:

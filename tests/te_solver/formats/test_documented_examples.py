@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
-from te_solver.topology_file import load_topology
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "inputs.md"
 EXAMPLE = re.compile(r"^`(?P<name>[\w.]+)`[^`]*:\n\n```\w*\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError
 from te_solver.formats.draft import DEFAULT_CAPACITY, NetworkDraft
-from te_solver.topology import Link
+from te_solver.model.topology import Link
 from tests.cpu_time import at_most
 
 

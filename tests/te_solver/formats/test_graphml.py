@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.topology import Link
+from te_solver.model.topology import Link
 from tests.cpu_time import at_most
 from tests.te_solver.formats.reading import capacities, complaint, read
 

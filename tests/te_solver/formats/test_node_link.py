@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.topology_file import load_topology
+from te_solver.formats.topology_file import load_topology
 from tests.te_solver.formats.reading import capacities, complaint, read
 
 BEGINNING = '{"directed": true, "multigraph": false, "graph": {}, '

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import InputError
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
-from te_solver.topology_file import load_topology
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
 from tests.te_solver.formats.reading import capacities, complaint, read
 
 EDGE_COLUMNS = "label src dest weight bw delay"

@@ -5,8 +5,8 @@ import sys
 import pytest
 
 from kuijia_base.errors import InputError
-from te_solver.demands_file import load_demands
-from te_solver.topology_file import load_topology
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
 
 
 @pytest.mark.parametrize(

@@ -14,11 +14,11 @@ from jsonschema import Draft202012Validator
 
 from kuijia_base.errors import InputError
 from kuijia_base.quantities import RATE_EXPECTED
+from te_solver.formats.topology_file import load_topology, save_topology
 from te_solver.formats.topology_yaml import topology_as_data, topology_yaml
+from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_names, shipped_network
 from te_solver.schemas import schema
-from te_solver.topology import Link, Topology
-from te_solver.topology_file import load_topology, save_topology
 from tests.te_solver.random_networks import topologies
 
 VALIDATOR = Draft202012Validator(schema("topology"))

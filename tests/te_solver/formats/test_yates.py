@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import InputError
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
-from te_solver.topology import Topology
+from te_solver.formats.demands_file import load_demands
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from tests.te_solver.formats.reading import capacities, complaint, read
 
 NET = """strict digraph net {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from te_solver.demands import Demand
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Topology
 from tests.te_solver.programs.problems import Rows
 
 

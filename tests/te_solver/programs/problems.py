@@ -12,10 +12,10 @@ from hypothesis import assume
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.topology import Link, Topology
-from te_solver.tunnels import tunnels_for
+from te_solver.tunnels.finder import tunnels_for
 from tests.te_solver.random_networks import demands_on, topologies
 
 RHOMBUS = Topology(

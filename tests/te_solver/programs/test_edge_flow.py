@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.registry import carries_all, find_objective, objective_names
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.edge_bounds import least_utilisation, most_throughput
 from tests.te_solver.random_networks import demands_on, topologies
 

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.adaptive_waterfilling import AdaptiveWaterfilling
 from te_solver.programs.b4 import B4
 from te_solver.programs.equi_depth_bins import EquiDepthBins
 from te_solver.programs.max_min import MaxMin
 from te_solver.programs.program import Options, Program
 from te_solver.programs.swan import Swan
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities, within_demands
 
 TIGHT = 1e-6

@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
-from te_solver.demands import Demand
-from te_solver.exposure import Exposure
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.plan_file import save_plan
+from te_solver.formats.plan_file import save_plan
+from te_solver.model.demands import Demand
+from te_solver.model.exposure import Exposure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.ffc import ForwardFaultCorrection, _takes_compact
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Formulation, Options
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities
 
 pytestmark = pytest.mark.slow

@@ -9,10 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.flexile import Flexile
 from te_solver.programs.program import Options
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import Case, Rows, cases
 
 ENDS = (("A", "B"), ("A", "C"), ("B", "C"))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 from te_solver.programs.max_concurrent import MaxConcurrent, least_utilisation
 from te_solver.programs.solver import Solver
 from te_solver.solve import solve

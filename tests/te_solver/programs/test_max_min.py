@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import SolverError
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.max_min import MaxMin
 from te_solver.programs.program import Options
 from te_solver.programs.solver import Solver
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import (
     RHOMBUS,
     Case,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_throughput import MANY_TUNNELS
-from te_solver.resolve import maximise_throughput
-from te_solver.topology import Link, Topology
+from te_solver.programs.resolve import maximise_throughput
 from tests.te_solver.programs.problems import (
     RHOMBUS,
     Case,

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 from te_solver.programs.incidence import Vector
 from te_solver.programs.min_max_utilisation import MinMaxUtilisation
 from te_solver.programs.program import Options

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given, settings
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 from te_solver.programs.incidence import Vector
 from te_solver.programs.oblivious import Cope, Oblivious, least_ratio
 from te_solver.programs.program import Options

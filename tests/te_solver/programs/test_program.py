@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import SolverError, UnsoundError
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 from te_solver.programs.incidence import Incidence
 from te_solver.programs.max_throughput import MANY_TUNNELS
 from te_solver.programs.program import Options, Program

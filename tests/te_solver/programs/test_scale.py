@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
 from te_solver.programs.incidence import Incidence, Vector, least, scaled, within_bounds, within_capacity
 from te_solver.programs.scale import Scale, could_carry
 from te_solver.programs.tunnel_rates import TunnelRates

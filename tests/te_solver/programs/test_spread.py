@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.program import Options
 from te_solver.programs.scale import Scale
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities
 
 

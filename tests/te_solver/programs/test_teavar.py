@@ -11,13 +11,13 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, UnsoundError
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.failure_scenarios import drawn
 from te_solver.programs.program import Options
 from te_solver.programs.settings import Values
 from te_solver.programs.teavar import Teavar
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import Case, Rows, cases, within_capacities
 
 WAYS = (("s", "t"), ("s", "a"), ("a", "t"), ("s", "b"), ("b", "t"))

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from te_solver.demands import Demand
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.cspf import ConstrainedShortestPathFirst
 from te_solver.programs.demand_pinning import DemandPinning
 from te_solver.programs.fleischer import Fleischer
@@ -17,7 +18,6 @@ from te_solver.programs.hedging import Hedging
 from te_solver.programs.lp_top import LpTop
 from te_solver.programs.pop import Pop
 from te_solver.programs.program import Options, Program
-from te_solver.topology import Link, Topology
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities, within_demands
 
 FULL = 1e-6

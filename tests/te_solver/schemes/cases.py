@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import pytest
 
-from te_solver.failures import Failure
-from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.model.failures import Failure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.incidence import Vector
-from te_solver.schemes.rerouting import Rerouting
-from te_solver.schemes.traffic import PlannedTraffic
-from te_solver.topology import Link, Topology
+from te_solver.schemes.models.rerouting import Rerouting
+from te_solver.schemes.models.traffic import PlannedTraffic
 
 
 @dataclass(frozen=True)

@@ -10,20 +10,20 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from te_solver.demands import Demand
-from te_solver.demands_file import load_demands
-from te_solver.failures import Failure, link_pairs, single_links
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.failures import Failure, link_pairs, single_links
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.plan import PairPlan, Plan, Tunnel
 from te_solver.programs.program import Options
 from te_solver.programs.registry import FFC
-from te_solver.schemes.ffc import ForwardFaultCorrection
-from te_solver.schemes.kuijia import Kuijia
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.schemes.models.ffc import ForwardFaultCorrection
+from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
-from te_solver.topology_file import load_topology
-from te_solver.tunnels import tunnels_for
+from te_solver.tunnels.finder import tunnels_for
 from tests.te_solver.random_networks import demands_on, topologies
 from tests.te_solver.schemes.cases import cut, parallel_plan
 

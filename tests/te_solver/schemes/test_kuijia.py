@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.failures import Failure, single_links
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.schemes.kuijia import Kuijia
-from te_solver.schemes.traffic import PlannedTraffic
-from te_solver.topology import Link, Topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.model.failures import Failure, single_links
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
+from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.traffic import PlannedTraffic
+from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import about, cut, parallel, parallel_plan, sub_flows
 

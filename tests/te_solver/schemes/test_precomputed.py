@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from te_solver.failures import Failure
-from te_solver.plan import PairPlan, Plan
+from te_solver.model.failures import Failure
+from te_solver.model.plan import PairPlan, Plan
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Allocation
-from te_solver.resolve import ThroughputResolver, maximise_throughput
-from te_solver.schemes.precomputed import Precomputed
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.programs.resolve import ThroughputResolver, maximise_throughput
+from te_solver.schemes.models.precomputed import Precomputed
+from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import Rates, about, cut, parallel, parallel_plan, sub_flows
 

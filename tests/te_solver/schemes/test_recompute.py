@@ -10,18 +10,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from te_solver.demands import Demand
-from te_solver.failures import Failure
-from te_solver.plan import PairPlan, Plan, Tunnel
+from te_solver.model.demands import Demand
+from te_solver.model.failures import Failure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from te_solver.programs.max_min import MaxMin
 from te_solver.programs.scale import Scale
-from te_solver.schemes.precomputed import Precomputed
-from te_solver.schemes.recompute import Recompute
-from te_solver.schemes.rerouting import NEW_TRAFFIC, Rerouting
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.schemes.models.precomputed import Precomputed
+from te_solver.schemes.models.recompute import Recompute
+from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
+from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
-from te_solver.tunnels import TunnelFinder
+from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_networks import demands_on, topologies
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import about, cut, parallel_plan, sub_flows

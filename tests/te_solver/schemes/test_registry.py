@@ -6,9 +6,9 @@ import pytest
 
 from kuijia_base.errors import InputError
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.schemes.precomputed import Precomputed
-from te_solver.schemes.recompute import Recompute
-from te_solver.schemes.registry import make_scheme, scheme_names
+from te_solver.schemes.making import make_scheme, scheme_names
+from te_solver.schemes.models.precomputed import Precomputed
+from te_solver.schemes.models.recompute import Recompute
 from tests.te_solver.schemes.cases import Rates
 
 

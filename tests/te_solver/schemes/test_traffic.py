@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from te_solver.failures import Failure
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.schemes.traffic import PlannedTraffic, TunnelColumns
+from te_solver.model.failures import Failure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.schemes.models.traffic import PlannedTraffic, TunnelColumns
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import parallel, parallel_plan
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import yaml
 
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 
 
 def inventory_file(

@@ -16,8 +16,8 @@ import pytest
 import yaml
 
 from kuijia_base.commands import find_program, run_command
-from te_solver.topology import Topology
-from te_solver.topology_file import save_topology
+from te_solver.formats.topology_file import save_topology
+from te_solver.model.topology import Topology
 from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import SCHEMA_PATHS, Datapath
 from testbed.machine.packet_origin import forget_origin

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from testbed.lab.lab_client import ask, running_lab, the_running_lab
 from testbed.machine.run_directory import owner_of
 from testbed.web.backend import SetLink, StartFlow, State

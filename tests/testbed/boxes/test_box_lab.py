@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from kuijia.cli.main import main
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.plan import Plan
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.lab import Lab

@@ -10,7 +10,7 @@ from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.preparation.sessions import watched_name
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID
 from kuijia_base.errors import InputError
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from testbed.boxes.inventory import DEFAULT_BRIDGE, read_inventory
 from testbed.machine.ovs import Datapath
 

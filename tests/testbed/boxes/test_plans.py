@@ -13,7 +13,7 @@ from kuijia_app.tables.stated_wiring import stated
 from kuijia_app.tables.wiring import Wiring
 from kuijia_app.tables.wiring_file import emulated_wiring, wiring_text
 from kuijia_base.errors import InputError
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 from testbed.boxes.changes import wake_steps
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.plans import Target

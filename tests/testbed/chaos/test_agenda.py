@@ -8,8 +8,8 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from testbed.chaos.faults import CUT, SPARE_SECONDS, SWITCH_WIPED, SWITCHES_FROZEN, Agenda, ChaosFault, draw_faults
 
 TOPOLOGY = load_topology(shipped_network("fig1"))

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
-from te_solver.topology_file import load_topology
 from testbed.chaos.faults import CUT, KINDS, ChaosFault, draw_faults, faults_from_json, faults_to_json, shortest_failing
 
 TOPOLOGY = load_topology(shipped_network("gscale"))

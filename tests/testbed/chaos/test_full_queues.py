@@ -10,9 +10,9 @@ from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_base.errors import TestbedError
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
+from te_solver.schemes.shipped.rescaling import RESCALING
 from testbed.chaos.faults import CUT, FLAP_DOWN, SLOW, SWITCH_WIPED
 from testbed.chaos.full_queues import HELD_SECONDS, FullQueueLoad, busiest_share, full_queue_excuses
 from testbed.chaos.load import load_of, paces_of

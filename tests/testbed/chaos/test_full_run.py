@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import pytest
 
-from te_solver.demands import Demand
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_network
-from te_solver.plan import Plan
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.chaos import run as running
 from testbed.chaos.faults import CUT, ChaosFault
 from testbed.chaos.full_queues import FullQueueLoad

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
 from testbed.chaos.faults import (
     CLOCK_BACK,
     CONTROLLER_KILLED,

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 import pytest
 
-from te_solver.demands import Demand
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.demands import Demand
 from te_solver.networks import shipped_network
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.chaos import run as running
 from testbed.chaos.controllers import freeze, nothing
 from testbed.chaos.faults import SLOW, ChaosFault

@@ -16,8 +16,8 @@ from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import Group, GroupType, SwitchTables
 from kuijia_app.tables.wiring import Wiring
-from te_solver.failures import Failure
-from te_solver.plan import LAST_PATH_ID, Plan
+from te_solver.model.failures import Failure
+from te_solver.model.plan import LAST_PATH_ID, Plan
 from testbed.crosscheck import crosscheck
 from testbed.crosscheck.crosscheck import RealNetwork, cross_check
 from testbed.crosscheck.random_cases import RandomPlan, perhaps_classified, random_failure, random_plan, random_stray

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from kuijia_app.framework import event_log
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -15,11 +15,11 @@ import pytest
 
 from kuijia_app.preparation.queues import leaf_class
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.plan import Plan
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.plan import Plan
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.controllers.application_process import Framework
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions

@@ -9,11 +9,11 @@ import pytest
 
 from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.plan import Plan, Tunnel
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.plan import Plan, Tunnel
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark, probe_marks

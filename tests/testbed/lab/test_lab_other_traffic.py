@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.dummy_switches import wait_until

@@ -10,7 +10,7 @@ import pytest
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.framework import event_log
 from kuijia_base.errors import InputError, TestbedError
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos.probes import PORT, ProbeRun, choose_probes
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab

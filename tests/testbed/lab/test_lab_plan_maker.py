@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from kuijia_base.errors import InputError, TestbedError
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
 from testbed.lab.lab_plan_maker import PlanMaker, RefusedPlanError
 from testbed.lab.lab_requests import Replace, Row, Update
 from tests.kuijia_app.plans import motivation_plan

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from te_solver.demands_file import load_demands
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.dummy_switches import wait_until

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from kuijia_base.errors import TestbedError
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_changes import NoticedLinkEvent
 from testbed.lab.lab_client import LabRefusedError, ask, watch

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan

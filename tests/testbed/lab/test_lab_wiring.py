@@ -15,7 +15,7 @@ from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, datapat
 from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
 from kuijia_base.commands import MODULES
 from kuijia_base.program import kuijia_command
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.event_history import Event
 from testbed.lab.lab import Lab

@@ -19,7 +19,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.tables.destination_trees import Path, restored
 from kuijia_app.tables.identifiers import default_path_id
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from testbed.chaos.settled_state import faults_of_tables
 from testbed.lab.failures import fail_link, heal_link
 from testbed.lab.lab import Lab

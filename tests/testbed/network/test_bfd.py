@@ -9,7 +9,7 @@ from kuijia_app.preparation.sessions import cable_commands, ends_of, port_argume
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
 from kuijia_base.errors import TestbedError
-from te_solver.topology import Topology
+from te_solver.model.topology import Topology
 from testbed.network.bfd import BfdCables, EndState, parse_bfd_show, session_ends
 from tests.testbed.emulated import TRIANGLE, topology
 

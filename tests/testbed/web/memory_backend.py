@@ -6,7 +6,7 @@ import threading
 from typing import Any
 
 from kuijia_base.errors import InputError
-from te_solver.plan_file import plan_from_json
+from te_solver.formats.plan_file import plan_from_json
 from testbed.web.backend import (
     Action,
     Cable,

@@ -15,9 +15,9 @@ from typing import Literal
 from playwright.sync_api import Browser, ViewportSize
 
 import kuijia
-from te_solver.demands import Demand
-from te_solver.plan import Plan
-from te_solver.topology import Topology
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from testbed.web.backend import SetClock
 from testbed.web.flow_backend import FlowBackend
 from testbed.web.real_lab import RealLab

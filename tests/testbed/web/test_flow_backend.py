@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, KuijiaError
-from te_solver.demands import Demand
-from te_solver.failures import Failure
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
-from te_solver.schemes.registry import make_scheme
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.demands import Demand
+from te_solver.model.failures import Failure
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Link, Topology
+from te_solver.schemes.making import make_scheme
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
 from testbed.web import fluid
 from testbed.web.backend import (
     KIND_OF,

@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kuijia_base.errors import InputError, KuijiaError
-from te_solver.demands import Demand
-from te_solver.plan import Plan
+from te_solver.model.demands import Demand
+from te_solver.model.plan import Plan
+from te_solver.model.topology import Link, Topology
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
 from testbed.web.backend import (
     SetClock,
     SetDemands,

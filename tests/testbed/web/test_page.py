@@ -16,10 +16,10 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
 from playwright.sync_api import Browser, ViewportSize  # noqa: E402  # may be missing
 
 from kuijia_base.quantities import rate, rate_of, share  # noqa: E402
-from te_solver.demands import Demand  # noqa: E402
-from te_solver.plan import Plan  # noqa: E402
+from te_solver.model.demands import Demand  # noqa: E402
+from te_solver.model.plan import Plan  # noqa: E402
+from te_solver.model.topology import Link, Topology  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
-from te_solver.topology import Link, Topology  # noqa: E402
 from testbed.web import fluid  # noqa: E402  # needs NumPy only
 from testbed.web.backend import SetClock, SetDemands, SetLink, SetNode, SetScheme  # noqa: E402
 from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette

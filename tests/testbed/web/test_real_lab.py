@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
-from te_solver.plan import Plan
-from te_solver.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.plan import Plan
 from testbed.web.backend import (
     Action,
     SetClock,

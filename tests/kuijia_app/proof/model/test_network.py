@@ -15,8 +15,8 @@ from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.errors import UnsoundError
-from te_solver.failures import NO_FAILURE, Failure
-from te_solver.plan import Plan
+from te_solver.model.failures import NO_FAILURE, Failure
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan, plans
 
 T1_CUT = Failure("s2-s4", (("s2", "s4"),))

@@ -6,9 +6,9 @@ from typing import ClassVar
 
 import numpy as np
 
-from te_solver.failures import Failure
-from te_solver.schemes.rerouting import Moves, Rerouting, assemble
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.model.failures import Failure
+from te_solver.schemes.models.rerouting import Moves, Rerouting, assemble
+from te_solver.schemes.models.traffic import PlannedTraffic
 
 
 class DropVictims:

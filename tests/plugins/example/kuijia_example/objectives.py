@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from te_solver.plan import Plan
+from te_solver.model.plan import Plan
 from te_solver.programs.incidence import Vector
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.program import Objective

@@ -18,7 +18,7 @@ from simulator.studies.packet.limits import MOST_IN_FLIGHT, Checked, require_lin
 from simulator.studies.packet.networks import Links, node_names, of_topology
 from simulator.studies.packet.study import Run, Study, Traffic, simulation_of
 from simulator.studies.packet.transports import CREDITED
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 
 
 def pair(rate: float, delay: float = 0.0) -> Topology:

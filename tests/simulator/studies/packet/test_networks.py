@@ -12,7 +12,7 @@ from simulator.packet.traffic.load import link_shares
 from simulator.packet.traffic.patterns import Random
 from simulator.portable_random import Draws
 from simulator.studies.packet.networks import Links, equipped, generated, node_names, of_topology
-from te_solver.topology import Link, Topology
+from te_solver.model.topology import Link, Topology
 
 
 @pytest.mark.parametrize(

@@ -18,14 +18,14 @@ from simulator.flow.failure_impact import FailureModel
 from simulator.flow.what_if import Contender, Outcome, outcome_of, what_if
 from simulator.studies.whatif import sweep
 from simulator.studies.whatif.sweep import Questions, outcomes_of
-from te_solver.demands_file import load_demands
-from te_solver.failures import Failure, link_pairs, single_links
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
+from te_solver.model.failures import Failure, link_pairs, single_links
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.resolve import WarmThroughput
-from te_solver.schemes.registry import make_scheme
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.programs.resolve import WarmThroughput
+from te_solver.schemes.making import make_scheme
+from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
-from te_solver.topology_file import load_topology
 
 
 def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> Questions:

@@ -16,15 +16,15 @@ from simulator.studies.whatif.figures import figures, loss_and_vacancy
 from simulator.studies.whatif.html_report import LISTED, html_report
 from simulator.studies.whatif.network_map import BANDS, network_map
 from simulator.studies.whatif.study import Likelihood, Provenance, Study
-from te_solver.demands import Demand
-from te_solver.failure_probabilities import PUBLISHED, from_counts
-from te_solver.failures import Failure, link_pairs, single_links, single_nodes
-from te_solver.layout import mapped
-from te_solver.schemes.kuijia import Kuijia
-from te_solver.schemes.rescaling import Rescaling
-from te_solver.schemes.traffic import PlannedTraffic
+from te_solver.model.demands import Demand
+from te_solver.model.failure_probabilities import PUBLISHED, from_counts
+from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.model.topology import Link, Topology
+from te_solver.pictures.layout import mapped
+from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
-from te_solver.topology import Link, Topology
 
 VOID = {"meta", "input", "img", "br", "link", "hr", "circle", "line"}
 PROVENANCE = Provenance("kuijia whatif '<net>' demands", {"Python": "3.x"}, ("a <guess> & more",))

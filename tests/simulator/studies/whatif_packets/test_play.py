@@ -16,11 +16,11 @@ from simulator.flow_sizes.distribution import FlowSizes
 from simulator.studies.whatif_packets.conditions import Conditions, central_site, switch_options
 from simulator.studies.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, Traffic, traffic_of
 from simulator.studies.whatif_packets.sweep import Questions, results_of
-from te_solver.failure_schemes.kuijia import KUIJIA
-from te_solver.failure_schemes.rescaling import RESCALING
-from te_solver.failures import Failure
-from te_solver.plan import PairPlan, Plan, Tunnel
-from te_solver.topology import Link, Topology
+from te_solver.model.failures import Failure
+from te_solver.model.plan import PairPlan, Plan, Tunnel
+from te_solver.model.topology import Link, Topology
+from te_solver.schemes.shipped.kuijia import KUIJIA
+from te_solver.schemes.shipped.rescaling import RESCALING
 
 UPPER = Failure("b-d", edges=(("b", "d"),))
 HOW = Conditions(FlowSizes.of_one(20_000), seconds=0.5, link_delay=0.001, buffer=50_000)

@@ -1,0 +1,1 @@
+"""What each failure scheme does to rates, for computed results; switches need none of this."""

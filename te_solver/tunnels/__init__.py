@@ -1,0 +1,1 @@
+"""The search for the tunnels of pairs of nodes."""
