@@ -27,7 +27,8 @@ inline void require_below(const char *what, std::span<const std::int32_t> number
 // Throws std::invalid_argument if there are not `size` amounts, or if one is negative.
 void require_amounts(const char *what, std::span<const std::int32_t> amounts, std::size_t size);
 
-// A fat-tree of k-port switches, half = k / 2. Label l stands for core switch l; hedera/network/fat_tree.py numbers the links.
+// A fat-tree of k-port switches, half = k / 2. Label l stands for core switch l; the links are numbered by
+// hedera/network/fat_tree.py.
 class FatTreeRoutes {
   public:
     FatTreeRoutes(std::int32_t half, std::span<const std::int32_t> source, std::span<const std::int32_t> target)
