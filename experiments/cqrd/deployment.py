@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from statistics import fmean
 
-from experiments.cqrd.loads import remarks_of
-from experiments.cqrd.published import LOADS, published
-from experiments.cqrd.runs import Case, Choices, choices_of, run_cases, transport
-from experiments.cqrd.switches import SWITCHES, TwoTiers
-from experiments.cqrd.tables import FCT, statistic
-from experiments.experiment import Outcome, Settings
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.cqrd.loads import ratio_of, remarks_of
+from experiments.cqrd.runs import (
+    FCT,
+    HOSTS_UNKNOWN,
+    LOADS,
+    PUBLISHED,
+    SWITCHES,
+    Case,
+    Choices,
+    TwoTiers,
+    choices_of,
+    statistic,
+    swept_runs,
+    transport,
+)
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import limit, order, size
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
+from experiments.results.score import SizeBar
 
 RACKS = 24
 BUFFERS = (30, 60, 90, 120, 150, 180, 210, 240, 270, 300, 330, 360, 390)
@@ -34,26 +42,8 @@ _SHARP = (1.7, 14.0)
 """Bar: how much slower 30 KB are than 120 KB and more; published are 2.3 to 3.4."""
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Size of an experiment.
-
-    Attributes:
-        flows: in each run.
-        published: flows in the paper's runs.
-        steps: positions of the paper's steps that are run; None for all.
-    """
-
-    flows: int
-    published: int
-    loads: tuple[float, ...] = LOADS
-    steps: tuple[int, ...] | None = None
-
-    def remarks(self, paper: str) -> tuple[str, ...]:
-        remarks = remarks_of(paper)
-        if self.flows == self.published:
-            return remarks
-        return (*remarks, f"{self.flows:,} flows instead of {self.published:,}: fewer run at the same time.")
+FLOWS, QUICK_FLOWS = 20_000, 2_000
+"""Flows of a run of experiment 3, in the paper and with --quick; experiment 4 has the conference's 2,000."""
 
 
 def deployed(scheme: str, racks: int) -> TwoTiers:
@@ -62,112 +52,108 @@ def deployed(scheme: str, racks: int) -> TwoTiers:
     return TwoTiers((scheme,) * racks + ("oq",) * (RACKS - racks), above)
 
 
-def run_deployment(
-    grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_deployment(execution: Execution) -> Outcome:
     """Run experiment 3: a scheme in the aggregation switches, or in some of the racks."""
-    data = published()["exp3"]
-    steps = grid.steps or tuple(range(len(data["deployed"])))
-    racks = [0, *(4 * step for step in range(1, len(data["deployed"])))]
-    schemes = [scheme for scheme in SWITCHES if scheme != "oq"]
-    keys = [(load, scheme, step) for load in grid.loads for scheme in schemes for step in steps]
-    keys += [(load, "oq", 0) for load in grid.loads]
-    cases = [Case(deployed(scheme, racks[step]), grid.flows, load, settings.seed) for load, scheme, step in keys]
-    runs = run_cases("cqrd-exp3", cases, workers, output, progress)
-    averages = {key: float(run.milliseconds().mean()) for key, run in zip(keys, runs, strict=True)}
-    exhibits = []
-    for load in grid.loads:
+    data = PUBLISHED["exp3"]
+    where: dict[int, str] = dict(enumerate(data["deployed"]))
+    steps = execution.sized({step: where[step] for step in (0, 3, 6)}, where)
+    loads, flows = execution.sized((LOADS[:1], QUICK_FLOWS), (LOADS, FLOWS))
+    seed = execution.settings.seed
+    keyed = {
+        (load, scheme, step): [Case(deployed(scheme, 4 * step), flows, load, seed)]
+        for load in loads
+        for scheme in SWITCHES
+        for step in steps
+        if scheme != "oq" or step == 0
+    }
+    whole = flows == FLOWS
+    remarks = list(remarks_of("journal"))
+    if not whole:
+        remarks.append(f"{flows:,} flows instead of {FLOWS:,}: fewer run at the same time.")
+
+    def table(load: float) -> Exhibit:
         place = LOADS.index(load)
-        lines = []
-        for scheme in SWITCHES:
-            points = [
-                Point.of(
-                    data["deployed"][step],
-                    [averages[load, scheme, 0 if scheme == "oq" else step]],
-                    data["oq"][place] if scheme == "oq" else data["fct"][scheme][place][step],
-                )
-                for step in steps
-            ]
-            lines.append(Line(SWITCHES[scheme], tuple(points)))
-        exhibits.append(
-            Exhibit(
-                name=f"cqrd-exp3-{load:g}",
-                title=f"deployed in a part of the network, load {load:g}, {grid.flows:,} flows",
-                reproduces="CQRD Figure 13",
-                backend="packet",
-                axis="where",
-                quantity=f"{FCT}, average",
-                lines=tuple(lines),
-                published=published()["source"],
-                checks=tuple(deployment_checks(lines)) if grid.flows == grid.published else (),
-                unjudged=grid.flows != grid.published,
-                remarks=grid.remarks("journal"),
-            )
+        lines = lines_of(
+            SWITCHES,
+            steps,
+            lambda scheme, step: [found[load, scheme, 0 if scheme == "oq" else step][0].milliseconds().mean()],
+            lambda scheme, step: data["oq"][place] if scheme == "oq" else data["fct"][scheme][place][step],
         )
-    return write_exhibits("cqrd-exp3", exhibits, settings, output)
+        return Exhibit(
+            name=f"cqrd-exp3-{load:g}",
+            title=f"deployed in a part of the network, load {load:g}, {flows:,} flows",
+            reproduces="CQRD Figure 13",
+            backend="packet",
+            axis="where",
+            quantity=f"{FCT}, average",
+            lines=lines,
+            published=PUBLISHED["source"],
+            checks=tuple(deployment_checks(lines)) if whole else (),
+            unjudged=not whole,
+            remarks=tuple(remarks),
+        )
+
+    with swept_runs(execution, keyed) as found:
+        return execution.written(*map(table, loads))
 
 
-def run_buffers(grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+def run_buffers(execution: Execution) -> Outcome:
     """Run experiment 4: CQRD with the same memory in front of every output of the network."""
-    data = published()["exp4"]
-    steps = grid.steps or tuple(range(len(BUFFERS)))
-    keys = [(load, payload, step) for load in grid.loads for payload in PAYLOADS for step in steps]
-    common = choices_of("lcn")
-    cases = [
-        Case(
-            TwoTiers.of("cqrd", output=1000 * BUFFERS[step]),
-            grid.flows,
-            load,
-            settings.seed,
-            choices=replace(common, payload=payload),
-        )
-        for load, payload, step in keys
-    ]
-    runs = dict(zip(keys, run_cases("cqrd-exp4", cases, workers, output, progress), strict=True))
-    exhibits = []
-    for name in ("average", "99th"):
-        values = {key: statistic(name, run.milliseconds()) for key, run in runs.items()}
-        lines = [
-            Line(
-                _label(load, payload),
-                tuple(
-                    Point.of(BUFFERS[step], [values[load, payload, step]], data[name][LOADS.index(load)][step])
-                    for step in steps
-                ),
+    data = PUBLISHED["exp4"]
+    memories = dict(enumerate(BUFFERS))
+    steps = execution.sized({step: memories[step] for step in (0, 1, 2, 3, 6, 12)}, memories)
+    common, seed = choices_of("lcn"), execution.settings.seed
+    kinds = [(load, payload) for load in LOADS for payload in PAYLOADS]
+    keyed = {
+        ((load, payload), step): [
+            Case(
+                TwoTiers.of("cqrd", output=1000 * memory),
+                QUICK_FLOWS,
+                load,
+                seed,
+                choices=replace(common, payload=payload),
             )
-            for load in grid.loads
-            for payload in PAYLOADS
         ]
-        exhibits.append(
-            Exhibit(
-                name=f"cqrd-exp4-{name}",
-                title=f"CQRD with less and more memory, {grid.flows:,} flows",
-                reproduces="CQRD Figure 14",
-                backend="packet",
-                axis="memory of an output (KB)",
-                quantity=f"{FCT}, {name}",
-                lines=tuple(lines),
-                published=published()["source"],
-                checks=tuple(stability_checks(lines)) if name == "average" else (),
-                remarks=(
-                    *grid.remarks("lcn"),
-                    "The published numbers are those of the conference's 2,000 flows.",
-                    f"Published averages from 150 KB on are level at {', '.join(map(str, data['level']))} ms.",
-                    "A crosspoint has room for a packet: one of 1,500 bytes takes more than its share of 30 KB.",
-                ),
-            )
+        for load, payload in kinds
+        for step, memory in steps.items()
+    }
+
+    def table(name: str) -> Exhibit:
+        lines = lines_of(
+            {kind: _label(*kind) for kind in kinds},
+            steps,
+            lambda kind, step: [statistic(name, found[kind, step][0].milliseconds())],
+            lambda kind, step: data[name][LOADS.index(kind[0])][step],
         )
-    return write_exhibits("cqrd-exp4", exhibits, settings, output)
+        return Exhibit(
+            name=f"cqrd-exp4-{name}",
+            title=f"CQRD with less and more memory, {QUICK_FLOWS:,} flows",
+            reproduces="CQRD Figure 14",
+            backend="packet",
+            axis="memory of an output (KB)",
+            quantity=f"{FCT}, {name}",
+            lines=lines,
+            published=PUBLISHED["source"],
+            checks=tuple(stability_checks(lines)) if name == "average" else (),
+            remarks=(
+                *remarks_of("lcn"),
+                "The published numbers are those of the conference's 2,000 flows.",
+                f"Published averages from 150 KB on are level at {', '.join(map(str, data['level']))} ms.",
+                "A crosspoint has room for a packet: one of 1,500 bytes takes more than its share of 30 KB.",
+            ),
+        )
+
+    with swept_runs(execution, keyed) as found:
+        return execution.written(table("average"), table("99th"))
 
 
 def deployment_checks(lines: Sequence[Line]) -> Iterator[Check]:
     """Yield the checks of completion times with CQRD in half of the racks and in all, relative to OQ everywhere."""
     ours, base = (next(line for line in lines if line.label == label) for label in ("CQRD", "OQ"))
     for where, x in (("half of the racks", "12 ToRs"), ("all racks", "24 ToRs")):
-        one, other = ours.at(x), base.at(x)
-        if one.value is not None and other.value is not None and one.published and other.published:
-            theirs = one.published / other.published
-            yield size(f"CQRD in {where} / OQ everywhere", one.value / other.value, theirs)
+        measured, theirs = ratio_of(ours.at(x), base.at(x))
+        if measured is not None and theirs is not None:
+            yield size(f"CQRD in {where} / OQ everywhere", measured, theirs)
 
 
 def _label(load: float, payload: int) -> str:
@@ -191,7 +177,7 @@ def stability_checks(lines: Sequence[Line]) -> list[Check]:
         name = f"{line.label}: farthest from the mean at 120 KB and more"
         checks.append(limit(name, farthest, high=STABLE_WITHIN))
         rises[line.label] = known[0][1] / level
-    data = published()["exp4"]
+    data = PUBLISHED["exp4"]
     for place, load in enumerate(LOADS):
         large, small = (rises.get(_label(load, payload)) for payload in PAYLOADS)
         if large is not None and small is not None:
@@ -202,3 +188,18 @@ def stability_checks(lines: Sequence[Line]) -> list[Check]:
             checks.append(limit(f"{name} 1,000 bytes", small, *_SHARP))
             checks.append(limit(f"{name} 1,500 bytes", large, *_SHARP))
     return checks
+
+
+SIZE_BARS = {
+    "cqrd-exp4-average": SizeBar(
+        cause="30 KB cost what room for acknowledgements and what hosts hold back make of it (docs/cqrd.md)"
+    ),
+    "cqrd-*": HOSTS_UNKNOWN,
+}
+
+EXPERIMENTS = offered(
+    {
+        "cqrd-exp3": Offered(run_deployment, without=("repetitions", "full")),
+        "cqrd-exp4": Offered(run_buffers, without=("repetitions", "full")),
+    }
+)

@@ -1,29 +1,185 @@
-"""One run of the papers' traffic, as a case of a sweep: its flows, and the completion time of each."""
+"""Networks of the CQRD papers' switches, and one run of their traffic: its flows, and the completion time of each."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.cqrd.switches import Conditions, OneSwitch, TwoTiers
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers
+from experiments.grid import Execution, Key
+from experiments.results.published import published_numbers
+from experiments.results.score import SizeBar
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
+from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Queueing, Threshold
 from simulator.packet.routing import Ecmp
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
+from simulator.packet.topologies import single_switch
 from simulator.packet.traffic.arrivals import LogNormal
 from simulator.packet.traffic.load import Load
 from simulator.packet.traffic.workload import Workload
 from simulator.packet.transports import Congestion, Tcp
+
+PUBLISHED = published_numbers("cqrd")
+"""All published numbers; `experiments/results/published/cqrd.json` names their sources."""
+
+LOADS = (0.1, 0.4, 0.7)
+"""The papers' moderate, heavy and extreme load."""
+
+HOSTS_UNKNOWN = SizeBar(
+    cause="the paper gives neither the rate of load 1 nor hosts' queues, and both move these times (docs/cqrd.md)"
+)
+
+FCT, GOODPUT = "FCT of short flows (ms)", "goodput of large flows (Gbit/s)"
+"""FCT is the flow completion time."""
+
+
+def value(*keys: str | int) -> float | None:
+    """Return the number under these keys, None if there is none."""
+    found: Any = PUBLISHED
+    for key in keys:
+        if isinstance(found, dict):
+            if key not in found:
+                return None
+            found = found[key]
+        else:
+            assert isinstance(key, int)
+            found = found[key]
+    assert found is None or isinstance(found, int | float)
+    return found
+
+
+SWITCHES = {
+    "cqrd": "CQRD",
+    "cq": "CQ",
+    "hcf": "HCF",
+    "oq": "OQ",
+}
+"""Crosspoints with random drop, crosspoints with tail drop, Hashed Credits Fair, and output queues."""
+
+MARKED_FROM = 0.4
+"""Marking threshold as a share of a queue's capacity, for all switches (journal, section 6.6)."""
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Whatever all switches and hosts of a network have in common.
+
+    Attributes:
+        marks: True if queues mark packets that are capable of ECN.
+        cell: bytes of a crosspoint's cell.
+        packet: bytes of the largest packet, for which a crosspoint always has room.
+        host_queue: most packets that wait in front of a host's link; None for no limit.
+    """
+
+    marks: bool = False
+    cell: int = 1
+    packet: int = 1500
+    host_queue: int | None = None
+
+    def at_hosts(self) -> Fifo | None:
+        """Return the queue in front of a host's link; None for one that never overflows."""
+        return None if self.host_queue is None else Fifo(self.host_queue * self.packet)
+
+
+NOTHING_SPECIAL = Conditions()
+
+
+def queueing(scheme: str, output: int, ports: int, conditions: Conditions = NOTHING_SPECIAL) -> Queueing:
+    """Return the queues in front of each output of a switch: one, two, or one for every input port.
+
+    They have `output` bytes together. A packet occupies its crosspoint until it has left.
+    """
+    if scheme == "oq":
+        return _queue(output, conditions)
+    if scheme == "hcf":
+        return HashedCredits(_queue(output // 2, conditions))
+    random = scheme == "cqrd"
+    cell = conditions.cell
+    size = max(output // ports, -(-conditions.packet // cell) * cell)
+    crosspoint = Fifo(size, _marking(size, conditions), random_drop=random, random_mark=random, cell=cell)
+    return Crosspoints(crosspoint, held_while_sent=True)
+
+
+def _queue(size: int, conditions: Conditions) -> Fifo:
+    return Fifo(size, _marking(size, conditions))
+
+
+def _marking(size: int, conditions: Conditions) -> Threshold | None:
+    return Threshold(int(MARKED_FROM * size)) if conditions.marks else None
+
+
+@dataclass(frozen=True)
+class OneSwitch:
+    """Experiment 1: an aggregation switch with 5 MB and a host at every port; the round-trip time is 16 us.
+
+    Attributes:
+        scheme: of the switch.
+        total: bytes of memory.
+    """
+
+    scheme: str
+    total: int = 5_000_000
+    ports: int = 24
+    rate: float = 10_000
+    delay: float = 4e-6
+
+    def network(self, conditions: Conditions = NOTHING_SPECIAL) -> Network:
+        queues = queueing(self.scheme, self.total // self.ports, self.ports, conditions)
+        return single_switch(self.ports, self.rate, self.delay, queues, conditions.at_hosts())
+
+
+@dataclass(frozen=True)
+class TwoTiers:
+    """Experiments 2 to 5: 24 top-of-rack switches with 20 hosts each, all linked to two aggregation switches.
+
+    Attributes:
+        racks: the scheme of each top-of-rack switch.
+        aggregation: the scheme of the aggregation switches.
+        output: bytes in front of every output; None for 4 MB per top-of-rack switch and 5 MB per aggregation switch.
+    """
+
+    racks: tuple[str, ...]
+    aggregation: str
+    output: int | None = None
+
+    HOSTS = 20
+    AGGREGATIONS = 2
+    HOST_RATE, FABRIC_RATE, DELAY = 1_000.0, 10_000.0, 2e-6
+    RACK_MEMORY, AGGREGATION_MEMORY = 4_000_000, 5_000_000
+
+    @classmethod
+    def of(cls, scheme: str, racks: int = 24, output: int | None = None) -> TwoTiers:
+        """Return the network with one scheme in all switches."""
+        return cls((scheme,) * racks, scheme, output)
+
+    def network(self, conditions: Conditions = NOTHING_SPECIAL) -> Network:
+        network = Network()
+        hosts = [network.add_host() for _ in range(len(self.racks) * self.HOSTS)]
+        racks = [network.add_switch() for _ in self.racks]
+        aggregations = [network.add_switch() for _ in range(self.AGGREGATIONS)]
+        ports = self.HOSTS + self.AGGREGATIONS
+        output = self.output or self.RACK_MEMORY // ports
+        in_racks = {scheme: queueing(scheme, output, ports, conditions) for scheme in dict.fromkeys(self.racks)}
+        output = self.output or self.AGGREGATION_MEMORY // len(racks)
+        above = queueing(self.aggregation, output, len(racks), conditions)
+        for host in hosts:
+            rack = host // self.HOSTS
+            network.connect((host, racks[rack]), self.HOST_RATE, self.DELAY, queueing=conditions.at_hosts())
+            network.connect((racks[rack], host), self.HOST_RATE, self.DELAY, queueing=in_racks[self.racks[rack]])
+        for rack, scheme in zip(racks, self.racks, strict=True):
+            for aggregation in aggregations:
+                network.connect((rack, aggregation), self.FABRIC_RATE, self.DELAY, queueing=in_racks[scheme])
+                network.connect((aggregation, rack), self.FABRIC_RATE, self.DELAY, queueing=above)
+        return network
+
 
 Vector = NDArray[np.float64]
 
@@ -137,19 +293,41 @@ class Run:
         chosen = ~self.short if which is None else ~self.short & which
         return 8e-9 * self.size[chosen] / self.completion[chosen]
 
+    def values(self, quantity: str, which: NDArray[np.bool_] | None = None) -> Vector:
+        """Return completion times for `fct`, otherwise goodput."""
+        return self.milliseconds(which) if quantity == "fct" else self.gigabits(which)
 
-def run_cases(
-    name: str, cases: Sequence[Case], workers: Workers, output: OutputFolder, progress: Progress
-) -> list[Run]:
-    """Return the runs of all cases, in order; finished ones are kept in `output` until all are done."""
-    told = {"cases_of": [asdict(case) for case in cases]}
-    sweep = Sweep(name, told, None, prepare=no_preparation, work=completions, cases=cases)
-    with swept(sweep, workers, output, progress) as found:
-        runs = []
-        for case, completion in zip(cases, found, strict=True):
-            flows = case.drawn(case.network())
-            runs.append(Run(flows.size, flows.start, np.array(completion) * 1e-9))
-        return runs
+
+_STATISTICS: Mapping[str, Callable[[Vector], Any]] = {
+    "20th": lambda values: np.percentile(values, 20),
+    "50th": lambda values: np.percentile(values, 50),
+    "average": np.mean,
+    "80th": lambda values: np.percentile(values, 80),
+    "99th": lambda values: np.percentile(values, 99),
+}
+
+PERCENTILES = tuple(_STATISTICS)
+
+
+def statistic(name: str, values: Vector) -> float | None:
+    """Return the statistic of some values, None if there are none."""
+    return float(_STATISTICS[name](values)) if values.size else None
+
+
+@contextmanager
+def swept_runs(execution: Execution, keyed: Mapping[Key, Sequence[Case]]) -> Iterator[dict[Key, list[Run]]]:
+    """Yield the runs of all cases by key; finished ones are kept until the block has written its files."""
+    with execution.swept(completions, keyed) as found:
+        yield {
+            key: [run_of(case, nanoseconds) for case, nanoseconds in zip(cases, found[key], strict=True)]
+            for key, cases in keyed.items()
+        }
+
+
+def run_of(case: Case, nanoseconds: Sequence[int]) -> Run:
+    """Return a run from the completion times of its flows."""
+    flows = case.drawn(case.network())
+    return Run(flows.size, flows.start, np.array(nanoseconds) * 1e-9)
 
 
 def completions(ready: None, case: Case) -> list[int]:

@@ -9,7 +9,7 @@ ROOMS = {
     "kuijia_app": (26_890, 153),
     "hedera": (4_400, 39),
     "testbed": (22_760, 149),
-    "experiments": (22_060, 155),
+    "experiments": (21_960, 151),
     "kuijia": (10_190, 69),
     "benchmarks": (3_660, 33),
     "docs": (800, 11),

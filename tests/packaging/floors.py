@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 _EXPERIMENT = "kuijia_base te_solver experiments.results experiments.experiment experiments.reporting"
-_COMPUTED = f"{_EXPERIMENT} simulator"
+_COMPUTED = f"{_EXPERIMENT} experiments.grid simulator"
 _MEASURED = (
     f"{_EXPERIMENT} experiments.measuring kuijia_app.tables"
     " testbed.machine testbed.links testbed.network testbed.controllers testbed.traffic testbed.lab"
@@ -92,6 +92,7 @@ ROOMS = {
     "experiments.experiment": "kuijia_base experiments.results",
     "experiments.catalog": "kuijia_base experiments.results experiments.experiment",
     "experiments.reporting": "kuijia_base experiments.results experiments.experiment experiments.catalog",
+    "experiments.grid": "kuijia_base experiments.results experiments.experiment experiments.reporting",
     "experiments.measuring": (
         "kuijia_base te_solver kuijia_app.tables testbed.machine testbed.links testbed.traffic testbed.boxes"
         " testbed.lab experiments.results experiments.experiment simulator"

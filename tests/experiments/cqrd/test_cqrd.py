@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,23 +11,33 @@ import numpy as np
 import pytest
 
 from experiments.cqrd.deployment import deployed
-from experiments.cqrd.loads import Part, run_experiment
-from experiments.cqrd.published import published, value
-from experiments.cqrd.runs import Case, Choices, Run, completions, interference
-from experiments.cqrd.switches import SWITCHES, Conditions, OneSwitch, TwoTiers, queueing
-from experiments.cqrd.tables import Naming, mean_error, of_kinds
-from experiments.cqrd.toy import simulate
+from experiments.cqrd.loads import PARTS, mean_error, of_kinds, run_parts
+from experiments.cqrd.one_output import simulate
+from experiments.cqrd.runs import (
+    PUBLISHED,
+    SWITCHES,
+    Case,
+    Choices,
+    Conditions,
+    OneSwitch,
+    Run,
+    TwoTiers,
+    completions,
+    interference,
+    queueing,
+    run_of,
+    value,
+)
 from experiments.experiment import Settings
+from experiments.grid import Execution
 from experiments.results.exhibit import Line, Point
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
 
 
-def run_of(case: Case) -> Run:
-    flows = case.drawn(case.network())
-    return Run(flows.size, flows.start, np.array(completions(None, case)) * 1e-9)
+def simulated(case: Case) -> Run:
+    return run_of(case, completions(None, case))
 
 
 def test_a_flow_that_is_there_locks_short_ones_out_of_an_output_queue_and_of_nothing_else() -> None:
@@ -77,7 +88,7 @@ def test_all_schemes_meet_the_same_flows() -> None:
 
 
 def test_short_flows_take_less_time_under_cqrd_than_under_output_queues() -> None:
-    runs = {scheme: run_of(Case(OneSwitch(scheme), 600, 0.4, 1)) for scheme in ("cqrd", "oq")}
+    runs = {scheme: simulated(Case(OneSwitch(scheme), 600, 0.4, 1)) for scheme in ("cqrd", "oq")}
     assert runs["cqrd"].milliseconds().mean() < 0.9 * runs["oq"].milliseconds().mean()
 
 
@@ -91,7 +102,7 @@ def test_the_fabric_is_that_of_the_paper() -> None:
 
 def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_way() -> None:
     case = Case(OneSwitch("oq", ports=4), 200, 0.4, 1)
-    run = run_of(case)
+    run = simulated(case)
     at_output, on_path = interference(case, run)
     flows = case.drawn(case.network())
     end = run.start + run.completion
@@ -111,21 +122,21 @@ def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_w
 
 
 def test_kinds_of_flows_are_counted_beside_the_published_counts_where_there_are_some() -> None:
-    naming = Naming("cqrd-exp1-journal", "one switch", "", ("exp1", "journal"), ())
-    (exhibit,) = of_kinds(naming, 0.1, {"OC-PC": 4_000, "PC": 900}, 6_000)
+    journal, lcn = PARTS["cqrd-exp1"]
+    (exhibit,) = of_kinds(journal, {"OC-PC": 4_000, "PC": 900})
     points = exhibit.line("flows").points
     assert [(point.x, point.value, point.published) for point in points] == [
         ("OC-PC", 4_000, 4_365),
         ("PC", 900, 635),
         ("not interfered", 1_100, 1_000),
     ]
-    assert not list(of_kinds(replace(naming, keys=("exp1", "lcn")), 0.1, {"OC-PC": 1, "PC": 1}, 1_200))
+    assert not list(of_kinds(lcn, {"OC-PC": 1, "PC": 1}))
 
 
 def test_published_numbers_are_found_by_their_keys() -> None:
     assert value("exp2", "journal", "fct", "average", "oq", 1) == 1.68
     assert value("exp2", "lcn", "fct", "average", "cq", 1) is None
-    assert set(published()["exp1"]["journal"]["fct"]["99th"]) == set(SWITCHES)
+    assert set(PUBLISHED["exp1"]["journal"]["fct"]["99th"]) == set(SWITCHES)
 
 
 def test_a_scheme_is_in_the_first_racks_or_above_them() -> None:
@@ -136,10 +147,9 @@ def test_a_scheme_is_in_the_first_racks_or_above_them() -> None:
 @pytest.mark.slow
 def test_an_experiment_has_published_numbers_beside_ours_and_says_what_was_missed(tmp_path: Path) -> None:
     settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
-    output = OutputFolder(tmp_path)
-    outcome = run_experiment(
-        "cqrd-exp1", [Part("journal", 150, (0.1,))], settings, Workers(1), output, Progress(io.StringIO())
-    )
+    args = Namespace(workers=1, cluster=None)
+    execution = Execution("cqrd-exp1", settings, args, OutputFolder(tmp_path), Progress(io.StringIO()))
+    outcome = run_parts(execution, [replace(PARTS["cqrd-exp1"][0], flows=150, loads=(0.1,))])
     assert "0.36" in outcome.text
     assert "150 flows instead of the 6,000 published ones" in outcome.text
     assert outcome.summary["passed"] == (not outcome.broken)

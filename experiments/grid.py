@@ -1,0 +1,138 @@
+"""Grids and lines of experiments in packets: cases by key run as one sweep, our numbers beside the published ones."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from experiments.experiment import Configure, Experiment, Outcome, Settings, no_options
+from experiments.reporting.exhibit_output import write_exhibits
+from experiments.results.exhibit import Exhibit, Line, Point
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.workers import workers_from
+
+Key = TypeVar("Key", bound=Hashable)
+Column = TypeVar("Column", bound=Hashable)
+Case = TypeVar("Case")
+Size = TypeVar("Size")
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One execution of an experiment: its name, its settings, and where its files and its progress go.
+
+    Attributes:
+        args: options of the command line.
+    """
+
+    name: str
+    settings: Settings
+    args: argparse.Namespace
+    output: OutputFolder
+    progress: Progress
+
+    @property
+    def seeds(self) -> range:
+        return self.settings.seeds
+
+    def sized(self, quick: Size, default: Size, full: Size | None = None) -> Size:
+        """Return what --quick, or --full, takes in place of the default."""
+        if full is not None and self.args.full:
+            return full
+        return quick if self.settings.quick else default
+
+    def swept(
+        self, work: Callable[[None, Case], Any], keyed: Mapping[Key, Sequence[Case]]
+    ) -> AbstractContextManager[dict[Key, list[Any]]]:
+        """Run `work` on the cases of each key; finished ones are kept until the block has written its files."""
+        return swept_by_key(self.name, keyed, work, workers_from(self.args), self.output, self.progress)
+
+    def written(self, *exhibits: Exhibit) -> Outcome:
+        """Write the exhibits and return the outcome."""
+        return write_exhibits(self.name, exhibits, self.settings, self.output)
+
+
+@dataclass(frozen=True)
+class Offered:
+    """An experiment as its module offers it.
+
+    Attributes:
+        run: runs it.
+        seeds: number of seeds by default, with --quick and with --full; empty if it is that of all experiments.
+        without: options of `kuijia run` that mean nothing in it, with `capacity`, which none of these has.
+        full: help of --full.
+        sweeps: True if it runs cases in several processes.
+        configure: adds its own options.
+    """
+
+    run: Callable[[Execution], Outcome]
+    seeds: tuple[int, ...] = ()
+    without: tuple[str, ...] = ()
+    full: str = ""
+    sweeps: bool = True
+    configure: Configure = no_options
+
+    def experiment(self, name: str) -> Experiment:
+        """Return it as the catalog finds it under this name."""
+        own_help = {"full": self.full} if self.full else {}
+        if self.seeds and "repetitions" not in self.without:
+            own_help["repetitions"] = self._seeds_in_words()
+
+        def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
+            if self.seeds:
+                given = None if "repetitions" in self.without else args.repetitions
+                settings = replace(settings, repetitions=given or self._seeds_of(args, quick_run=settings.quick))
+            return self.run(Execution(name, settings, args, output, progress))
+
+        without = ("capacity", *self.without)
+        return Experiment(run, self.configure, sweeps=self.sweeps, without=without, own_help=own_help)
+
+    def _seeds_of(self, args: argparse.Namespace, *, quick_run: bool) -> int:
+        default, quick, full = (*self.seeds, *self.seeds[:1] * 2)[:3]
+        return quick if quick_run else full if args.full else default
+
+    def _seeds_in_words(self) -> str:
+        default, *others = self.seeds
+        said = [f", with --{size} {of}" for size, of in zip(("quick", "full"), others, strict=False) if of != default]
+        return f"N seeds (default: {default}{''.join(said)})"
+
+
+def offered(experiments: Mapping[str, Offered]) -> dict[str, Experiment]:
+    """Return the experiments of a module as the catalog finds them."""
+    return {name: each.experiment(name) for name, each in experiments.items()}
+
+
+def lines_of(
+    labels: Mapping[Key, str],
+    columns: Mapping[Column, float | str] | Sequence[Column],
+    ours: Callable[[Key, Column], Iterable[float | None]],
+    theirs: Callable[[Key, Column], float | None] | None = None,
+) -> tuple[Line, ...]:
+    """Return a line for each label, with our runs and the published number at each column.
+
+    Args:
+        labels: of the lines, by key.
+        columns: numbers or names below which points stand, or these by key.
+        ours: returns the numbers of the runs.
+        theirs: returns the published number, None if there is none.
+    """
+    shown = columns.items() if isinstance(columns, Mapping) else [(each, each) for each in columns]
+    return tuple(
+        Line(
+            label,
+            tuple(
+                Point.of(_place(x), ours(key, column), theirs(key, column) if theirs else None) for column, x in shown
+            ),
+        )
+        for key, label in labels.items()
+    )
+
+
+def _place(x: object) -> float | str:
+    assert isinstance(x, float | int | str)
+    return x
