@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hedera.scheduling import events as scheduler
 from kuijia_app.control import controller_metrics as controller
 from kuijia_app.control.switch_metrics import switch_metrics
-from kuijia_base.metrics.tally import Metric
+from kuijia_app.framework.metrics.tally import Metric
 from testbed.boxes import watch
 from testbed.lab import lab_metrics
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from kuijia_app.control.switch_metrics import SwitchMetrics
-from kuijia_base.metrics.tally import WORK_BUCKETS, Metric
+from kuijia_app.framework.metrics.tally import WORK_BUCKETS, Metric
 
 ROUND: Final = "round"
 """A round: flows counted, elephants, moved, put, deleted, strangers, silent switches, duration in seconds."""

@@ -14,10 +14,10 @@ from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_wiring
+from kuijia_app.framework.metrics.address import add_metrics_option
+from kuijia_app.framework.metrics.server import MetricsServer
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import KuijiaError
-from kuijia_base.metrics.address import add_metrics_option
-from kuijia_base.metrics.server import MetricsServer
 from kuijia_base.option_values import positive_number_within, positive_rate, whole_number
 from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable

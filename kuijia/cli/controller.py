@@ -14,6 +14,7 @@ from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.framework.addresses import peer_addresses
 from kuijia_app.framework.event_log import KEPT_FILES, LARGEST_FILE, MOST_KEPT
 from kuijia_app.framework.launcher import run_application
+from kuijia_app.framework.metrics.address import add_metrics_option
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.gate.binding import load_binding
 from kuijia_app.preparation.runner import Databases
@@ -22,7 +23,6 @@ from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, FORMS, LEVELS
-from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_number, whole_number
 from te_solver.formats.plan_file import load_plan
 

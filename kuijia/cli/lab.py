@@ -23,12 +23,12 @@ from kuijia.cli.inputs import (
 )
 from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_table_options, option_words
+from kuijia_app.framework.metrics.address import add_metrics_option
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.commands import find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
-from kuijia_base.metrics.address import add_metrics_option
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.quantities import counted, rate
 from kuijia_base.text_table import TextTable

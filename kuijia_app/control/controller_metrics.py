@@ -11,7 +11,7 @@ from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.rollout import Rollout
 from kuijia_app.control.switch_metrics import SwitchMetrics
 from kuijia_app.framework import event_log
-from kuijia_base.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric
+from kuijia_app.framework.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric
 
 PREFIX = "kuijia_controller"
 

@@ -11,7 +11,10 @@ from kuijia_app.control.openflow_reading import port_state
 from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_keeper import SwitchKeeper
 from kuijia_app.framework import event_log
+from kuijia_app.framework.certificate_expiry import ExpiryWatch
 from kuijia_app.framework.guarded_app import GuardedApp
+from kuijia_app.framework.metrics.address import EXPECTED, parse_page_address
+from kuijia_app.framework.metrics.server import MetricsServer
 from kuijia_app.framework.seam import (
     FRAMEWORK,
     Event,
@@ -28,7 +31,6 @@ from kuijia_app.framework.seam import (
     unpatched,
 )
 from kuijia_app.gate.application import EntriesRemoved, GateReport, PacketArrived, Polled
-from kuijia_base.certificate_expiry import ExpiryWatch
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.log_lines import (
     DEFAULT_FORM,
@@ -37,8 +39,6 @@ from kuijia_base.log_lines import (
     require_log_options,
     take_over_logs,
 )
-from kuijia_base.metrics.address import EXPECTED, parse_page_address
-from kuijia_base.metrics.server import MetricsServer
 
 OUTLETS = [
     cfg.StrOpt("events", help="file to which events are appended as JSON lines"),

@@ -8,8 +8,8 @@ from typing import Any
 from kuijia_app.control.findings import FindingKind, Findings
 from kuijia_app.control.neighbours import LearnedHosts
 from kuijia_app.framework import event_log
+from kuijia_app.framework.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric, Tally
 from kuijia_app.tables.rules import SwitchTables
-from kuijia_base.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric, Tally
 
 COUNTED_EVENTS = (
     event_log.SWITCH_READY,

@@ -9,13 +9,13 @@ import ssl
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from kuijia_app.framework.followed_tls import FollowedTls, Passphrase
 from kuijia_app.framework.line_connection import Address, LineConnection, connected
 from kuijia_app.framework.listening import address_of, cannot_listen
 from kuijia_app.framework.peer_places import PeerPlace, Places
 from kuijia_app.framework.seam import native_threading, native_time, unpatched
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.errors import InputError, one_line
-from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 if TYPE_CHECKING:
     import socket

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from kuijia_app.framework.certificate_names import uris_shown
+from kuijia_app.framework.followed_tls import Passphrase
 from kuijia_app.gate.frames import RefusedError
-from kuijia_base.followed_tls import Passphrase
 
 _PIECE = 64 * 1024
 _HANDSHAKE = 22

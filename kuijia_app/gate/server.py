@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
+from kuijia_app.framework.followed_tls import FollowedTls, Passphrase
 from kuijia_app.framework.guarded_app import GuardedApp
 from kuijia_app.framework.listening import address_of, cannot_listen
 from kuijia_app.framework.seam import cfg, replace_listening
@@ -22,7 +23,6 @@ from kuijia_app.gate.limits import LIMITS, Limits
 from kuijia_app.gate.loop import Loop, listen
 from kuijia_app.gate.reception import HeldConnections
 from kuijia_base.errors import InputError
-from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 DEFAULT_PORTS: Final = (6653, 6633)
 """The ports of OpenFlow, new and old, on which the frameworks listen by default."""

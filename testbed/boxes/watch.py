@@ -12,8 +12,8 @@ from contextlib import suppress
 from dataclasses import asdict
 from typing import Any
 
+from kuijia_app.framework.metrics.tally import Metric, Tally
 from kuijia_base.errors import TestbedError
-from kuijia_base.metrics.tally import Metric, Tally
 from testbed.boxes.fleet import Fleet
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox
 from testbed.network.bfd import parse_bfd_show

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from kuijia_app.control.plan_files import file_name_of_update
 from kuijia_app.framework import event_log
+from kuijia_app.framework.metrics.address import PageAddress
 from kuijia_app.tables.options import OptionWords
 from kuijia_base.errors import TestbedError
-from kuijia_base.metrics.address import PageAddress
 from te_solver.formats.plan_file import load_plan, save_plan
 from te_solver.model.plan import Plan
 from testbed.controllers.application_process import HERE, SWITCH_STATES, ApplicationProcess, Framework, Listening

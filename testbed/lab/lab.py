@@ -13,12 +13,12 @@ from typing import Any
 
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.framework import event_log
+from kuijia_app.framework.metrics.address import PageAddress
 from kuijia_app.preparation.sessions import require_possible_interval
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError, TestbedError
-from kuijia_base.metrics.address import PageAddress
 from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, Handover, LabController
 from testbed.lab.grounds import Emulation, Ground

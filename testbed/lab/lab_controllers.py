@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kuijia_base.metrics.address import PageAddress
+from kuijia_app.framework.metrics.address import PageAddress
 from te_solver.formats.plan_file import save_plan
 from te_solver.model.plan import Plan
 from testbed.controllers.application_process import Listening

@@ -8,10 +8,10 @@ from contextlib import ExitStack, closing, contextmanager
 from http.client import HTTPConnection
 from typing import Any
 
+from kuijia_app.framework.metrics.address import LOOPBACK
+from kuijia_app.framework.metrics.server import PATH, MetricsServer
+from kuijia_app.framework.metrics.tally import Metric, Tally
 from kuijia_base.errors import KuijiaError
-from kuijia_base.metrics.address import LOOPBACK
-from kuijia_base.metrics.server import PATH, MetricsServer
-from kuijia_base.metrics.tally import Metric, Tally
 from testbed.lab.lab_options import LabOptions, metrics_addresses
 from testbed.network.network_metrics import network_metrics, note_links, note_queues, note_sessions
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from kuijia_app.framework.metrics.address import EXPECTED, LAST_PORT, PageAddress, parse_page_address
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import Form, OptionWords, OtherTraffic, Tagging
 from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.metrics.address import EXPECTED, LAST_PORT, PageAddress, parse_page_address
 from testbed.controllers.application_process import Framework
 from testbed.network.network_options import NetworkOptions
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kuijia_base.metrics.tally import Labels, Metric, Tally
+from kuijia_app.framework.metrics.tally import Labels, Metric, Tally
 
 _QUEUE = ("switch", "to", "queue")
 _COUNTED = {

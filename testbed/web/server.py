@@ -19,9 +19,9 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from kuijia_base.certificate_expiry import ExpiryWatch
+from kuijia_app.framework.certificate_expiry import ExpiryWatch
+from kuijia_app.framework.followed_tls import FollowedTls
 from kuijia_base.errors import InputError
-from kuijia_base.followed_tls import FollowedTls
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, part_logger, set_up_logs
 from testbed.web.access import HostRules
 from testbed.web.app import STALL, make_app

@@ -6,8 +6,8 @@ import ssl
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia_app.framework.followed_tls import FollowedTls, Passphrase
 from kuijia_base.errors import InputError
-from kuijia_base.followed_tls import FollowedTls, Passphrase
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from urllib.request import urlopen
 import pytest
 import yaml
 
-from kuijia_base.metrics.address import PageAddress
-from kuijia_base.metrics.server import MetricsServer
-from kuijia_base.metrics.tally import Tally
+from kuijia_app.framework.metrics.address import PageAddress
+from kuijia_app.framework.metrics.server import MetricsServer
+from kuijia_app.framework.metrics.tally import Tally
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.metrics_of_programs import PROGRAMS, series_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hedera.scheduling import events
 from hedera.scheduling.events import SchedulerMetrics
 from kuijia_app.framework.event_log import EventLog
-from kuijia_base.metrics.tally import Distribution
+from kuijia_app.framework.metrics.tally import Distribution
 
 ROUND = {"flows": 9, "elephants": 3, "moved": 2, "put": 4, "deleted": 1, "strangers": 0, "silent": ["a"]}
 

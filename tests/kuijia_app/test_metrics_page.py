@@ -14,8 +14,8 @@ from urllib.request import urlopen
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from kuijia_app.framework.metrics.address import PageAddress
 from kuijia_app.tables.options import OptionWords
-from kuijia_base.metrics.address import PageAddress
 from te_solver.formats.plan_file import save_plan
 from testbed.controllers.application_process import Framework, Listening
 from testbed.controllers.controller_process import ControllerProcess

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 ROOMS = {
-    "kuijia_base": (4_650, 48),
+    "kuijia_base": (3_980, 41),
     "te_solver": (12_400, 126),
     "simulator": (22_980, 230),
-    "kuijia_app": (26_890, 153),
+    "kuijia_app": (27_560, 160),
     "hedera": (4_400, 39),
     "testbed": (22_760, 149),
     "experiments": (21_960, 151),

@@ -62,26 +62,31 @@ ROOMS = {
     "testbed.machine": "kuijia_base",
     "testbed.links": "kuijia_base testbed.machine",
     "testbed.uml": "kuijia_base testbed.machine",
-    "testbed.network": ("kuijia_base te_solver kuijia_app.tables kuijia_app.preparation testbed.machine testbed.links"),
+    "testbed.network": (
+        "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation testbed.machine testbed.links"
+        " kuijia_app.framework.metrics"
+    ),
     "testbed.traffic": "kuijia_base testbed.machine testbed.links testbed.network",
     "testbed.controllers": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework.event_log kuijia_app.framework.tls"
-        " kuijia_app.control.plan_files testbed.machine"
+        " kuijia_app.control.plan_files testbed.machine kuijia_app.framework.metrics"
     ),
     "testbed.crosscheck": "kuijia_base te_solver simulator.planned kuijia_app.tables kuijia_app.proof testbed.machine",
     "testbed.boxes": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.listening"
         " kuijia_app.framework.tls testbed.machine testbed.links testbed.network testbed.controllers"
+        " kuijia_app.framework.metrics"
     ),
     "testbed.lab": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.event_log"
         " kuijia_app.control.liveness"
         " kuijia_app.control.plan_update kuijia_app.proof testbed.machine testbed.uml testbed.links testbed.network"
-        " testbed.traffic testbed.controllers testbed.boxes"
+        " testbed.traffic testbed.controllers testbed.boxes kuijia_app.framework.metrics"
     ),
     "testbed.web": (
         "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables kuijia_app.proof"
         " kuijia_app.control.plan_update testbed.machine testbed.lab"
+        " kuijia_app.framework.certificate_expiry kuijia_app.framework.followed_tls"
     ),
     "testbed.chaos": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.preparation kuijia_app.framework.event_log"

@@ -21,7 +21,7 @@ LATE = {
     "simulator/studies/whatif_packets/html_report.py": "matplotlib",
     "kuijia_app/pki/folder.py": "cryptography",
     "kuijia_app/pki/making.py": "cryptography",
-    "kuijia_base/metrics/exposition.py": "prometheus_client",
+    "kuijia_app/framework/metrics/exposition.py": "prometheus_client",
     "te_solver/pictures/plan_picture.py": "matplotlib",
     "testbed/chaos/picture.py": "matplotlib",
     "testbed/network/mininet_network.py": "mininet",

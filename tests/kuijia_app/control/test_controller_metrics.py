@@ -13,11 +13,11 @@ from kuijia_app.control.restoration import Restoration
 from kuijia_app.control.rollout import Rollout, Version
 from kuijia_app.framework import event_log
 from kuijia_app.framework.event_log import EventLog
+from kuijia_app.framework.metrics.tally import Distribution, Labels
 from kuijia_app.tables.neighbours import segments_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.wiring import Neighbours, Wiring
-from kuijia_base.metrics.tally import Distribution, Labels
 from tests.kuijia_app.plans import both_ways, motivation_plan
 
 

@@ -17,12 +17,12 @@ from hypothesis import strategies as st
 
 from kuijia_app.framework import event_log
 from kuijia_app.framework.certificate_names import datapath_name
+from kuijia_app.framework.followed_tls import FollowedTls, Passphrase
 from kuijia_app.framework.seam import app_manager
 from kuijia_app.gate.binding import Binding, may_use
 from kuijia_app.gate.channels import server_context
 from kuijia_app.pki.folder import Folder
 from kuijia_app.pki.holders import CertificateKind, Holder
-from kuijia_base.followed_tls import FollowedTls, Passphrase
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.gate.imitated_switch import MULTIPART_REQUEST, ImitatedSwitch
 from tests.kuijia_app.gate.test_loop import House

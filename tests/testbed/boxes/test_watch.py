@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kuijia_base.metrics.tally import Distribution, Labels
+from kuijia_app.framework.metrics.tally import Distribution, Labels
 from testbed.boxes import watch
 from testbed.boxes.inventory import Box, BoxInventory, SwitchBox, read_inventory
 from testbed.boxes.watch import PREFIX, RECONNECT_SECONDS, BoxesWatch

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from kuijia_app.framework.metrics.address import PageAddress
+from kuijia_app.framework.metrics.server import MetricsServer, PortTakenError
+from kuijia_app.framework.metrics.tally import Distribution, Labels, Metric, Tally
 from kuijia_base.errors import InputError, TestbedError
-from kuijia_base.metrics.address import PageAddress
-from kuijia_base.metrics.server import MetricsServer, PortTakenError
-from kuijia_base.metrics.tally import Distribution, Labels, Metric, Tally
 from testbed.lab.lab_metrics import LabMetrics, RelayedPage, metrics_pages
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.dummy_switches import free_port

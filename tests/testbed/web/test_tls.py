@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 import kuijia
+from kuijia_app.framework import certificate_expiry
+from kuijia_app.framework.followed_tls import FollowedTls
 from kuijia_app.pki.folder import Folder
 from kuijia_app.pki.holders import CertificateKind, Holder
-from kuijia_base import certificate_expiry
 from kuijia_base.errors import InputError
-from kuijia_base.followed_tls import FollowedTls
 from testbed.web import server
 from testbed.web.server import PageLink, Serving
 from testbed.web.tls import TlsPair, follow

@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from kuijia_base.metrics.address import add_metrics_option, page_address
+from kuijia_app.framework.metrics.address import add_metrics_option, page_address
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,11 @@ import pytest
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as open_metrics
 from prometheus_client.parser import text_string_to_metric_families
 
+from kuijia_app.framework.metrics import server as page
+from kuijia_app.framework.metrics.address import PageAddress
+from kuijia_app.framework.metrics.server import MetricsServer, PortTakenError
+from kuijia_app.framework.metrics.tally import Metric, Tally
 from kuijia_base.errors import KuijiaError
-from kuijia_base.metrics import server as page
-from kuijia_base.metrics.address import PageAddress
-from kuijia_base.metrics.server import MetricsServer, PortTakenError
-from kuijia_base.metrics.tally import Metric, Tally
 
 METRICS = (
     Metric("kuijia_work_total", "counter", "Work.", ("kind",)),

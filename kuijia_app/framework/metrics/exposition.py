@@ -10,7 +10,7 @@ from prometheus_client.core import Metric as Family
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from kuijia_base.metrics.tally import Distribution, Labels, Metric, Tally
+from kuijia_app.framework.metrics.tally import Distribution, Labels, Metric, Tally
 
 
 class Page(Collector):

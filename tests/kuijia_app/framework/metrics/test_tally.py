@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kuijia_base.metrics.tally import Distribution, Metric, Tally
+from kuijia_app.framework.metrics.tally import Distribution, Metric, Tally
 
 COUNT = Metric("work_total", "counter", "Work.")
 SORTS = Metric("sorted_total", "counter", "Work by kind.", ("kind",))

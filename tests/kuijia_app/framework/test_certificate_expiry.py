@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_app.framework import certificate_expiry
+from kuijia_app.framework.certificate_expiry import ExpiryWatch, expiry_of
 from kuijia_app.pki.folder import Folder
 from kuijia_app.pki.holders import CertificateKind, Holder
-from kuijia_base import certificate_expiry
-from kuijia_base.certificate_expiry import ExpiryWatch, expiry_of
 
 HOUR, DAY = 3600.0, 86_400.0
 

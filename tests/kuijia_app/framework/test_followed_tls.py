@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_base.followed_tls import FollowedTls, Passphrase
+from kuijia_app.framework.followed_tls import FollowedTls, Passphrase
 
 
 class Maker:

@@ -1,6 +1,6 @@
 """Serves a page of metrics over HTTP, from one thread of the operating system.
 
-It is small so that it disturbs nobody: the program's threads only write numbers (`kuijia_base.metrics.tally`), and
+It is small so that it disturbs nobody: the program's threads only write numbers (`tally`), and
 here one page is made at a time. It waits for all clients together, so that none keeps another waiting. Under eventlet
 it must be given the modules without eventlet's patches, or its waiting would be that of the whole program.
 """
@@ -14,11 +14,11 @@ import time
 from http import HTTPStatus
 from typing import Any, Protocol
 
+from kuijia_app.framework.metrics.address import PageAddress
+from kuijia_app.framework.metrics.tally import Tally
 from kuijia_base.errors import KuijiaError
 from kuijia_base.extras import require_installed
 from kuijia_base.fair_places import FairPlaces, origin_of
-from kuijia_base.metrics.address import PageAddress
-from kuijia_base.metrics.tally import Tally
 
 PATH = "/metrics"
 
@@ -103,7 +103,7 @@ class MetricsServer:
         self._page: PageSource
         if isinstance(source, Tally):
             # Slow to import, and programs without metrics need none of it.
-            from kuijia_base.metrics.exposition import Page  # noqa: PLC0415  # see above
+            from kuijia_app.framework.metrics.exposition import Page  # noqa: PLC0415  # see above
 
             self._page = Page(source)
         else:
