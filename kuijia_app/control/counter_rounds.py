@@ -208,10 +208,12 @@ class CounterRounds:
         if dropped is None:
             # Frames of others look like packets that vanish in the next switch, while nobody knows what a queue drops.
             return replace(port.on_link, is_obscured=True)
-        if port.is_shared and port.of_queue.is_obscured:
-            return replace(port.on_link, dropped=max(dropped, port.on_link.dropped))
+        is_starved = stream.may_be_full and _drops(hop, moves.before[hop.sender], moves.now[hop.sender])
+        is_obscured = port.of_queue.is_obscured or is_starved
         queue = max(port.of_queue, port.on_link, key=lambda state: state.vanished - state.doubt)
-        return replace(queue, dropped=max(dropped, queue.dropped))
+        if port.is_shared and is_obscured:
+            queue = port.on_link
+        return replace(queue, is_obscured=is_obscured, dropped=max(dropped, queue.dropped))
 
     def _port_before(self, hop: CountedHop, moves: CounterRound) -> _PortState:
         """Return the same for all queues of the port, without what a single one tells."""
@@ -232,7 +234,8 @@ class CounterRounds:
         doubt = max(LEAST_SKEW * frames / moves.seconds, self._under_way_at[place]) + SLACK
         sent_bytes = ports[1].sent_bytes - ports[0].sent_bytes + _FRAME_OVERHEAD * frames
         dropped = ports[1].sent_dropped - ports[0].sent_dropped
-        is_obscured = dropped < 0 or not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * moves.seconds
+        least = max(0.0, moves.seconds - moves.lag)  # what late counters may be of
+        is_obscured = dropped < 0 or not 0 <= sent_bytes * 8e-6 < FULL * hop.capacity * least
         others = self._others_at(place, vanished, doubt, _missing_undropped(moves, place, old, new), moves.seconds)
         unsure = math.inf if self._mean_others[place].weight < LEAST_WEIGHT else doubt
         is_shared = self._is_shared(place, vanished - (on_link or 0), frames, moves.seconds)
@@ -397,6 +400,16 @@ def _add_missing(moves: CounterRound) -> None:
         for hop, (sent, arrived) in zip(stream.hops, pairwise(counts), strict=True):
             of_queues = moves.missing.setdefault((hop.sender, hop.out_port), {})
             of_queues[stream.queues] = of_queues.get(stream.queues, 0) + sent - arrived
+
+
+def _drops(hop: CountedHop, old: Snapshot, new: Snapshot) -> bool:
+    """Return True if a queue before a hop drops packets: then the link is full, and its other queues may starve."""
+    if old.queues is None or new.queues is None:
+        return False
+    return any(
+        port == hop.out_port and counters.errors > old.queues.get((port, queue), counters).errors
+        for (port, queue), counters in new.queues.items()
+    )
 
 
 def _lost_on_link(hop: CountedHop, sent: int, arrived: int, moves: CounterRound) -> int | None:
