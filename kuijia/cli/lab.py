@@ -41,7 +41,7 @@ from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, star
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
 from testbed.lab.lab_requests import MOST_FLOW_SECONDS, MOST_PRIORITY
-from testbed.lab.lab_texts import (
+from testbed.lab.texts import (
     flow_text,
     handover_text,
     link_text,

@@ -21,14 +21,14 @@ from kuijia_app.tables.wiring_file import emulated_wiring
 from kuijia_base.errors import InputError, TestbedError
 from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, Handover, LabController
+from testbed.lab.cuts import Cuts
 from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab_changes import NodeEvent, NoticedLinkEvent, PlanUpdate
 from testbed.lab.lab_controllers import controllers_of, ports_of
-from testbed.lab.lab_cuts import Cuts
 from testbed.lab.lab_flows import LabFlows
 from testbed.lab.lab_options import LabOptions, metrics_addresses, require_possible_controllers
 from testbed.lab.lab_order import positions_to_json
-from testbed.lab.lab_state import counters, death_of, full_state
+from testbed.lab.state import counters, death_of, full_state
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork

@@ -5,9 +5,9 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from testbed.lab.lab_reception import LabClients
+from testbed.lab.clients import LabClients
 from testbed.lab.lab_service import _listener
-from testbed.lab.lab_serving import LabServer, refused
+from testbed.lab.serving import LabServer, refused
 from tests.testbed.make_believe_lab import MakeBelieveLab
 
 

@@ -18,8 +18,8 @@ from kuijia_base.program import kuijia_command
 from te_solver.model.topology import Topology
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.event_history import Event
+from testbed.lab.cuts import REACTION_TIMEOUT
 from testbed.lab.lab import Lab
-from testbed.lab.lab_cuts import REACTION_TIMEOUT
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import motivation_plan

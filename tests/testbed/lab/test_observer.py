@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from kuijia_app.framework import event_log
-from testbed.lab import lab_spotter
+from testbed.lab import observer
+from testbed.lab.journal import LabJournal
 from testbed.lab.lab_flows import FlowEnd
-from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_spotter import Spotter
+from testbed.lab.observer import Spotter
 from tests.kuijia_app.plans import motivation_plan
 
 PLAN = motivation_plan()
@@ -38,7 +38,7 @@ class Scene:
 @pytest.fixture
 def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
     scene = Scene()
-    monkeypatch.setattr(lab_spotter, "observed", scene.look)
+    monkeypatch.setattr(observer, "observed", scene.look)
     return scene
 
 

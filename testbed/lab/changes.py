@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import link_id
 from te_solver.model.plan import Plan
+from testbed.lab.journal import LabJournal
 from testbed.lab.lab_flows import FlowWish
-from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_requests import (
     Change,
     ChooseScheme,
@@ -27,7 +27,7 @@ from testbed.lab.lab_requests import (
     Update,
     Withdraw,
 )
-from testbed.lab.lab_texts import flow_text, link_text, node_text, plan_text, reaction_text, withdrawn_text
+from testbed.lab.texts import flow_text, link_text, node_text, plan_text, reaction_text, withdrawn_text
 
 if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a lab
     from testbed.lab.lab import Lab

@@ -10,8 +10,8 @@ import pytest
 
 from kuijia_base.errors import InputError, TestbedError
 from te_solver.formats.plan_file import plan_to_json
-from testbed.lab.lab_plan_maker import PlanMaker, RefusedPlanError
 from testbed.lab.lab_requests import Replace, Row, Update
+from testbed.lab.plan_maker import PlanMaker, RefusedPlanError
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 

@@ -18,7 +18,7 @@ from kuijia_base.errors import TestbedError
 from te_solver.model.plan import Plan
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.lab.lab_options import metrics_addresses
-from testbed.lab.lab_parts import LabParts
+from testbed.lab.parts import LabParts
 from testbed.network.bfd import EndState
 from testbed.network.queue_counters import QueueRates
 

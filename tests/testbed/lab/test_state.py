@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_state import CONTROLLER_DIED, observed
+from testbed.lab.state import CONTROLLER_DIED, observed
 from tests.kuijia_app.plans import motivation_plan
 
 PLAN = motivation_plan()

@@ -17,16 +17,16 @@ import pytest
 from kuijia_base.errors import TestbedError
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.plan import Plan
+from testbed.lab.clients import MOST_WATCHERS, LabClients
+from testbed.lab.journal import LabJournal
 from testbed.lab.lab import Lab
 from testbed.lab.lab_changes import NoticedLinkEvent
 from testbed.lab.lab_client import LabRefusedError, ask, watch
-from testbed.lab.lab_journal import LabJournal
 from testbed.lab.lab_order import SOCKET_NAME
 from testbed.lab.lab_plans import plan_for
-from testbed.lab.lab_reception import MOST_WATCHERS, LabClients
 from testbed.lab.lab_requests import Replace, Update
 from testbed.lab.lab_service import _listener
-from testbed.lab.lab_serving import MOST_CHANGES, LabServer, refused
+from testbed.lab.serving import MOST_CHANGES, LabServer, refused
 from tests.kuijia_app.plans import motivation_plan
 from tests.testbed.make_believe_lab import MakeBelieveLab
 

@@ -18,11 +18,11 @@ from typing import Any
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.log_lines import part_logger
 from te_solver.formats.plan_file import plan_to_json
+from testbed.lab.changes import MakePlan, prepared
+from testbed.lab.clients import MOST_WATCHERS, Client, LabClients
+from testbed.lab.journal import LabEvent, LabJournal
 from testbed.lab.lab import Lab
-from testbed.lab.lab_deeds import MakePlan, prepared
-from testbed.lab.lab_journal import LabEvent, LabJournal
 from testbed.lab.lab_plans import plan_for
-from testbed.lab.lab_reception import MOST_WATCHERS, Client, LabClients
 from testbed.lab.lab_requests import (
     VERSION,
     Change,
@@ -37,7 +37,7 @@ from testbed.lab.lab_requests import (
     Withdraw,
     parse_request,
 )
-from testbed.lab.lab_workers import LabWorkers
+from testbed.lab.workers import LabWorkers
 
 LONGEST_LOG = 1 << 20
 MOST_CHANGES = 16

@@ -10,7 +10,7 @@ import pytest
 from kuijia_app.framework import event_log
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
-from testbed.lab.lab_cuts import Cuts
+from testbed.lab.cuts import Cuts
 from testbed.lab.lab_options import LabOptions
 from tests.kuijia_app.plans import motivation_plan
 

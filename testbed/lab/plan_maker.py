@@ -1,6 +1,6 @@
 """Solves and verifies plans for the lab service in a process of its own, so that other requests do not wait.
 
-`python -m testbed.lab.lab_plan_maker` reads jobs as JSON lines from standard input and answers each with a line: the
+`python -m testbed.lab.plan_maker` reads jobs as JSON lines from standard input and answers each with a line: the
 plan of the lab without its pairs, its options and the request, and then {"plan": ...} or {"error": ..., "exit_status":
 ...}. It ends with its input. The process stays between jobs, as its first plan costs the second that the optimiser
 takes to import.
@@ -91,7 +91,7 @@ class PlanMaker:
         with self._starting:
             if self._process is None or self._process.poll() is not None:
                 self._process = subprocess.Popen(
-                    [sys.executable, "-m", "testbed.lab.lab_plan_maker"],
+                    [sys.executable, "-m", "testbed.lab.plan_maker"],
                     cwd=MODULES,
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,

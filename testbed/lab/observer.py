@@ -19,9 +19,9 @@ from kuijia_base.text import link_id
 from testbed.controllers.application_process import SWITCH_STATES
 from testbed.controllers.controller_set import ControllerSet, LabController
 from testbed.controllers.event_history import Event
-from testbed.lab.lab_journal import Kind, LabJournal
-from testbed.lab.lab_state import observed
-from testbed.lab.lab_workers import LabWorkers
+from testbed.lab.journal import Kind, LabJournal
+from testbed.lab.state import observed
+from testbed.lab.workers import LabWorkers
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
