@@ -8,8 +8,8 @@ from itertools import permutations
 
 from benchmarks.measure import apart, processor_time
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case
+from experiments.gscale.plans import plan_of
 from kuijia_app.tables.options import PipelineOptions
 from simulator.packet.transports import ConstantRate, Tcp
 from simulator.planned.events import Cut

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
-from experiments.gscale.scenario import TUNNELS, gscale
+from experiments.gscale.plans import TUNNELS, gscale
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point

@@ -23,7 +23,7 @@ from kuijia_base.errors import InputError
 from kuijia_base.manifest import describe_program, package_versions
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.workers import Workers, workers_from
 from kuijia_base.validation import make_validator
 from simulator.flow.failure_impact import FailureModel
@@ -70,11 +70,7 @@ def run_figure(
 def figure_sweep(settings: Settings, graphs: int, runs: int) -> Sweep[Settings, Settings, Draw]:
     draws = [Draw(graph, run) for graph, run in product(range(1, graphs + 1), range(1, runs + 1))]
     told = {"seed": settings.seed, "capacity": settings.capacity, "graphs": graphs, "runs": runs}
-    return Sweep("fig4", told, settings, prepare=_as_it_is, work=losses_of, cases=draws)
-
-
-def _as_it_is(settings: Settings) -> Settings:
-    return settings
+    return Sweep("fig4", told, settings, prepare=no_preparation, work=losses_of, cases=draws)
 
 
 def losses_of(settings: Settings, draw: Draw) -> Losses:

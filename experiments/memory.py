@@ -8,8 +8,8 @@ from itertools import count, permutations
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Experiment, Outcome, Runner, Settings
-from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, Case
+from experiments.gscale.plans import plan_of
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point

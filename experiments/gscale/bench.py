@@ -11,26 +11,24 @@ from dataclasses import asdict, dataclass
 from types import TracebackType
 
 from experiments.experiment import Settings
-from experiments.gscale.aggregates import aggregates_of
-from experiments.gscale.case_plan import parameters_of, plan_of, with_roles_read
-from experiments.gscale.cases import Case, Traffic
-from experiments.gscale.loss_figures import role_loss
+from experiments.gscale.cases import EXPERIMENT, LAYOUTS, Case, aggregates_of, phases_of
+from experiments.gscale.exhibits import role_loss
+from experiments.gscale.plans import parameters_of, plan_of, with_roles_read
 from experiments.measuring.emulation import (
     Cut,
     MeasuredFlow,
     Reaction,
     Sending,
-    Timing,
     evaluate,
     failure_of,
     record_failure,
     windows_of,
 )
+from experiments.measuring.failure_run import WantedFlow
 from experiments.measuring.flow_search import FIRST_SERVER_PORT, SOURCE_PORTS, code_point_of, find_flows
 from experiments.measuring.load import LoadWatch, load_at_rest, overload
-from experiments.measuring.wanted_flow import WantedFlow
+from experiments.measuring.packet_options import BUFFER_PACKETS
 from experiments.results.result import FlowResult, Result
-from kuijia_app.tables.queue_layouts import PLAIN
 from kuijia_app.tables.queues import Queue, TrafficClass
 from kuijia_app.tables.wiring import Wiring
 from te_solver.model.plan import Tunnel
@@ -160,34 +158,16 @@ def disturbed(flows: Sequence[FlowResult]) -> tuple[str, ...]:
     return (f"flows that the failure does not reach lost {lost:.1%}, more than {UNREACHED_LOSS:.0%}",)
 
 
-EXPERIMENT = "gscale"
-BUFFER_PACKETS = 50
-"""Length of a queue: 30 ms of a link of 20 Mbit/s."""
-
 SENDING = Sending(burst_seconds=0.1)
 """TCP settings; with the usual half second, flows on a full link would catch up with initial losses for ten seconds."""
-
-_TCP = Timing(warmup=3, before=5, settle=10, after=20, interval=0.2, observe=1)
-_UDP = Timing(warmup=1.5, before=3, settle=1, after=5, interval=0.2, observe=1)
-_QUICK_TCP = Timing(warmup=2, before=2, settle=3, after=5, interval=0.2, observe=1)
-_QUICK_UDP = Timing(warmup=1, before=1.5, settle=0.5, after=2, interval=0.2, observe=1)
 
 _OVERHEAD_SECONDS = 10.0
 """Seconds of a run beside its traffic: calibrating, looking for flows, starting and ending them."""
 
-LAYOUTS: dict[Traffic, str] = {"tcp": PLAIN, "udp": PLAIN, "priorities": "four"}
-
-
-def timing_of(protocol: Protocol, *, quick: bool) -> Timing:
-    """Return the timing of a run; TCP is watched longer, as it may need twenty seconds to settle (Table 4)."""
-    if protocol == "udp":
-        return _QUICK_UDP if quick else _UDP
-    return _QUICK_TCP if quick else _TCP
-
 
 def expected_seconds(case: Case, *, quick: bool) -> float:
     """Return the approximate duration of a case."""
-    return timing_of(case.protocol, quick=quick).total + _OVERHEAD_SECONDS
+    return phases_of(case.protocol, quick=quick).total + _OVERHEAD_SECONDS
 
 
 @dataclass(frozen=True)
@@ -265,7 +245,7 @@ class Bench:
         lab, settings, began = self._lab, self._settings, time.time()
         wanted = aggregates_of(lab.plan, case.link)
         cut = Cut(case.link)
-        timing = timing_of(case.protocol, quick=settings.quick)
+        timing = phases_of(case.protocol, quick=settings.quick)
         self._show("checking whether the machine is busy")
         at_rest = load_at_rest(LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads))
         busy = tuple(f"before the run {reason}" for reason in overload(at_rest))

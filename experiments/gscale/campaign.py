@@ -9,22 +9,31 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import Any, Literal, Protocol
 
 from experiments.experiment import Settings
-from experiments.gscale.bench import SENDING, BenchKey, expected_seconds, timing_of
-from experiments.gscale.case_plan import parameters_of, plan_of
-from experiments.gscale.cases import Case, stored_case
+from experiments.gscale.bench import SENDING, Bench, BenchKey, expected_seconds
+from experiments.gscale.cases import Case, phases_of, stored_case
+from experiments.gscale.flow_run import FlowModel
+from experiments.gscale.packet_run import PacketModel, compute
+from experiments.gscale.plans import gscale, pairs_of_case, parameters_of, plan_of
+from experiments.measuring.emulation import ground_of
+from experiments.measuring.packet_run import Conditions
 from experiments.results.comparability import timing_told
-from experiments.results.result import Result, load_result, result_to_json
+from experiments.results.result import Result, load_result, result_from_json, result_to_json
 from kuijia_base.errors import InputError, TestbedError, shown
 from kuijia_base.json_document import read_json
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.partial_file import remove_partial_files
 from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
+from kuijia_base.sweep.workers import Workers
+from te_solver.model.plan import Plan
+from testbed.machine.processes import preferred_session
 
 LOG_NAME = "campaign.json"
 BUSY_ATTEMPTS = 3
@@ -229,7 +238,7 @@ class Campaign:
         if self._told is not None:
             told_now = self._told(case)
         elif settings.backend == "emulation":
-            told_now = {"timing": asdict(timing_of(case.protocol, quick=settings.quick)), "sending": asdict(SENDING)}
+            told_now = {"timing": asdict(phases_of(case.protocol, quick=settings.quick)), "sending": asdict(SENDING)}
         if told_now:
             wanted["timing"] = (timing_told(manifest.get("timing")), timing_told(told_now["timing"]))
             wanted["sending"] = (manifest.get("sending"), told_now["sending"])
@@ -263,3 +272,77 @@ def _read_log(output: OutputFolder) -> list[object]:
     if not isinstance(attempts, list):
         raise InputError(path, "attempts", f"is {shown(str(attempts))}", "a list, as `kuijia run` wrote it")
     return attempts
+
+
+def _simulate_cases(
+    cases: tuple[Case, ...], model: PacketModel, workers: Workers, output: OutputFolder, progress: Progress
+) -> CampaignOutcome:
+    """Simulate the cases without a result in the folder.
+
+    Raises:
+        InputError: the folder holds results of other settings, or slots are too few for an aggregate.
+    """
+    campaign = Campaign(cases, model.settings, output, None, progress, told=model.told)
+    missing = campaign.missing()
+    plans = {case: plan_of(case, model.settings.capacity, model.settings.seed) for case in missing}
+    told = {"settings": asdict(model.settings), "conditions": asdict(model.conditions), "first": str(missing[:1])}
+    work = [(case, plans[case]) for case in missing]
+    with swept(Sweep(_IN_PACKETS, told, model, no_preparation, _work, work), workers, output, progress) as found:
+        for case, data in zip(missing, found, strict=True):
+            campaign.keep(case, result_from_json(data, case.name))
+    return campaign.outcome()
+
+
+def _work(model: PacketModel, work: tuple[Case, Plan]) -> dict[str, Any]:
+    case, plan = work
+    return result_to_json(compute(case, plan, model))
+
+
+_IN_PACKETS = "gscale-packet"
+_WITHOUT_ENTRIES = {
+    "flow": "the fluid model has no switches",
+    "packet": "the packet simulator runs a plan's own tables",
+}
+
+NICENESS = -10
+"""Niceness of senders, receivers and observers, and of the switch that they load."""
+
+
+@dataclass(frozen=True)
+class Means:
+    """Means of a backend: private entries of flows on switches; conditions and workers of the packet simulator."""
+
+    private_entries: bool = False
+    conditions: Conditions = field(default_factory=Conditions)
+    workers: Workers = field(default_factory=partial(Workers, 1))
+
+
+def measure(
+    cases: tuple[Case, ...],
+    settings: Settings,
+    output: OutputFolder,
+    progress: Progress,
+    means: Means,
+) -> CampaignOutcome:
+    """Measure or compute the cases without a valid result in the folder, writing each result at once.
+
+    Raises:
+        InputError: the machine cannot run an emulation, boxes are missing, the folder holds results of other settings,
+            or the backend has no entries to make private.
+    """
+    if settings.backend in _WITHOUT_ENTRIES and means.private_entries:
+        problem = _WITHOUT_ENTRIES[settings.backend]
+        raise InputError("option", "--private-entries", problem, "--backend emulation or boxes")
+    if settings.backend == "packet":
+        return _simulate_cases(cases, PacketModel(settings, means.conditions), means.workers, output, progress)
+    if settings.backend == "flow":
+        return Campaign(cases, settings, output, lambda *_: nullcontext(FlowModel(settings)), progress).run()
+    pairs = (pair for case in cases for pair in pairs_of_case(case, settings.seed))
+    ground, machine = ground_of(settings, gscale(), (site for pair in pairs for site in pair))
+
+    def open_bench(case: Case, show: Show) -> AbstractContextManager[Measuring]:
+        return Bench(case, settings, ground, machine, show, private_entries=means.private_entries)
+
+    campaign = Campaign(cases, settings, output, open_bench, progress, private_entries=means.private_entries)
+    with preferred_session(NICENESS):
+        return campaign.run()

@@ -24,8 +24,7 @@ from experiments.gscale.cases import (
     Traffic,
     grid,
 )
-from experiments.gscale.exhibits import MAKERS, exhibits_of
-from experiments.gscale.stored import exhibits_of_files
+from experiments.gscale.exhibits import MAKERS, exhibits_of, exhibits_of_files
 from experiments.measuring.packet_options import add_conditions
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.score import SizeBar
@@ -140,7 +139,7 @@ def _run(
     Raises:
         InputError: as `measure` raises it.
     """
-    from experiments.gscale.measure import Means, measure  # noqa: PLC0415  # only on Linux
+    from experiments.gscale.campaign import Means, measure  # noqa: PLC0415  # only on Linux
     from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # only on Linux
 
     cases = cases_from(args, traffics)
@@ -161,19 +160,12 @@ def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
     refuse_workers(args, f"{args.experiment} on {backend} is not a sweep", [f"{args.experiment} --backend packet"])
 
 
-def _run_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    from experiments.gscale.convergence_factors import run_factors  # noqa: PLC0415  # only on Linux
-
-    return run_factors(settings, workers_from(args), output, progress)
-
-
 _DRAWS = "the paper gives neither its pairs of sites nor its choice among the best plans (docs/gscale.md)"
 SIZE_BARS = {
     # A point: "less than 1 %" is what the paper itself calls no loss.
     "fig1[0123]": SizeBar(1.0, cause=_DRAWS),
     "indirect": SizeBar(1.0),
     "table4": SizeBar(cause="which flows the paper has, and when they count as stable, is not known (docs/gscale.md)"),
-    "table4-factors*": None,
     "fig16": SizeBar(cause="the paper's link, run and demand are not known"),
 }
 
@@ -186,10 +178,4 @@ EXPERIMENTS = {
         reader=exhibits_of_files if name == EXPERIMENT else None,
     )
     for name, traffics in _TRAFFICS.items()
-} | {
-    "table4-factors": Experiment(
-        _run_factors,
-        sweeps=True,
-        without=("capacity", "repetitions", "full"),
-    )
 }

@@ -9,11 +9,12 @@ over the last third of the time watched after the cut. The paper does not define
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from statistics import fmean
 
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.results.result import FlowResult, Result, Series
+from experiments.results.result import FlowResult, Result, Role, Series
 
 MEAN_SECONDS = 1.0
 STEP_SECONDS = 0.2
@@ -104,3 +105,51 @@ def _last(result: Result, groups: Iterable[Sequence[FlowResult]], *, of_final: b
     times = [seconds_to_stable(flows, cut, end, of_final=of_final) for flows in groups]
     known = [time for time in times if time is not None]
     return max(known) if known and len(known) == len(times) else None
+
+
+OWN_TOLERANCE = 0.3
+"""Tolerance as a share of a flow's final goodput; fitted to the published times."""
+
+STRICTER = 0.2
+"""Another one, for comparison."""
+
+FIRST = MEAN_SECONDS
+"""Seconds of a flow that is stable at once: the paper prints <1."""
+
+
+def seconds_by_flow(result: Result, role: Role = "direct", tolerance: float = OWN_TOLERANCE) -> float | None:
+    """Return the mean of the seconds that each flow of a role takes; None without such flows or without series."""
+    times = [flow_seconds(flow, result.failure.at, result.after.end, tolerance) for flow in _members(result, role)]
+    known = [time for time in times if time is not None]
+    return fmean(known) if known and len(known) == len(times) else None
+
+
+def restless_flows(result: Result, role: Role = "direct", tolerance: float = OWN_TOLERANCE) -> int:
+    """Return the number of flows of a role that are outside their tolerance at the end."""
+    cut, end = result.failure.at, result.after.end
+    return sum(
+        flow_seconds(flow, cut, end, tolerance) == seconds_from(cut, end).size for flow in _members(result, role)
+    )
+
+
+def flow_seconds(flow: FlowResult, cut: float, end: float, tolerance: float = OWN_TOLERANCE) -> float | None:
+    """Return the whole seconds from `cut` until a flow is stable, `FIRST` at least; None if its series is too short.
+
+    A flow that is outside its tolerance in the last second takes all of the time.
+    """
+    starts = seconds_from(cut, end)
+    means = means_at(flow.series, starts)
+    if means is None:
+        return None
+    final = float(means[-round(FINAL_PART * means.size) :].mean())
+    outside = np.flatnonzero(np.abs(means - final) > tolerance * final)
+    return max(FIRST, float(outside[-1] + 1)) if outside.size else FIRST
+
+
+def _members(result: Result, role: Role) -> Iterator[FlowResult]:
+    return (flow for flow in result.flows if flow.role == role)
+
+
+def seconds_from(cut: float, end: float) -> Vector:
+    """Return the start times of one mean after the other from `cut` to `end`."""
+    return np.asarray(cut + MEAN_SECONDS * np.arange(np.floor((end - cut) / MEAN_SECONDS + 1e-9)), dtype=np.float64)

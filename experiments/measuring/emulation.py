@@ -1,20 +1,26 @@
-"""Measures one link failure on the emulated testbed: real flows through the real hash, before and after the cut."""
+"""Measures one link failure on the emulated testbed or boxes: real flows through the real hash, around the cut."""
 
 from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 
+from experiments.experiment import Settings
+from experiments.measuring.failure_run import END_SECONDS, Phases, WantedFlow, roles_of
 from experiments.measuring.load import Load, LoadWatch
-from experiments.measuring.wanted_flow import WantedFlow
 from experiments.results.result import Failure, FlowResult, Series, Window
-from experiments.results.roles import FlowPaths, roles
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
-from kuijia_base.errors import TestbedError
+from kuijia_base.errors import InputError, TestbedError
+from te_solver.model.topology import Topology
+from testbed.boxes.inventory import read_inventory
+from testbed.boxes.network import BoxGround
 from testbed.lab.failures import LinkEvent
+from testbed.lab.grounds import Emulation, Ground
 from testbed.lab.lab import Lab
+from testbed.machine.machine import Machine, examine_machine, require_emulation
 from testbed.traffic.hash_probe import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import UDP_FRAME, UDP_PAYLOAD, Goodput, IperfFlow, IperfRun
 from testbed.traffic.offered_rate import BURST_SECONDS, PACED_SECONDS, OfferedRate, limit_offered_rates
@@ -26,37 +32,9 @@ _SHOWN_FLOWS = 8
 _PACING_HEADROOM = 1.02
 """Factor by which a UDP flow may exceed its rate to catch up after a delay."""
 
-_NOTICE_SECONDS = 2.0
-"""Seconds the lab may take to notice a cut; flows last that much longer."""
-
-_END_SECONDS = 1.0
-"""Seconds from the end of the last window to the end of the flows."""
 
 Show = Callable[[str], None]
 Marks = Mapping[EgressFlowKey, IngressMark]
-
-
-@dataclass(frozen=True)
-class Timing:
-    """Durations in seconds: `warmup` of the flows, `before` and `after` the windows around the cut, `settle` after it.
-
-    `interval` is that of the goodput series. The labels of flows are watched at the beginning and after the cut, for at
-    most `observe` seconds; a flow starved in the victims' queue may not be seen in that time.
-    """
-
-    warmup: float
-    before: float
-    settle: float
-    after: float
-    interval: float
-    observe: float = 2.0
-
-    @property
-    def total(self) -> int:
-        """Duration of the flows in whole seconds."""
-        before = max(self.warmup, self.observe) + self.before
-        after = _NOTICE_SECONDS + max(self.settle, self.observe) + self.after
-        return math.ceil(before + after + _END_SECONDS)
 
 
 @dataclass(frozen=True)
@@ -119,7 +97,7 @@ def record_failure(
     lab: Lab,
     flows: Sequence[MeasuredFlow],
     cut: Cut,
-    timing: Timing,
+    timing: Phases,
     sending: Sending,
     show: Show,
     reaction: Reaction = NO_REACTION,
@@ -160,7 +138,7 @@ def record_failure(
         _follow(run, event.requested_at + timing.settle, f"{link} is cut, flows settling", show)
         after_start = time.time()
         after_end = after_start + timing.after
-        if after_end > started_at + duration - _END_SECONDS / 2:
+        if after_end > started_at + duration - END_SECONDS / 2:
             raise TestbedError(f"the cut of {link} was noticed too late: the flows end before they are measured")
         _follow(run, after_end, f"after {link} was cut", show)
         load = watch.load()
@@ -186,8 +164,7 @@ def evaluate(
     Raises:
         TestbedError: a flow was seen on another tunnel than wanted, or its goodput is unknown for part of a window.
     """
-    paths = {flow.wanted.name: FlowPaths(flow.wanted.tunnel.nodes, flow.wanted.backup.nodes) for flow in flows}
-    role = roles(paths, cut.link)
+    role = roles_of([flow.wanted for flow in flows], cut.link)
     low = {served.priority: served.victim.traffic_class for served in layout.classes}
     results = []
     for flow in flows:
@@ -288,3 +265,25 @@ def _series(goodput: Goodput, zero: float) -> Series:
             for each in goodput.intervals
         ),
     )
+
+
+def ground_of(settings: Settings, topology: Topology, sites: Iterable[str]) -> tuple[Ground, Machine]:
+    """Return the ground that the lab stands on, and the description of this machine.
+
+    Args:
+        settings: contain the backend and the inventory.
+        topology: the inventory must contain its switches; capacities do not matter.
+        sites: sites whose hosts will send or receive traffic.
+
+    Raises:
+        InputError: this machine cannot run an emulation, or the inventory is missing, invalid, or lacks some of these
+            switches and hosts.
+    """
+    if settings.backend != "boxes":
+        return Emulation(), require_emulation()
+    if settings.inventory is None:
+        raise InputError("option", "--backend", "boxes need an inventory", "--inventory FILE")
+    inventory = read_inventory(Path(settings.inventory))
+    inventory.require_fit(topology)
+    inventory.require_hosts(set(sites))
+    return BoxGround(inventory), examine_machine()

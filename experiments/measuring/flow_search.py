@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import islice
 
-from experiments.measuring.wanted_flow import WantedFlow
+from experiments.measuring.failure_run import WantedFlow
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import TestbedError

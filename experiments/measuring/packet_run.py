@@ -4,36 +4,135 @@ from __future__ import annotations
 
 import argparse
 import random
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from experiments.measuring.packet_probe import sightings
-from experiments.measuring.wanted_flow import WantedFlow
-from experiments.results.result import FlowResult, Series, Window
-from experiments.results.roles import FlowPaths, roles
+from experiments.measuring.failure_run import Failing, Phases, WantedFlow, roles_of
+from experiments.measuring.load import Load
+from experiments.measuring.packet_options import BUFFER_PACKETS, DETECTION_SECONDS, Notice
+from experiments.results.result import FlowResult, Series
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import InputError
 from simulator.packet.queues import Fifo, Threshold
-from simulator.packet.transports import Congestion, ConstantRate, Tcp
-from simulator.planned.events import Cut, Timing
+from simulator.packet.transports import Congestion, ConstantRate, Packets, Tcp
+from simulator.planned.events import Bfd, Cut, Timing, controller_at
 from simulator.planned.network import Physical
-from simulator.planned.results import Windows
+from simulator.planned.results import PlanResults, Windows
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from te_solver.model.plan import Plan
-from testbed.traffic.hash_probe import Protocol
+from te_solver.model.topology import Topology
+
+_EVERY = 10.0
+"""Seconds between two packets, so that each is alone in the network."""
+
+_PACKET = 1000
+
+
+@dataclass(frozen=True)
+class Sighting:
+    """Nodes that a flow's packets visit before and after a cut, and whether they wait among victims after it.
+
+    None if a packet was lost.
+    """
+
+    before: tuple[str, ...] | None
+    after: tuple[str, ...] | None
+    low_after: bool | None
+
+
+def sightings(
+    plan: Plan, options: PipelineOptions, flows: Sequence[WantedFlow], slots: Sequence[int], link: tuple[str, str]
+) -> list[Sighting]:
+    """Return what is seen of each flow, which has the hash slot at its place in `slots`, around a cut of `link`."""
+    count = len(flows)
+    sizes = np.full(2, _PACKET)
+    traffic = [
+        SiteFlows.of(
+            [(flow.source, flow.target)],
+            Packets(np.array([number, count + 0.5 + number]) * _EVERY, sizes),
+            slot=slot,
+            priority=flow.priority,
+        )
+        for number, (flow, slot) in enumerate(zip(flows, slots, strict=True))
+    ]
+    run = PlanRun(plan, options, traffic, events=[Cut((count - 0.5) * _EVERY, link)])
+    results = run.run((2 * count + 1) * _EVERY, window=_EVERY)
+    victims = {each.victim.name for each in options.layout.classes}
+    found = []
+    for number, flow in enumerate(flows):
+        before, _ = way_taken(results, number, flow.source)
+        after, queues = way_taken(results, count + number, flow.source)
+        found.append(Sighting(before, after, None if after is None else not victims.isdisjoint(queues)))
+    return found
+
+
+def way_taken(results: PlanResults, window: int, source: str) -> tuple[tuple[str, ...] | None, Collection[str]]:
+    """Return the nodes of the only way that packets from a source took in a window, and the queues on it.
+
+    The nodes are None if no packet crossed a link, or if the links in use make no single way.
+    """
+    return _way(source, _links_used(results, window))
+
+
+def _links_used(results: PlanResults, window: int) -> dict[tuple[str, str], str]:
+    """Return the queue of each link between switches that sent something in a window."""
+    places = zip(*np.nonzero(results.windows.queue_sent[window]), strict=True)
+    used = {results.outputs[output]: results.queues[queue] for output, queue in places}
+    return {ends: queue for ends, queue in used.items() if ends[0] != ends[1]}
+
+
+def _way(source: str, links: Mapping[tuple[str, str], str]) -> tuple[tuple[str, ...] | None, Collection[str]]:
+    """Return the nodes of the way that these links make, and the queues on it; None if they are not one way."""
+    following = dict(links.keys())
+    nodes = [source]
+    while nodes[-1] in following and len(nodes) <= len(links):
+        nodes.append(following[nodes[-1]])
+    return (tuple(nodes) if len(nodes) == len(links) + 1 and links else None), set(links.values())
+
+
+NO_LOAD = Load(idle=1.0, steal=0.0, softirq=0.0, switch=None, switch_waiting=None, unread=None)
+"""Load of a machine that nothing waits for."""
+
+
+def delayed(plan: Plan, notice: Notice) -> Plan:
+    """Return the plan on links with the delay of the conditions."""
+    links = tuple(replace(link, delay=notice.link_delay) for link in plan.topology.links)
+    return replace(plan, topology=replace(plan.topology, links=links))
+
+
+def timing_of(notice: Notice, topology: Topology, bfd_interval_ms: int | None = None) -> Timing:
+    """Return who notices after how long, with BFD packets at this interval."""
+    bfd = Bfd() if bfd_interval_ms is None else Bfd(interval=bfd_interval_ms / 1000)
+    told = 0.0 if notice.controller is None else controller_at(topology, notice.controller)
+    return Timing(notice.detection, told, notice.reaction, bfd=bfd)
+
+
+def longest_message(timing: Timing, topology: Topology) -> float:
+    """Return the seconds that the controller's message to the farthest switch takes."""
+    return max(timing.to_controller(switch) for switch in topology.nodes)
+
+
+def physical_of(notice: Notice) -> Physical:
+    return Physical(queue=Fifo(notice.buffer_packets * FRAME))
+
+
+def told_of(notice: Notice) -> str:
+    """Return the conditions in a sentence."""
+    where = "at once" if notice.controller is None else f"at {notice.controller} along the links"
+    thinks = f", which answers after {1000 * notice.reaction:g} ms" if notice.reaction else ""
+    return (
+        f"Packet simulator, not measured: queues of {notice.buffer_packets} packets, {1000 * notice.link_delay:g} ms of"
+        f" delay on each link, failures noticed after {1000 * notice.detection:g} ms by the switches beside them, who"
+        f" tell the controller {where}{thinks}."
+    )
+
 
 FRAME, TCP_PAYLOAD, UDP_PAYLOAD = 1518, 1448, 1472
 """Bytes on the wire of a full frame with a label, and of its payload: as on the emulated switches."""
-
-BUFFER_PACKETS = 50
-"""Default length of a queue, as on the emulated switches; the paper gives none."""
-
-DETECTION_SECONDS = 0.01
-"""Default time from a cut until the switches beside it notice; the controller is told at once."""
 
 CATCH_UP_PACKETS = 164
 """Packets that a flow of a whole link may catch up with at once: the emulation's 0.1 s of 20 Mbit/s."""
@@ -85,41 +184,6 @@ def conditions_from(args: argparse.Namespace) -> Conditions:
     return Conditions(name, buffer, delay, clock_ppm=args.clock_ppm)
 
 
-@dataclass(frozen=True)
-class Phases:
-    """Simulated seconds: `warmup` of the flows, `before` and `after` the windows around the cut, `settle` after it.
-
-    `interval` is that of the goodput series.
-    """
-
-    warmup: float
-    before: float
-    settle: float
-    after: float
-    interval: float
-
-    @property
-    def cut(self) -> float:
-        return self.warmup + self.before
-
-    @property
-    def windows(self) -> tuple[Window, Window]:
-        begin = self.cut + self.settle
-        return Window(self.warmup, self.cut), Window(begin, begin + self.after)
-
-
-@dataclass(frozen=True)
-class Failing:
-    """A run to simulate: plan, options of its tables, flows, failing link, and all randomness."""
-
-    plan: Plan
-    options: PipelineOptions
-    flows: Sequence[WantedFlow]
-    protocol: Protocol
-    link: tuple[str, str]
-    seed: int
-
-
 def simulate(run: Failing, conditions: Conditions, phases: Phases) -> tuple[FlowResult, ...]:
     """Return the flows' goodput around the cut, with the tunnels and queues that a probe of each flow was seen in."""
     slots = [slot_of(run, number) for number in range(len(run.flows))]
@@ -133,7 +197,7 @@ def simulate(run: Failing, conditions: Conditions, phases: Phases) -> tuple[Flow
     ends = (before.start, before.end, after.start, after.end)
     parts = [played.run(end, window=phases.interval).windows for end in ends]
     seen = sightings(run.plan, run.options, run.flows, slots, run.link)
-    role = roles({flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in run.flows}, run.link)
+    role = roles_of(run.flows, run.link)
     payload = 1.0 if run.protocol == "tcp" else UDP_PAYLOAD / FRAME
     edges = np.concatenate([part.edges[:-1] for part in parts] + [parts[-1].edges[-1:]]).round(6).tolist()
     series = np.concatenate([part.goodput_rates for part in parts]) * payload

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.packet_run import Conditions, Failing, Phases, simulate
+from experiments.measuring.failure_run import Failing
+from experiments.measuring.packet_run import Conditions, simulate
 from experiments.motivation.report import (
     CASES,
     MotivationOptions,
@@ -18,6 +19,7 @@ from experiments.motivation.report import (
     write_outcome,
 )
 from experiments.reporting.plots import goodput_figure
+from experiments.results.comparability import timing_told
 from experiments.results.result import Result, result_to_json
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.output_folder import OutputFolder
@@ -63,22 +65,22 @@ def _run(
     tables = pipeline_options(
         OptionWords(scheme=scheme, slots=settings.slots, liveness=options.liveness, tagging=options.tagging)
     )
-    phases = Phases(
-        options.warmup_seconds,
-        options.before_seconds,
-        options.settle_seconds,
-        options.after_seconds,
-        options.interval_seconds,
-    )
     wanted = wanted_flows(table, case.flow_tunnels, plan)
     flows = simulate(
-        Failing(plan, tables, wanted, "tcp", case.link, settings.seed + repetition - 1), conditions, phases
+        Failing(plan, tables, wanted, "tcp", case.link, settings.seed + repetition - 1), conditions, options.phases
     )
-    before, after = phases.windows
+    before, after = options.phases.windows
     result = computed_result(
-        table, settings, options, scheme, flows, began, timing=asdict(phases), sending=asdict(conditions)
+        table,
+        settings,
+        options,
+        scheme,
+        flows,
+        began,
+        timing=timing_told(asdict(options.phases)),
+        sending=asdict(conditions),
     )
-    failure = replace(result.failure, at=phases.cut)
+    failure = replace(result.failure, at=options.phases.cut)
     return replace(result, repetition=repetition, failure=failure, before=before, after=after)
 
 

@@ -21,8 +21,8 @@ from typing import Any
 
 from experiments.compared_schemes import compared_schemes
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.attempts import ATTEMPTS
-from experiments.measuring.wanted_flow import WantedFlow
+from experiments.measuring.failure_run import Phases, WantedFlow
+from experiments.measuring.load import ATTEMPTS
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import order
 from experiments.results.comparability import refuse_flows, refuse_mixtures, stored_results
@@ -118,7 +118,7 @@ TABLE_3 = MotivationTable(
 class MotivationOptions:
     """Options of these experiments beyond the common settings.
 
-    Seconds as in `experiments.measuring.emulation.Timing`.
+    Seconds as in `experiments.measuring.failure_run.Phases`.
     """
 
     schemes: tuple[str, ...]
@@ -134,6 +134,13 @@ class MotivationOptions:
     settle_seconds: float
     after_seconds: float
     interval_seconds: float
+
+    @property
+    def phases(self) -> Phases:
+        """Seconds of each phase."""
+        return Phases(
+            self.warmup_seconds, self.before_seconds, self.settle_seconds, self.after_seconds, self.interval_seconds
+        )
 
 
 TABLES = {table.name: table for table in (TABLE_2, TABLE_3)}

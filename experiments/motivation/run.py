@@ -8,20 +8,18 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.attempts import believable, runs_on_links_it_can_carry
 from experiments.measuring.emulation import (
     Cut,
     MeasuredFlow,
     Sending,
-    Timing,
     evaluate,
     failure_of,
+    ground_of,
     record_failure,
     windows_of,
 )
 from experiments.measuring.flow_search import find_flows
-from experiments.measuring.ground import ground_of
-from experiments.measuring.load import overload
+from experiments.measuring.load import believable, overload, runs_on_links_it_can_carry
 from experiments.motivation.report import (
     CASES,
     EGRESS,
@@ -125,7 +123,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
         wanted = wanted_flows(table, case.flow_tunnels, job.plan)
         keys = find_flows(lab, wanted, cut.link, settings.seed)
         flows = [MeasuredFlow(flow, keys[flow.name]) for flow in wanted]
-        recording = record_failure(lab, flows, cut, _timing(options), Sending(options.congestion_control), show)
+        recording = record_failure(lab, flows, cut, options.phases, Sending(options.congestion_control), show)
     results = evaluate(recording, flows, cut)
     before, after = windows_of(recording)
     try:
@@ -154,16 +152,6 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
             "ports": {name: asdict(key) for name, key in keys.items()},
             "load": asdict(recording.load),
         },
-    )
-
-
-def _timing(options: MotivationOptions) -> Timing:
-    return Timing(
-        warmup=options.warmup_seconds,
-        before=options.before_seconds,
-        settle=options.settle_seconds,
-        after=options.after_seconds,
-        interval=options.interval_seconds,
     )
 
 

@@ -11,9 +11,16 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.notice_options import Notice
-from experiments.measuring.packet_notice import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
-from experiments.measuring.packet_probe import way_taken
+from experiments.measuring.packet_options import Notice
+from experiments.measuring.packet_run import (
+    NO_LOAD,
+    delayed,
+    longest_message,
+    physical_of,
+    timing_of,
+    told_of,
+    way_taken,
+)
 from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.recovery.report import (
     MODES,

@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.attempts import believable
-from experiments.measuring.ground import ground_of
-from experiments.measuring.load import LoadWatch
+from experiments.measuring.emulation import ground_of
+from experiments.measuring.load import LoadWatch, believable
 from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.recovery.report import (
     MODES,

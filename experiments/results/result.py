@@ -29,6 +29,8 @@ window of two has 1.25 of it, one of few packets some more."""
 VERSION = 2
 """Version 1 has no `parameters`, and of flows no `priority` and `sent`; it is read as well."""
 
+Protocol = Literal["tcp", "udp"]
+
 Role = Literal["aboriginal", "victim", "direct", "indirect"]
 """`victim`: its tunnel crosses the failed link. `direct`: it shares a link with a victim's new tunnel. `indirect`: it
 shares a link with a direct one. `aboriginal`: none of these. Each flow has the first that fits."""
@@ -61,7 +63,7 @@ class FlowResult:
 
     name: str
     role: Role
-    protocol: Literal["tcp", "udp"]
+    protocol: Protocol
     source: str
     target: str
     offered: float

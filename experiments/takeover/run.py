@@ -9,8 +9,7 @@ from dataclasses import asdict
 from functools import partial
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.attempts import believable
-from experiments.measuring.load import LoadWatch, overload
+from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.takeover.report import (
     CUT_AFTER,
     CUT_LOCAL,

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.measuring.notice_options import add_notice, notice_from, refuse_notice
+from experiments.measuring.packet_options import add_notice, notice_from, refuse_notice
 from experiments.results.exhibit import Exhibit
 from experiments.results.stored_files import StoredFile, made_of, told_apart
 from experiments.update.report import NETWORK, UpdateOptions, exhibits_of_run

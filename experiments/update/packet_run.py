@@ -10,8 +10,8 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.notice_options import Notice
-from experiments.measuring.packet_notice import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
+from experiments.measuring.packet_options import Notice
+from experiments.measuring.packet_run import NO_LOAD, delayed, longest_message, physical_of, timing_of, told_of
 from experiments.update.report import (
     FLOWS_PER_PAIR,
     FRAME_OVERHEAD,

@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.attempts import ATTEMPTS
-from experiments.measuring.load import Load
+from experiments.measuring.load import ATTEMPTS, Load
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point

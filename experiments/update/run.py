@@ -9,9 +9,8 @@ from dataclasses import asdict
 from functools import partial
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.attempts import believable
-from experiments.measuring.ground import ground_of
-from experiments.measuring.load import LoadWatch, overload
+from experiments.measuring.emulation import ground_of
+from experiments.measuring.load import LoadWatch, believable, overload
 from experiments.update.report import (
     FLOWS_PER_PAIR,
     IDLE_SECONDS,

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.gscale.aggregates import aggregates_of
-from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case as GscaleCase
-from experiments.measuring.packet_run import DETECTION_SECONDS, FRAME, TCP_PAYLOAD, Failing, slot_of
-from experiments.measuring.wanted_flow import WantedFlow
+from experiments.gscale.cases import aggregates_of
+from experiments.gscale.plans import plan_of
+from experiments.measuring.failure_run import Failing, WantedFlow, roles_of
+from experiments.measuring.packet_options import DETECTION_SECONDS
+from experiments.measuring.packet_run import FRAME, TCP_PAYLOAD, slot_of
 from experiments.motivation.report import CASES, PAPERS_CUT, TABLE_2, TABLE_3, motivation_plan, wanted_flows
-from experiments.results.roles import FlowPaths, roles
 from experiments.victim_transports.cases import FLOWS, MARKED_SHARE, Case, Conditions, Service
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from simulator.packet.credited import Credited
@@ -75,7 +75,7 @@ def outcome(conditions: Conditions, case: Case) -> dict[str, Any]:
     offered = _emulated(run)
     run.run(conditions.cut + conditions.settle)
     after = run.run(conditions.cut + conditions.settle + conditions.after).windows
-    kinds = roles({flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in wanted}, link)
+    kinds = roles_of(wanted, link)
     of_flow = np.repeat([kinds[flow.name] for flow in wanted], FLOWS)
     found: dict[str, Any] = {"case": {**vars(case), "service": case.service.name}, "roles": {}}
     for role in dict.fromkeys(of_flow.tolist()):

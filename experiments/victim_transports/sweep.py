@@ -20,7 +20,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.picture_style import bars, legend_below, look, new_figure
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.workers import Workers
 from simulator.studies.packet.transports import transport_names
 
@@ -184,7 +184,7 @@ def run_cases(
     cases = list(cases_of(choice, demoting, credited))
     began = time.time()
     told = {"choice": asdict(choice), "conditions": asdict(conditions)}
-    with swept(Sweep(_NAME, told, conditions, _as_it_is, outcome, cases), workers, output, progress) as found:
+    with swept(Sweep(_NAME, told, conditions, no_preparation, outcome, cases), workers, output, progress) as found:
         data = {**told, "cases": found, "manifest": describe_computation(began, time.time() - began)}
         output.write_json(f"{_NAME}.json", data)
         shown = list(exhibits(_paired(cases, found), conditions))
@@ -194,7 +194,3 @@ def run_cases(
 
 def _paired(cases: list[Case], found: list[dict[str, Any]]) -> list[tuple[Case, dict[str, Any]]]:
     return list(zip(cases, found, strict=True))
-
-
-def _as_it_is(conditions: Conditions) -> Conditions:
-    return conditions

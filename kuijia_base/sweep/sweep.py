@@ -78,7 +78,7 @@ class Sweep(Generic[Context, Ready, Case]):
     cases: Sequence[Case]
 
 
-def no_preparation(context: None) -> None:
+def no_preparation(context: Context) -> Context:
     """Return the context unchanged: cases share no preparation."""
     return context
 

@@ -11,7 +11,7 @@ import pytest
 from experiments import ffc_vacancy
 from experiments.experiment import Settings
 from experiments.ffc_vacancy import fitting, run_vacancy, vacant
-from experiments.gscale.scenario import gscale
+from experiments.gscale.plans import gscale
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.model.demand_generators import gravity

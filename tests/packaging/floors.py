@@ -115,9 +115,9 @@ ROOMS = {
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
     " experiments.compared_schemes",
     "experiments.hedera": f"{_MEASURED} simulator hedera kuijia_app.preparation kuijia_app.proof.model",
-    "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.scenario",
+    "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.plans",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
-    " experiments.gscale.case_plan",
+    " experiments.gscale.plans",
     "kuijia.api": _LIBRARIES,
     "kuijia.cli": f"{_LIBRARIES} kuijia.api",
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from experiments.gscale.aggregates import aggregates_of
+from experiments.gscale.cases import aggregates_of
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
 

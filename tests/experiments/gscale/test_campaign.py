@@ -17,9 +17,9 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import Settings
-from experiments.gscale.bench import SENDING, expected_seconds, timing_of
+from experiments.gscale.bench import SENDING, expected_seconds
 from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
-from experiments.gscale.cases import Case, grid
+from experiments.gscale.cases import Case, grid, phases_of
 from experiments.gscale.flow_run import compute
 from experiments.results.result import Result, load_result, save_result
 from kuijia_base.errors import InputError, TestbedError
@@ -223,7 +223,7 @@ def test_results_of_other_settings_are_not_mixed_in(tmp_path: Path, place: str, 
 @pytest.mark.parametrize("key", ["timing", "sending"])
 def test_results_measured_for_another_time_or_sent_otherwise_are_not_mixed_in(tmp_path: Path, key: str) -> None:
     case, settings = CASES[0], replace(SETTINGS, backend="emulation")
-    timing = timing_of(case.protocol, quick=True)
+    timing = phases_of(case.protocol, quick=True)
     manifest = {"settings": asdict(settings), "timing": asdict(timing), "sending": asdict(SENDING)}
     run = replace(good(case), backend="emulation", manifest=manifest)
     save_result(run, tmp_path / f"{case.name}.json")

@@ -12,12 +12,11 @@ import pytest
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Settings
 from experiments.gscale.campaign import Campaign
-from experiments.gscale.case_plan import CAMPAIGN_READINGS, pairs_of_case, plan_of
 from experiments.gscale.cases import DEMANDS, LINKS, TRAFFICS, Case, case_of, grid, stored_case
 from experiments.gscale.exhibits import ALL, distance_exhibit, exhibits_of
 from experiments.gscale.flow_run import compute
-from experiments.gscale.readings.losses import losses_of
-from experiments.gscale.scenario import measures
+from experiments.gscale.plans import CAMPAIGN_READINGS, measures, pairs_of_case, plan_of
+from experiments.gscale.readings import losses_of
 from experiments.results.comparability import refuse_mixture
 from experiments.results.published import published_curves
 from experiments.results.result import Result

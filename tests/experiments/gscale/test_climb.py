@@ -6,10 +6,9 @@ import pytest
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case, grid
-from experiments.gscale.climb import AFTER, BACKOFF, CUT, climbs
 from experiments.gscale.convergence import convergence_seconds
 from experiments.gscale.exhibits import exhibits_of
-from experiments.gscale.flow_run import compute
+from experiments.gscale.flow_run import AFTER, BACKOFF, CUT, climbs, compute
 from simulator.flow.model import Flows
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)

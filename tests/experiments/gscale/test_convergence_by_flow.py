@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
-from experiments.gscale.convergence_by_flow import flow_seconds, restless_flows, seconds_by_flow
+from experiments.gscale.convergence import flow_seconds, restless_flows, seconds_by_flow
 from experiments.gscale.exhibits import exhibits_of
 from experiments.results.published import published_curves
 from experiments.results.result import FlowResult, Result, Role, Series

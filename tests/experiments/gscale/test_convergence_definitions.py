@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from experiments.gscale.cases import LINKS, Case
-from experiments.gscale.convergence_by_flow import seconds_by_flow
-from experiments.gscale.convergence_definitions import (
+from experiments.gscale.convergence import seconds_by_flow
+from experiments.gscale.table4 import (
     FINALS,
     HOW,
     TOLERANCES,

@@ -6,7 +6,7 @@ from dataclasses import asdict, replace
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS
-from experiments.gscale.convergence_factors import (
+from experiments.gscale.table4_factors import (
     REFERENCE,
     VARIED,
     Work,

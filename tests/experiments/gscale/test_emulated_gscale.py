@@ -9,7 +9,7 @@ import pytest
 
 from experiments.gscale import campaign
 from experiments.gscale.bench import Bench
-from experiments.gscale.loss_figures import role_loss
+from experiments.gscale.exhibits import role_loss
 from experiments.results.result import Result, Role, load_result
 from kuijia.cli.main import main
 from kuijia_base.errors import TestbedError

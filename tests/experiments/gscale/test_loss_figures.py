@@ -3,8 +3,7 @@ from __future__ import annotations
 import pytest
 
 from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
-from experiments.gscale.exhibits import exhibits_of
-from experiments.gscale.loss_figures import LOSS_FIGURES, mean_loss, role_loss
+from experiments.gscale.exhibits import LOSS_FIGURES, exhibits_of, mean_loss, role_loss
 from experiments.reporting.size_bars import judged
 from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_curves

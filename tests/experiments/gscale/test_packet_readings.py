@@ -10,14 +10,20 @@ import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Settings
+from experiments.gscale import readings
 from experiments.gscale.cases import DEMANDS, LINKS, Edge
-from experiments.gscale.readings import study
-from experiments.gscale.readings.losses import PROTOCOLS, Failed, fluid_failure, losses_of_each
-from experiments.gscale.readings.plans import pairs_under, plans_under
-from experiments.gscale.readings.reading import READINGS, SHARED, GscaleReading
-from experiments.gscale.readings.show import exhibits
-from experiments.gscale.readings.study import PacketReadings
-from experiments.gscale.readings.summary import summary_of
+from experiments.gscale.plans import SHARED, GscaleReading, pairs_under, plans_under
+from experiments.gscale.readings import (
+    PROTOCOLS,
+    READINGS,
+    Failed,
+    PacketReadings,
+    exhibits,
+    fluid_failure,
+    losses_of_each,
+    run_packet_study,
+    summary_of,
+)
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
@@ -52,12 +58,12 @@ def test_readings_are_summed_up_in_packets_as_in_the_fluid_model(
         failures.append(reading)
         return fluid_failure(reading, plan, link)
 
-    monkeypatch.setattr(study, "READINGS", compared)
+    monkeypatch.setattr(readings, "READINGS", compared)
     monkeypatch.setattr(PacketReadings, "failure", fail)
-    study.run_packet_study(SETTINGS, 1, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    run_packet_study(SETTINGS, 1, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
     data = json.loads((tmp_path / "gscale-readings.json").read_text())
-    readings = [compared[name] for name in COMPARED[:3]]
-    draws = [losses_of_each(readings, draw, SETTINGS.seed) for draw in (1, 2, 3)]
+    used = [compared[name] for name in COMPARED[:3]]
+    draws = [losses_of_each(used, draw, SETTINGS.seed) for draw in (1, 2, 3)]
     assert list(data["readings"]) == list(COMPARED[:3])
     for number, name in enumerate(COMPARED[:3]):
         assert data["readings"][name]["curves"] == summary_of([draw[number] for draw in draws]).curves_to_json()

@@ -8,21 +8,26 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
+from te_solver.tunnels.finder.finder import tunnels_for
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Settings
-from experiments.gscale.cases import DEMANDS, LINKS, Case
+from experiments.gscale.cases import CURVES, DEMANDS, FIGURES, LINKS, Case
+from experiments.gscale.exhibits import mean_loss, role_loss
 from experiments.gscale.flow_run import compute
-from experiments.gscale.loss_figures import mean_loss, role_loss
-from experiments.gscale.readings.interior import EQUAL, INTERIOR
-from experiments.gscale.readings.losses import FIGURES, Losses, losses_of, losses_of_each
-from experiments.gscale.readings.plans import pairs_under
-from experiments.gscale.readings.reading import DIRECTED, NEAREST, READINGS, SHARED, GscaleReading
-from experiments.gscale.readings.search import combinations, nearest, search_to_json
-from experiments.gscale.readings.search import exhibits as search_exhibits
-from experiments.gscale.readings.shared_capacity import with_shared_capacity
-from experiments.gscale.readings.show import exhibits, readings_to_json
-from experiments.gscale.readings.summary import CURVES, summary_of
+from experiments.gscale.plans import DIRECTED, NEAREST, SHARED, GscaleReading, pairs_under
+from experiments.gscale.programs import EQUAL, INTERIOR, with_shared_capacity
+from experiments.gscale.reading_search import combinations, nearest, search_to_json
+from experiments.gscale.reading_search import exhibits as search_exhibits
+from experiments.gscale.readings import (
+    READINGS,
+    Losses,
+    exhibits,
+    losses_of,
+    losses_of_each,
+    readings_to_json,
+    summary_of,
+)
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
 from experiments.results.published import published_curves
@@ -33,7 +38,6 @@ from te_solver.networks import shipped_network
 from te_solver.programs.program import Objective
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.solve import solve
-from te_solver.tunnels.finder import tunnels_for
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 

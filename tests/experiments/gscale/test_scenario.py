@@ -5,10 +5,9 @@ from itertools import product
 import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.gscale.aggregates import aggregates_of, roles_of
-from experiments.gscale.case_plan import plan_of
-from experiments.gscale.cases import DEMANDS, LINKS, LOW, TRAFFICS, Case, grid
-from experiments.gscale.scenario import LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of
+from experiments.gscale.cases import DEMANDS, LINKS, LOW, TRAFFICS, Case, aggregates_of, grid
+from experiments.gscale.plans import LOW_TO_HIGH, PAIRS, PLANNED_SHARE, TUNNELS, pairs_of, plan_of
+from experiments.measuring.failure_run import roles_of
 
 SEED, CAPACITY = 1, 20.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from experiments.measuring.attempts import believable, runs_on_links_it_can_carry
+from experiments.measuring.load import believable, runs_on_links_it_can_carry
 from experiments.results.result import Result
 from tests.experiments.sample_results import TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from experiments.gscale.loss_figures import role_loss
-from experiments.gscale.scenario import pairs_of
+from experiments.gscale.exhibits import role_loss
+from experiments.gscale.plans import pairs_of
 from experiments.motivation.report import EGRESS, INGRESS
 from experiments.results.result import Result, Role, load_result
 from kuijia.cli.main import main

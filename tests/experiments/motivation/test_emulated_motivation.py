@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.measuring import attempts
+from experiments.measuring import load
 from experiments.results.result import Result, load_result
 from kuijia.cli.main import main
 from testbed.machine.run_directory import labs, owner_of
@@ -27,7 +27,7 @@ LENGTHS = ("--warmup-seconds", "2", "--before-seconds", "3", "--settle-seconds",
 @pytest.fixture(autouse=True)
 def one_retry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a busy machine delay a test by one more run, no longer."""
-    monkeypatch.setattr(attempts, "ATTEMPTS", 2)
+    monkeypatch.setattr(load, "ATTEMPTS", 2)
 
 
 def run(folder: Path, table: str, *arguments: str) -> dict[str, Result]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.measuring import attempts
+from experiments.measuring import load
 from experiments.results.result import load_result
 from kuijia.cli.main import main
 from testbed.machine.ovs import Datapath
@@ -19,7 +19,7 @@ LENGTHS = ("--warmup-seconds", "3", "--before-seconds", "3", "--settle-seconds",
 
 
 def test_table_2_comes_out_as_on_the_userspace_datapath(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "ATTEMPTS", 2)
+    monkeypatch.setattr(load, "ATTEMPTS", 2)
     options = ["--quick", "--schemes", "kuijia", "--capacity", CAPACITY, *LENGTHS]
     assert main(["run", "table2", *options, "-o", str(tmp_path)]) in (0, 1)
     result = load_result(tmp_path / "table2-kuijia-1.json")

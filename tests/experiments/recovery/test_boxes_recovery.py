@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.measuring import attempts
+from experiments.measuring import load
 from experiments.recovery import run as recovery_run
 from experiments.recovery.report import NETWORKS
 from kuijia.cli.main import main
@@ -28,7 +28,7 @@ def test_boxes_need_an_inventory(capsys: pytest.CaptureFixture[str], tmp_path: P
 def test_bfd_brings_a_flow_between_boxes_back_without_the_controller(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "ATTEMPTS", 1)
+    monkeypatch.setattr(load, "ATTEMPTS", 1)
     monkeypatch.setattr(recovery_run, "QUIET_SECONDS", 0.5)
     words = ["--network", "fig1", "--modes", "bfd-30", "--cuts", "2", "-o", str(tmp_path / "results")]
     apart = 1000 if HAS_TIME_NAMESPACES else 0

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.measuring import attempts
+from experiments.measuring import load
 from experiments.recovery import run as recovery_run
 from kuijia.cli.main import main
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.emulation
 
 
 def test_bfd_brings_a_flow_back_without_the_controller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(attempts, "ATTEMPTS", 1)
+    monkeypatch.setattr(load, "ATTEMPTS", 1)
     monkeypatch.setattr(recovery_run, "QUIET_SECONDS", 0.5)
     # Narrowly missed bars, or a busy machine, do not count here.
     assert main(["run", "recovery", "--modes", "bfd-30", "--cuts", "2", "-o", str(tmp_path)]) in (0, 1)

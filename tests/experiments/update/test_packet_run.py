@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from experiments.measuring.notice_options import Notice
-from experiments.measuring.packet_notice import timing_of
+from experiments.measuring.packet_options import Notice
+from experiments.measuring.packet_run import timing_of
 from experiments.update import packet_run
 from kuijia.cli.main import main
 from simulator.planned.events import Timing

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.measuring import attempts
+from experiments.measuring import load
 from experiments.update import run as update_run
 from experiments.update.report import NETWORK
 from kuijia.cli.main import main
@@ -38,7 +38,7 @@ def on_boxes(tmp_path: Path) -> Iterator[list[str]]:
 def test_replacing_the_plan_and_the_controller_loses_next_to_nothing(
     where: str, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempts, "ATTEMPTS", 2)
+    monkeypatch.setattr(load, "ATTEMPTS", 2)
     monkeypatch.setattr(update_run, "IDLE_SECONDS", 1.0)
     results = tmp_path / "results"
     words = ["--capacity", "10", "--updates", "2", "--restarts", "1", "-o", str(results)]

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from experiments.experiment import Settings
-from experiments.gscale.case_plan import plan_of
 from experiments.gscale.cases import Case
+from experiments.gscale.exhibits import role_loss
 from experiments.gscale.flow_run import compute as compute_flow
-from experiments.gscale.loss_figures import role_loss
-from experiments.gscale.packet_grid import PacketModel, compute
+from experiments.gscale.packet_run import PacketModel, compute
+from experiments.gscale.plans import plan_of
 from experiments.measuring.packet_run import Conditions
 from kuijia.cli.main import main
 from tests.experiments.gscale.results import committed_run

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
 from experiments.compared_schemes import PAPERS_SCHEMES
-from experiments.experiment import Outcome, Settings
-from experiments.gscale.case_plan import plan_of
+from experiments.experiment import Experiment, Outcome, Settings
 from experiments.gscale.cases import DEMANDS, LINKS, Case
-from experiments.gscale.climb import PAPER_CAPACITY
-from experiments.gscale.convergence_by_flow import OWN_TOLERANCE, restless_flows, seconds_by_flow
-from experiments.gscale.packet_grid import PacketModel, compute
+from experiments.gscale.convergence import OWN_TOLERANCE, restless_flows, seconds_by_flow
+from experiments.gscale.flow_run import PAPER_CAPACITY
+from experiments.gscale.packet_run import PacketModel, compute
+from experiments.gscale.plans import plan_of
 from experiments.measuring.packet_run import Conditions
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -22,7 +23,7 @@ from experiments.results.result import Role
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
-from kuijia_base.sweep.workers import Workers
+from kuijia_base.sweep.workers import workers_from
 from te_solver.model.plan import Plan
 
 NAME = "table4-factors"
@@ -100,13 +101,13 @@ def simulate(ready: None, work: Work) -> dict[str, Any]:
     }
 
 
-def run_factors(settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+def run_factors(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     """Simulate all runs, and write the tables of both roles."""
     settings = replace(settings, capacity=_QUICK_CAPACITY if settings.quick else PAPER_CAPACITY)
     cases = list(works(settings))
     told = {"settings": asdict(settings), "conditions": {name: asdict(each) for name, each in VARIED.items()}}
     sweep = Sweep(NAME, told, None, no_preparation, simulate, cases)
-    with swept(sweep, workers, output, progress) as found:
+    with swept(sweep, workers_from(args), output, progress) as found:
         return write_exhibits(NAME, list(by_condition(found)), settings, output)
 
 
@@ -148,3 +149,8 @@ def _conditions() -> str:
         f" {1e6 * REFERENCE.link_delay_seconds:g} us a link, failures noticed after"
         f" {1e3 * REFERENCE.detection_seconds:g} ms. Each other condition differs in what its name says."
     )
+
+
+SIZE_BARS = {"table4-factors*": None}  # shows conditions beside each other
+
+EXPERIMENTS = {NAME: Experiment(run_factors, sweeps=True, without=("capacity", "repetitions", "full"))}

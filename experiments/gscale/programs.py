@@ -1,9 +1,14 @@
-"""Greatest throughput by an interior-point method, which ends in the middle of the set of optima, not at a corner.
+"""Programs of greatest throughput that only some readings of the paper have.
 
-Also with equal rates on the tunnels of each pair.
+Two use an interior-point method, which ends in the middle of the set of optima, not at a corner; one of them with equal
+rates on the tunnels of each pair. Links may have one capacity for both directions together, as undirected edges do;
+real links are full duplex, so the product's solver has no such option.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
 
 import cvxpy as cp
 import numpy as np
@@ -11,8 +16,8 @@ import scipy.sparse as sp
 
 from kuijia_base.errors import SolverError
 from te_solver.model.plan import Plan
-from te_solver.programs.incidence import Vector, within_bounds
-from te_solver.programs.program import Allocation, Objective, Program
+from te_solver.programs.incidence import Incidence, Vector, within_bounds
+from te_solver.programs.program import Allocation, Objective, Options, Program
 from te_solver.programs.scale import Scale
 from te_solver.programs.solver import Solver
 
@@ -98,3 +103,21 @@ def _total(plan: Plan) -> float:
 
 INTERIOR = Objective("max-throughput-interior", InteriorThroughput, _total)
 EQUAL = Objective("max-throughput-equal", EqualRates, _total)
+
+
+def with_shared_capacity(objective: Objective) -> Objective:
+    """Return the objective for links whose two directions share the capacity of one."""
+    return replace(objective, name=f"{objective.name}-shared", program=partial(_program, objective))
+
+
+def _program(objective: Objective, incidence: Incidence, options: Options) -> Program:
+    return objective.program(replace(incidence, links=_of_both_directions(incidence)), options)
+
+
+def _of_both_directions(incidence: Incidence) -> sp.csc_array:
+    """Return 1 where a tunnel (column) uses a link (row) in either direction, shape (L, T)."""
+    edges = incidence.edge_of_link
+    together = sp.csc_array((edges[:, None] == edges[None, :]).astype(np.float64))
+    links = sp.csc_array(together @ incidence.links)
+    links.sort_indices()
+    return links

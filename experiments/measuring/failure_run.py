@@ -1,0 +1,84 @@
+"""A link failure to measure, whichever backend does: flows, seconds of each phase, and all randomness."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from experiments.results.result import Protocol, Role, Window
+from experiments.results.roles import FlowPaths, roles
+from kuijia_app.tables.options import PipelineOptions
+from te_solver.model.plan import Plan, Tunnel
+
+_NOTICE_SECONDS = 2.0
+"""Seconds the lab may take to notice a cut; flows last that much longer."""
+
+END_SECONDS = 1.0
+"""Seconds from the end of the last window to the end of the flows."""
+
+
+@dataclass(frozen=True)
+class WantedFlow:
+    """A flow between two sites: `tunnel` carries it, `backup` while the link in question is down.
+
+    `offered` is its limit in Mbit/s on the wire. Only a victim has two different tunnels.
+    """
+
+    name: str
+    offered: float
+    source: str
+    target: str
+    tunnel: Tunnel
+    backup: Tunnel
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Phases:
+    """Durations in seconds: `warmup` of the flows, `before` and `after` the windows around the cut, `settle` after it.
+
+    `interval` is that of the goodput series. The labels of flows are watched at the beginning and after the cut, for at
+    most `observe` seconds; a flow starved in the victims' queue may not be seen in that time.
+    """
+
+    warmup: float
+    before: float
+    settle: float
+    after: float
+    interval: float
+    observe: float = 2.0
+
+    @property
+    def total(self) -> int:
+        """Duration of the flows in whole seconds."""
+        before = max(self.warmup, self.observe) + self.before
+        after = _NOTICE_SECONDS + max(self.settle, self.observe) + self.after
+        return math.ceil(before + after + END_SECONDS)
+
+    @property
+    def cut(self) -> float:
+        return self.warmup + self.before
+
+    @property
+    def windows(self) -> tuple[Window, Window]:
+        begin = self.cut + self.settle
+        return Window(self.warmup, self.cut), Window(begin, begin + self.after)
+
+
+@dataclass(frozen=True)
+class Failing:
+    """A run to simulate: plan, options of its tables, flows, failing link, and all randomness."""
+
+    plan: Plan
+    options: PipelineOptions
+    flows: Sequence[WantedFlow]
+    protocol: Protocol
+    link: tuple[str, str]
+    seed: int
+
+
+def roles_of(flows: Sequence[WantedFlow], link: tuple[str, str], *, either_direction: bool = False) -> dict[str, Role]:
+    """Return the role of each flow in the failure that its backup tunnel is for."""
+    paths = {flow.name: FlowPaths(flow.tunnel.nodes, flow.backup.nodes) for flow in flows}
+    return roles(paths, link, either_direction=either_direction)
