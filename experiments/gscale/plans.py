@@ -107,7 +107,6 @@ def hurts(plan: Plan, link: Edge) -> bool:
 @lru_cache(maxsize=256)
 def unit_plan(classes: int, demand: float, pairs: Sequence[Edge]) -> Plan:
     """Return the plan for links on which 1 Mbit/s may be planned, with one class of traffic or two."""
-
     return solve(gscale(), demands_of(classes, demand, pairs), TUNNELS, options=Options(spread=True))
 
 

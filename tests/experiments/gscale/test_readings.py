@@ -8,7 +8,6 @@ from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
-from te_solver.tunnels.finder.finder import tunnels_for
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Settings
@@ -38,6 +37,7 @@ from te_solver.networks import shipped_network
 from te_solver.programs.program import Objective
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.solve import solve
+from te_solver.tunnels.finder import tunnels_for
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 
