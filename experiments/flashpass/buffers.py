@@ -5,16 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.experiment import Outcome, Settings
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.experiment import Outcome
+from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER, PUBLISHED
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
 from simulator.packet.credited import DATA
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo
@@ -74,22 +69,21 @@ def utilisation(ready: None, case: Case) -> float:
     return 8e-6 * (sent[1] - sent[0]) / (case.seconds * RATE)
 
 
-def run_buffers(
-    seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_buffers(execution: Execution) -> Outcome:
     """Compute Table I from sizes and rates, and measure one flow with the buffers of Table II's formulas."""
+    seconds = execution.sized(10.0, 60.0)
     keyed = {
-        (name, part): [Case(name, part * needed(backoff), seconds, seed) for seed in settings.seeds]
+        (name, part): [Case(name, part * needed(backoff), seconds, seed) for seed in execution.seeds]
         for name, (_, backoff) in BACKOFFS.items()
         for part in PARTS
     }
-    with swept_by_key("flashpass-buffers", keyed, utilisation, workers, output, progress) as found:
-        lines = [Line(name, tuple(Point.of(part, found[name, part]) for part in PARTS)) for name in BACKOFFS]
-        return write_exhibits("flashpass-buffers", [_chips(), _transports(lines)], settings, output)
+    with execution.swept(utilisation, keyed) as found:
+        lines = lines_of({name: name for name in BACKOFFS}, PARTS, lambda name, part: found[name, part])
+        return execution.written(_chips(), _transports(lines))
 
 
 def _chips() -> Exhibit:
-    rows = published()["chips"]
+    rows = PUBLISHED["chips"]
     points = []
     for name, (megabytes, gbits, theirs) in rows.items():
         ours = 1024 * megabytes / gbits
@@ -102,7 +96,7 @@ def _chips() -> Exhibit:
         axis="chip",
         quantity="KB per port and Gbit/s",
         lines=(Line("total memory / total rate", tuple(points)),),
-        published=published()["source"],
+        published=PUBLISHED["source"],
     )
 
 
@@ -129,3 +123,6 @@ def _transports(lines: Sequence[Line]) -> Exhibit:
             f"{RATE:g} Mbit/s, round trip {1000 * ROUND_TRIP:g} ms, after {_WARM_UP:g} s.",
         ),
     )
+
+
+EXPERIMENTS = offered({"flashpass-buffers": Offered(run_buffers, without=("full",))})

@@ -7,14 +7,12 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Outcome, Settings
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import EXPRESSPASS, PRINTED
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.experiment import Outcome
+from experiments.flashpass.schemes import EXPRESSPASS, PRINTED, PUBLISHED
+from experiments.grid import Execution, Offered, offered
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from kuijia_base.output_folder import OutputFolder
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Ports
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo
@@ -81,13 +79,13 @@ def converged_after(share: NDArray[np.float64], near: float = NEAR) -> float:
     return float(reached[0] + 1) if reached.size else float("inf")
 
 
-def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
+def run_convergence(execution: Execution) -> Outcome:
     """Run all kinds at both rates with both first rates."""
     found = {
         (kind, rate, start): np.mean(
             [
                 shares(replace(transport, initial_rate=part, initial_weight=WEIGHT), ports, rate, seed)
-                for seed in range(settings.seed, settings.seed + _RUNS)
+                for seed in range(execution.settings.seed, execution.settings.seed + _RUNS)
             ],
             axis=0,
         )
@@ -96,7 +94,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
         for start, part in STARTS.items()
     }
     columns = {(rate, start): f"{rate / 1000:g} Gbit/s, {start}" for rate in RATES for start in STARTS}
-    theirs = published()["convergence"]
+    theirs = PUBLISHED["convergence"]
     checks, lines, lasting = [], [], []
     for kind in KINDS:
         points, late = [], []
@@ -122,7 +120,7 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             axis="rate of links, first rate",
             quantity="round trips from the second flow's start",
             lines=tuple(lines),
-            published=published()["source"],
+            published=PUBLISHED["source"],
             checks=tuple(checks),
             remarks=(
                 f"Until the mean share of {_RUNS} runs is {NEAR:g} of a half; round trip 0.1 ms.",
@@ -145,4 +143,9 @@ def run_convergence(settings: Settings, output: OutputFolder) -> Outcome:
             ),
         ),
     ]
-    return write_exhibits("expresspass-convergence", exhibits, settings, output)
+    return execution.written(*exhibits)
+
+
+EXPERIMENTS = offered(
+    {"expresspass-convergence": Offered(run_convergence, without=("repetitions", "quick", "full"), sweeps=False)}
+)

@@ -8,17 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import EXPRESSPASS, with_printed_credits
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.experiment import Outcome
+from experiments.flashpass.schemes import EXPRESSPASS, PUBLISHED, with_printed_credits
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
+from experiments.results.score import SizeBar
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.credited import EXPRESSPASS_PORTS
 from simulator.packet.network import Network
@@ -82,9 +78,10 @@ class Case:
     seed: int
 
 
-def flows_of(*, quick: bool, full: bool) -> Mapping[str, int]:
+def flows_of(execution: Execution) -> Mapping[str, int]:
     """Return the number of flows of each workload."""
-    return dict.fromkeys(WORKLOADS, _FULL_FLOWS if full else _QUICK_FLOWS) if full or quick else FLOWS
+    quick, full = (dict.fromkeys(WORKLOADS, flows) for flows in (_QUICK_FLOWS, _FULL_FLOWS))
+    return execution.sized(quick, FLOWS, full)
 
 
 def data_center(rate: float) -> Network:
@@ -140,75 +137,61 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     }
 
 
-def run_queues(
-    flows: Mapping[str, int], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_queues(execution: Execution) -> Outcome:
     """Run four workloads at three loads and measure the queues at switches."""
+    flows = flows_of(execution)
     keyed = {
-        (name, load): [Case(name, load, RATES[0], STARTS["1/16"], flows[name], seed) for seed in settings.seeds]
+        (name, load): [Case(name, load, RATES[0], STARTS["1/16"], flows[name], seed) for seed in execution.seeds]
         for name in WORKLOADS
         for load in LOADS
     }
-    with swept_by_key("expresspass-queues", keyed, outcome, workers, output, progress) as found:
-        exhibits = []
-        for key, quantity in (("mean", "mean queue (KB)"), ("peak", "longest queue (KB)")):
-            theirs = published()["queues"][key]
-            lines = tuple(
-                Line(
-                    name,
-                    tuple(
-                        Point.of(load, [run[key] for run in found[name, load]], theirs[name][place])
-                        for place, load in enumerate(LOADS)
-                    ),
-                )
-                for name in WORKLOADS
-            )
-            exhibits.append(
-                Exhibit(
-                    name=f"expresspass-queues-{key}",
-                    title="queues at switches under ExpressPass, 192 hosts at 10 Gbit/s",
-                    reproduces="ExpressPass Table 3",
-                    backend="packet",
-                    axis="load of the racks' links",
-                    quantity=quantity,
-                    lines=lines,
-                    published=published()["source"],
-                    remarks=(
-                        "All outputs of switches, from the first start of a flow to the last.",
-                        "The paper's table names no workloads; its rows are taken in the order of its figures.",
-                        *_remarks(flows, found),
-                    ),
-                    logarithmic=key == "mean",
-                )
-            )
-        return write_exhibits("expresspass-queues", exhibits, settings, output)
+
+    def table(key: str, quantity: str) -> Exhibit:
+        theirs = PUBLISHED["queues"][key]
+        return Exhibit(
+            name=f"expresspass-queues-{key}",
+            title="queues at switches under ExpressPass, 192 hosts at 10 Gbit/s",
+            reproduces="ExpressPass Table 3",
+            backend="packet",
+            axis="load of the racks' links",
+            quantity=quantity,
+            lines=lines_of(
+                {name: name for name in WORKLOADS},
+                LOADS,
+                lambda name, load: [run[key] for run in found[name, load]],
+                lambda name, load: theirs[name][LOADS.index(load)],
+            ),
+            published=PUBLISHED["source"],
+            remarks=(
+                "All outputs of switches, from the first start of a flow to the last.",
+                "The paper's table names no workloads; its rows are taken in the order of its figures.",
+                *_remarks(flows, found),
+            ),
+            logarithmic=key == "mean",
+        )
+
+    with execution.swept(outcome, keyed) as found:
+        return execution.written(table("mean", "mean queue (KB)"), table("peak", "longest queue (KB)"))
 
 
-def run_data_center_waste(
-    flows: Mapping[str, int], settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_waste(execution: Execution) -> Outcome:
     """Run four workloads with two first rates on two rates of links and count credits without data."""
+    flows = flows_of(execution)
+    labels = {(rate, start): f"{rate / 1000:g} Gbit/s, {start}" for rate in RATES for start in STARTS}
     keyed = {
-        (name, rate, start): [Case(name, WASTE_LOAD, rate, STARTS[start], flows[name], seed) for seed in settings.seeds]
-        for rate in RATES
-        for start in STARTS
+        ((rate, start), name): [
+            Case(name, WASTE_LOAD, rate, STARTS[start], flows[name], seed) for seed in execution.seeds
+        ]
+        for rate, start in labels
         for name in WORKLOADS
     }
-    with swept_by_key("expresspass-waste", keyed, outcome, workers, output, progress) as found:
-        lines = []
-        for rate in RATES:
-            for start in STARTS:
-                label = f"{rate / 1000:g} Gbit/s, {start}"
-                theirs = published()["credit waste"][label]
-                points = [
-                    Point.of(
-                        name,
-                        [100 * run["unused"] / max(run["credits"], 1) for run in found[name, rate, start]],
-                        theirs[name],
-                    )
-                    for name in WORKLOADS
-                ]
-                lines.append(Line(label, tuple(points)))
+    with execution.swept(outcome, keyed) as found:
+        lines = lines_of(
+            labels,
+            list(WORKLOADS),
+            lambda kind, name: [100 * run["unused"] / max(run["credits"], 1) for run in found[kind, name]],
+            lambda kind, name: PUBLISHED["credit waste"][labels[kind]][name],
+        )
         exhibit = Exhibit(
             name="expresspass-waste",
             title=f"credits of ExpressPass without data at load {WASTE_LOAD:g}, 192 hosts",
@@ -216,12 +199,12 @@ def run_data_center_waste(
             backend="packet",
             axis="workload",
             quantity="wasted credits (% of those that reach senders)",
-            lines=tuple(lines),
-            published=published()["source"],
+            lines=lines,
+            published=PUBLISHED["source"],
             checks=tuple(_order(lines)),
             remarks=("Lines: rate of links, first rate of credits.", *_remarks(flows, found)),
         )
-        return write_exhibits("expresspass-waste", [exhibit], settings, output)
+        return execution.written(exhibit)
 
 
 def _order(lines: Sequence[Line]) -> list[Check]:
@@ -246,3 +229,17 @@ def _remarks(flows: Mapping[str, int], found: Mapping[Any, Sequence[Mapping[str,
     if unfinished:
         said.append(f"{unfinished:,} flows of all runs had not ended {_PATIENCE:g} s after the last had begun.")
     return said
+
+
+SIZE_BARS = {
+    "expresspass-queues-*": SizeBar(cause="the sizes of credits decide how fast queues drain (docs/flashpass.md)"),
+    "expresspass-waste": SizeBar(cause="of large flows more is published than a round trip of credits"),
+}
+
+_LONGEST = "100,000 flows in each run (default: 10,000 to 100,000, by workload)"
+EXPERIMENTS = offered(
+    {
+        "expresspass-queues": Offered(run_queues, full=_LONGEST),
+        "expresspass-waste": Offered(run_waste, full=_LONGEST),
+    }
+)

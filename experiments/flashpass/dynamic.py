@@ -6,18 +6,14 @@ import itertools
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from experiments.experiment import Outcome, Settings
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import LABELS, NAMES, Scheme, published_name
+from experiments.experiment import Outcome
+from experiments.flashpass.schemes import BURSTS, LABELS, NAMES, PACED_BY_US, PUBLISHED, Scheme, published_name
 from experiments.flashpass.wan import Case, outcome
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
+from experiments.results.score import SizeBar
 from simulator.packet.credited import Finishing, FlashPass
 
 STATISTICS = ("small average", "small 99th", "large average", "all average")
@@ -26,65 +22,57 @@ FINISHING_LOAD = TARGETS_LOAD = 0.8
 MEGABYTES = (10, 20, 40, 80)
 
 
+LOADS = {"flashpass-fig11": 0.4, "flashpass-fig12": 0.8}
+QUICK_FLOWS, FLOWS, FULL_FLOWS = 40, 400, 3_000
+
 Found = Mapping[Any, Sequence[Mapping[str, Any]]]
 
 
-def run_load(
-    name: str,
-    load: float,
-    flows: int,
-    settings: Settings,
-    workers: Workers,
-    output: OutputFolder,
-    progress: Progress,
-) -> Outcome:
+def _flows(execution: Execution) -> int:
+    return execution.sized(QUICK_FLOWS, FLOWS, FULL_FLOWS)
+
+
+def run_load(execution: Execution) -> Outcome:
     """Run the five transports, and Cubic with pacing, at one load."""
+    load, flows = LOADS[execution.name], _flows(execution)
     made = {scheme: Scheme.of(scheme) for scheme in LABELS}
-    keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in settings.seeds] for scheme in LABELS}
-    with swept_by_key(name, keyed, outcome, workers, output, progress) as found:
-        theirs = published()["dynamic"].get(f"{load:g}", {})
-        places = {scheme: place for place, scheme in enumerate(NAMES)}
-        lines = [
-            Line(
-                label,
-                tuple(
-                    Point.of(
-                        each,
-                        [run[each] for run in found[scheme]],
-                        theirs[each][places[published_name(scheme)]] if theirs else None,
-                    )
-                    for each in STATISTICS
-                ),
-            )
-            for scheme, label in LABELS.items()
-        ]
+    keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in execution.seeds] for scheme in LABELS}
+    theirs = PUBLISHED["dynamic"].get(f"{load:g}", {})
+    with execution.swept(outcome, keyed) as found:
+        lines = lines_of(
+            LABELS,
+            STATISTICS,
+            lambda scheme, each: [run[each] for run in found[scheme]],
+            lambda scheme, each: theirs[each][list(NAMES).index(published_name(scheme))] if theirs else None,
+        )
         exhibit = Exhibit(
-            name=name,
+            name=execution.name,
             title=f"flows over three data centres at load {load:g}, {flows:,} flows",
-            reproduces=f"FlashPass Figure {'11' if name.endswith('11') else '12'}",
+            reproduces=f"FlashPass Figure {execution.name[-2:]}",
             backend="packet",
             axis="flows",
             quantity="completion time (ms)",
-            lines=tuple(lines),
-            published=published()["source"],
+            lines=lines,
+            published=PUBLISHED["source"],
             checks=tuple(ratio_checks(lines)),
             remarks=(*_remarks(found), "Small flows have less than 10 MB."),
         )
-        return write_exhibits(name, [exhibit], settings, output)
+        return execution.written(exhibit)
 
 
-def run_targets(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+def run_targets(execution: Execution) -> Outcome:
     """Run FlashPass with different target losses of emulation packets."""
-    data = published()["targets"]
+    flows = _flows(execution)
+    data = PUBLISHED["targets"]
     labels = dict(zip(data["labels"], TARGETS, strict=True))
     keyed = {
         label: [
             Case(TARGETS_LOAD, flows, seed, Scheme(FlashPass(least_loss=least, most_loss=most)))
-            for seed in settings.seeds
+            for seed in execution.seeds
         ]
         for label, (least, most) in labels.items()
     }
-    with swept_by_key("flashpass-fig14", keyed, outcome, workers, output, progress) as found:
+    with execution.swept(outcome, keyed) as found:
         means = {label: [run["all average"] for run in runs] for label, runs in found.items()}
         first = means[data["labels"][0]]
         fct = [
@@ -110,7 +98,7 @@ def run_targets(flows: int, settings: Settings, workers: Workers, output: Output
                 axis="target loss",
                 quantity=quantity,
                 lines=(Line("FlashPass", tuple(points)),),
-                published=published()["source"],
+                published=PUBLISHED["source"],
                 checks=tuple(orders) if key == "fct" else (),
                 remarks=_remarks(found),
             )
@@ -119,24 +107,23 @@ def run_targets(flows: int, settings: Settings, workers: Workers, output: Output
                 ("loss", "loss of emulation packets (%)", loss),
             )
         ]
-        return write_exhibits("flashpass-fig14", exhibits, settings, output)
+        return execution.written(*exhibits)
 
 
-def run_finishing(
-    flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_finishing(execution: Execution) -> Outcome:
     """Run FlashPass with and without selective dropping of over-provisioned emulation packets, flows of one size."""
-    data = published()["finishing"]
+    flows = _flows(execution)
+    data = PUBLISHED["finishing"]
     kinds = (Finishing.SELECTIVE, Finishing.AGGRESSIVE)
     keyed = {
         (size, kind): [
             Case(FINISHING_LOAD, flows, seed, Scheme(FlashPass(finishing=kind)), size * 1_000_000)
-            for seed in settings.seeds
+            for seed in execution.seeds
         ]
         for size in MEGABYTES
         for kind in kinds
     }
-    with swept_by_key("flashpass-fig15", keyed, outcome, workers, output, progress) as found:
+    with execution.swept(outcome, keyed) as found:
         fct, saved = [], []
         for place, megabytes in enumerate(MEGABYTES):
             pairs = list(zip(found[megabytes, kinds[0]], found[megabytes, kinds[1]], strict=True))
@@ -153,7 +140,7 @@ def run_finishing(
                 axis="size of flows (MB)",
                 quantity=quantity,
                 lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
-                published=published()["source"],
+                published=PUBLISHED["source"],
                 remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
             )
             for key, quantity, points in (
@@ -161,18 +148,19 @@ def run_finishing(
                 ("saved", "credits saved (% of data packets)", saved),
             )
         ]
-        return write_exhibits("flashpass-fig15", exhibits, settings, output)
+        return execution.written(*exhibits)
 
 
-def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+def run_waste(execution: Execution) -> Outcome:
     """Run ExpressPass, whose receivers send credits until they are told to stop, with flows of one size."""
-    data = published()["waste"]
+    flows = _flows(execution)
+    data = PUBLISHED["waste"]
     scheme = Scheme.of("expresspass")
     keyed = {
-        size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in settings.seeds]
+        size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in execution.seeds]
         for size in MEGABYTES
     }
-    with swept_by_key("flashpass-fig5", keyed, outcome, workers, output, progress) as found:
+    with execution.swept(outcome, keyed) as found:
         points = [
             Point.of(size, [100 * run["unused"] / run["credits"] for run in found[size]], data["wasted"][place])
             for place, size in enumerate(MEGABYTES)
@@ -185,10 +173,10 @@ def run_waste(flows: int, settings: Settings, workers: Workers, output: OutputFo
             axis="size of flows (MB)",
             quantity="wasted credits (% of those that reach senders)",
             lines=(Line(NAMES["expresspass"], tuple(points)),),
-            published=published()["source"],
+            published=PUBLISHED["source"],
             remarks=_remarks(found),
         )
-        return write_exhibits("flashpass-fig5", [exhibit], settings, output)
+        return execution.written(exhibit)
 
 
 def _wasted(run: Mapping[str, Any]) -> float:
@@ -210,3 +198,25 @@ def ratio_checks(lines: Sequence[Line]) -> list[Check]:
         for slow, fast in itertools.pairwise(label for label in NAMES.values() if label in at)
         for check in slower(f"all flows: {slow} / {fast}", at[slow], at[fast])
     ]
+
+
+SIZE_BARS = {
+    "flashpass-fig1[12]": SizeBar(
+        cause="400 flows are over before the load is steady (docs/flashpass.md)",
+        causes={"Cubic": BURSTS, "Cubic, paced": PACED_BY_US},
+    ),
+    "flashpass-fig14-loss": SizeBar(
+        cause="ours counts the first round trips of flows, which emulate at the full rate (docs/flashpass.md)"
+    ),
+}
+
+_LONG = "3,000 flows in each run (default: 400)"
+EXPERIMENTS = offered(
+    {
+        "flashpass-fig5": Offered(run_waste, full=_LONG),
+        "flashpass-fig11": Offered(run_load, full=_LONG),
+        "flashpass-fig12": Offered(run_load, full=_LONG),
+        "flashpass-fig14": Offered(run_targets, full=_LONG),
+        "flashpass-fig15": Offered(run_finishing, full=_LONG),
+    }
+)

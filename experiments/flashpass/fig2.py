@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Exhibit, Line
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
 from experiments.results.score import SizeBar
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.picture_style import legend_below, look, new_figure
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers, workers_from
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo
@@ -190,15 +184,6 @@ class Case:
         )
 
 
-@dataclass(frozen=True)
-class Grid:
-    """Sizes of the buffer in MB, the simulated seconds of each run, and their settings."""
-
-    buffers: Sequence[float]
-    seconds: float
-    choices: Choices = field(default_factory=Choices)
-
-
 def measured(ready: None, case: Case) -> list[float]:
     """Return Gbit/s of payload that arrived, in order or not, and the share of data packets that were dropped."""
     del ready
@@ -216,68 +201,53 @@ def measured(ready: None, case: Case) -> list[float]:
     return [throughput, float(results.dropped.sum()) / float(results.sent.sum())]
 
 
-@cache
-def published() -> dict[str, Any]:
-    """Return the published numbers of the figure."""
-    return published_numbers("flashpass_fig2")
+PUBLISHED = published_numbers("flashpass_fig2")
 
 
-def run_fig2(grid: Grid, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+def run_fig2(execution: Execution) -> Outcome:
     """Run every transport with every buffer; write tables and the picture."""
+    choices = BY_THE_PAPERS if execution.args.by_the_papers else Choices()
+    seconds = execution.sized(QUICK_SECONDS, SECONDS)
+    buffers = execution.sized(QUICK_BUFFERS, SOME_BUFFERS, BUFFERS)
     keyed = {
-        (transport.value, buffer): [
-            Case(transport.value, buffer, grid.seconds, seed, grid.choices) for seed in settings.seeds
-        ]
+        (transport, buffer): [Case(transport.value, buffer, seconds, seed, choices) for seed in execution.seeds]
         for transport in TRANSPORTS
-        for buffer in grid.buffers
+        for buffer in buffers
     }
-    with swept_by_key("flashpass-fig2", keyed, measured, workers, output, progress) as runs:
-        exhibits = _exhibits(grid, runs)
-        write_picture(output, "flashpass-fig2.svg", lambda: fig2_figure(*exhibits))
-        return write_exhibits("flashpass-fig2", exhibits, settings, output)
-
-
-def _exhibits(grid: Grid, runs: dict[tuple[str, float], list[list[float]]]) -> list[Exhibit]:
-    known = published()
     remark = (
-        f"{FLOWS} flows for {grid.seconds:g} s (published: 5 s). The throughput is that of payload after "
-        f"{min(Choices.warm_up, grid.seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR are "
-        f"{'those of their own papers' if grid.choices == BY_THE_PAPERS else 'as the authors changed them'}. "
+        f"{FLOWS} flows for {seconds:g} s (published: 5 s). The throughput is that of payload after "
+        f"{min(Choices.warm_up, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR are "
+        f"{'those of their own papers' if choices == BY_THE_PAPERS else 'as the authors changed them'}. "
         "docs/flashpass_fig2.md has the settings that the paper does not give."
     )
-    exhibits = []
-    for place, (key, quantity, scale, checks) in enumerate(
-        (("throughput", THROUGHPUT, 1.0, throughput_checks), ("loss", LOSS, 100.0, loss_checks))
-    ):
-        lines = tuple(
-            Line(
-                label,
-                tuple(
-                    Point.of(
-                        buffer,
-                        [scale * run[place] for run in runs[transport.value, buffer]],
-                        known[key][transport.value][BUFFERS.index(buffer)],
-                    )
-                    for buffer in grid.buffers
-                ),
-            )
-            for transport, label in TRANSPORTS.items()
+
+    def table(
+        place: int, key: str, quantity: str, scale: float, checks: Callable[[Sequence[Line]], list[Check]]
+    ) -> Exhibit:
+        lines = lines_of(
+            TRANSPORTS,
+            buffers,
+            lambda transport, buffer: [scale * run[place] for run in runs[transport, buffer]],
+            lambda transport, buffer: PUBLISHED[key][transport.value][BUFFERS.index(buffer)],
         )
-        exhibits.append(
-            Exhibit(
-                name=f"flashpass-fig2-{key}",
-                title=f"{FLOWS} flows against the size of the buffer",
-                reproduces="FlashPass Figure 2",
-                backend="packet",
-                axis="buffer (MB)",
-                quantity=quantity,
-                lines=lines,
-                published=known["source"],
-                checks=tuple(checks(lines)),
-                remarks=(remark,),
-            )
+        return Exhibit(
+            name=f"flashpass-fig2-{key}",
+            title=f"{FLOWS} flows against the size of the buffer",
+            reproduces="FlashPass Figure 2",
+            backend="packet",
+            axis="buffer (MB)",
+            quantity=quantity,
+            lines=lines,
+            published=PUBLISHED["source"],
+            checks=tuple(checks(lines)),
+            remarks=(remark,),
         )
-    return exhibits
+
+    with execution.swept(measured, keyed) as runs:
+        throughput = table(0, "throughput", THROUGHPUT, 1.0, throughput_checks)
+        loss = table(1, "loss", LOSS, 100.0, loss_checks)
+        write_picture(execution.output, "flashpass-fig2.svg", lambda: fig2_figure(throughput, loss))
+        return execution.written(throughput, loss)
 
 
 def throughput_checks(lines: Sequence[Line]) -> list[Check]:
@@ -305,10 +275,8 @@ def loss_checks(lines: Sequence[Line]) -> list[Check]:
     return checks
 
 
-_SECONDS, _QUICK_SECONDS = 5.0, 1.5
-_BUFFERS, _QUICK_BUFFERS = (0.2, 1.0, 5.0, 20.0, 100.0), (0.2, 2.0, 20.0)
-
-# Pictures take a second to import; listing the experiments must not need them, so the run is imported where it begins.
+SECONDS, QUICK_SECONDS = 5.0, 1.5
+SOME_BUFFERS, QUICK_BUFFERS = (0.2, 1.0, 5.0, 20.0, 100.0), (0.2, 2.0, 20.0)
 
 
 def configure(options: Options) -> None:
@@ -320,23 +288,7 @@ def configure(options: Options) -> None:
     )
 
 
-def flashpass_fig2(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-
-    choices = BY_THE_PAPERS if args.by_the_papers else Choices()
-    grid = Grid(BUFFERS if args.full else _BUFFERS, _SECONDS, choices)
-    if settings.quick:
-        grid = Grid(_QUICK_BUFFERS, _QUICK_SECONDS, choices)
-    return run_fig2(grid, settings, workers_from(args), output, progress)
-
-
 SIZE_BARS = {"flashpass-fig2-loss": SizeBar(0.2)}
 
-EXPERIMENTS = {
-    "flashpass-fig2": Experiment(
-        flashpass_fig2,
-        configure=configure,
-        sweeps=True,
-        without=("capacity",),
-        own_help={"full": "ten sizes of the buffer, as in the paper (default: five)"},
-    ),
-}
+_FULL = "ten sizes of the buffer, as in the paper (default: five)"
+EXPERIMENTS = offered({"flashpass-fig2": Offered(run_fig2, full=_FULL, configure=configure)})

@@ -7,14 +7,12 @@ from itertools import pairwise
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
 from experiments.flashpass.convergence import UNIFORM
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import EXPRESSPASS, PRINTED
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.flashpass.schemes import EXPRESSPASS, PRINTED, PUBLISHED
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
-from experiments.results.exhibit import Exhibit, Line, Point
-from kuijia_base.output_folder import OutputFolder
+from experiments.results.exhibit import Exhibit
 from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, SHARE, ExpressPass, Ports
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -72,18 +70,15 @@ def utilisation(transport: ExpressPass, ports: Ports, links: int, seed: int) -> 
     return float(long + min(short)) / most
 
 
-def run_parking_lot(seeds: int, settings: Settings, output: OutputFolder) -> Outcome:
+def run_parking_lot(execution: Execution) -> Outcome:
     """Run all kinds of credits over one to six links."""
-    theirs: Mapping[str, Mapping[str, float]] = published()["parking lot"]
-    lines = []
-    for kind, (transport, ports, key) in KINDS.items():
-        points = []
-        for links in LENGTHS:
-            values = [
-                utilisation(transport, ports, links, seed) for seed in range(settings.seed, settings.seed + seeds)
-            ]
-            points.append(Point.of(links, values, theirs[key].get(str(links))))
-        lines.append(Line(kind, tuple(points)))
+    theirs: Mapping[str, Mapping[str, float]] = PUBLISHED["parking lot"]
+    lines = lines_of(
+        {kind: kind for kind in KINDS},
+        LENGTHS,
+        lambda kind, links: [utilisation(*KINDS[kind][:2], links, seed) for seed in execution.seeds],
+        lambda kind, links: theirs[KINDS[kind][2]].get(str(links)),
+    )
     longest = {line.label: line.points[-1].value or 0.0 for line in lines}
     checks = [
         order(f"{kind} / naive, {LENGTHS[-1]} links", longest[kind] / longest["naive"], 1.1)
@@ -97,13 +92,18 @@ def run_parking_lot(seeds: int, settings: Settings, output: OutputFolder) -> Out
         backend="packet",
         axis="links that the long flow crosses",
         quantity="data on the link, of what credits allow",
-        lines=tuple(lines),
-        published=published()["source"],
+        lines=lines,
+        published=PUBLISHED["source"],
         checks=tuple(checks),
         remarks=(
             "Naive: credits always at the full rate.",
-            f"Means of {seeds} seeds.",
+            f"Means of {len(execution.seeds)} seeds.",
             f"{RATE / 1000:g} Gbit/s, {1e6 * DELAY:g} us a link; {1e3 * WATCHED:g} ms after {1e3 * SETTLED:g} ms.",
         ),
     )
-    return write_exhibits("expresspass-parking-lot", [exhibit], settings, output)
+    return execution.written(exhibit)
+
+
+EXPERIMENTS = offered(
+    {"expresspass-parking-lot": Offered(run_parking_lot, seeds=(5, 1), without=("full",), sweeps=False)}
+)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
 from experiments.flashpass.convergence import AS_PRINTED, KINDS
-from experiments.flashpass.published import published
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.flashpass.schemes import PUBLISHED
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import limit
-from experiments.results.exhibit import Exhibit, Line, Point
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
+from experiments.results.exhibit import Exhibit
+from experiments.results.score import SizeBar
 from simulator.packet.credited import DATA
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo
@@ -41,6 +38,7 @@ FAIR = 0.98
 """Bar: least fairness. The paper says "very good"; with 1,024 flows a flow sends 75 packets in an interval, and packets
 let through by chance alone give 75 / 76."""
 
+_PORTS = "Over all ports, from the start."
 _STARTS = 106
 
 
@@ -76,32 +74,17 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     }
 
 
-def run_scalability(settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
-    """Run all kinds of ExpressPass with all numbers of flows."""
-    name = "expresspass-flows"
-    keyed = {(kind, flows): [Case(kind, flows, seed) for seed in settings.seeds] for kind in KINDS for flows in COUNTS}
-    with swept_by_key(name, keyed, outcome, workers, output, progress) as found:
-        return write_exhibits(name, exhibits(found, len(settings.seeds)), settings, output)
+def run_scalability(execution: Execution) -> Outcome:
+    """Run all kinds of ExpressPass with all numbers of flows: utilisation, fairness and queues by these."""
+    keyed = {(kind, flows): [Case(kind, flows, seed) for seed in execution.seeds] for kind in KINDS for flows in COUNTS}
+    theirs: Mapping[str, float] = PUBLISHED["flows"]
 
-
-def exhibits(found: Mapping[tuple[str, int], Sequence[Mapping[str, float]]], seeds: int) -> list[Exhibit]:
-    """Return utilisation, fairness and queues by the number of flows, next to the published."""
-    theirs: Mapping[str, float] = published()["flows"]
-
-    def exhibit(what: str, title: str, quantity: str, *remarks: str) -> Exhibit:
-        lines = tuple(
-            Line(
-                kind,
-                tuple(
-                    Point.of(
-                        flows,
-                        [run[what] for run in found[kind, flows]],
-                        theirs.get(what) if kind == AS_PRINTED else None,
-                    )
-                    for flows in COUNTS
-                ),
-            )
-            for kind in KINDS
+    def table(what: str, title: str, quantity: str, *remarks: str) -> Exhibit:
+        lines = lines_of(
+            {kind: kind for kind in KINDS},
+            COUNTS,
+            lambda kind, flows: [run[what] for run in found[kind, flows]],
+            lambda kind, _: theirs.get(what) if kind == AS_PRINTED else None,
         )
         return Exhibit(
             name=f"expresspass-flows-{what}",
@@ -111,7 +94,7 @@ def exhibits(found: Mapping[tuple[str, int], Sequence[Mapping[str, float]]], see
             axis="flows",
             quantity=quantity,
             lines=lines,
-            published=published()["source"] if what in theirs else "",
+            published=PUBLISHED["source"] if what in theirs else "",
             checks=tuple(
                 limit(f"{line.label}, {point.x} flows", point.value or 0.0, FAIR)
                 for line in lines
@@ -120,15 +103,19 @@ def exhibits(found: Mapping[tuple[str, int], Sequence[Mapping[str, float]]], see
             ),
             remarks=(
                 f"{RATE / 1000:g} Gbit/s, round trip {1e3 * ROUND_TRIP:g} ms, a sender and a receiver for each flow.",
-                f"Means of {seeds} seeds.",
+                f"Means of {len(execution.seeds)} seeds.",
                 *remarks,
             ),
         )
 
-    return [
-        exhibit("utilisation", "data on a link that many flows share", "part of the link"),
-        exhibit("fairness", "fairness among many flows on a link", f"Jain's index over {1e3 * INTERVAL:g} ms"),
-        exhibit(
-            "queue", "longest queue of data where many flows share a link", "KB", "Over all ports, from the start."
-        ),
-    ]
+    with execution.swept(outcome, keyed) as found:
+        return execution.written(
+            table("utilisation", "data on a link that many flows share", "part of the link"),
+            table("fairness", "fairness among many flows on a link", f"Jain's index over {1e3 * INTERVAL:g} ms"),
+            table("queue", "longest queue of data where many flows share a link", "KB", _PORTS),
+        )
+
+
+SIZE_BARS = {"expresspass-flows-queue": SizeBar(cause="less than a packet is published; here a second one waits")}
+
+EXPERIMENTS = offered({"expresspass-flows": Offered(run_scalability, seeds=(5, 1), without=("full",))})

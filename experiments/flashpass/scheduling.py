@@ -9,14 +9,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Outcome, Settings
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import HEADER, NAMES, Scheme
+from experiments.experiment import Outcome
+from experiments.flashpass.schemes import HEADER, NAMES, PUBLISHED, Scheme
 from experiments.flashpass.static import RATE, network_of
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.grid import Execution, Offered, offered
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.picture_style import legend_below, look, new_figure
 from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
@@ -132,19 +130,19 @@ def _span(counted: NDArray[np.int64], times: NDArray[np.float64]) -> tuple[float
     return float(times[begun]), float(times[ended])
 
 
-def run_scheduling(settings: Settings, output: OutputFolder) -> Outcome:
+def run_scheduling(execution: Execution) -> Outcome:
     """Run both transports with different round trips, and ExpressPass with equal ones."""
-    found = {name: simulate(name, settings.seed) for name in ("expresspass", "flashpass")}
-    control = [simulate("expresspass", settings.seed, (FAR, FAR), later) for later in CONTROL_LATER]
+    found = {name: simulate(name, execution.settings.seed) for name in ("expresspass", "flashpass")}
+    control = [simulate("expresspass", execution.settings.seed, (FAR, FAR), later) for later in CONTROL_LATER]
     exhibits = [_times(name, found[name], table) for name, table in (("expresspass", "III"), ("flashpass", "IV"))]
     exhibits.append(_queues(found["expresspass"], found["flashpass"], control))
     lines = {NAMES[name]: (each.times, each.queued) for name, each in found.items()}
-    write_picture(output, "flashpass-fig4-queue-over-time.svg", lambda: timeline_figure(lines))
-    return write_exhibits("flashpass-fig4", exhibits, settings, output)
+    write_picture(execution.output, "flashpass-fig4-queue-over-time.svg", lambda: timeline_figure(lines))
+    return execution.written(*exhibits)
 
 
 def _times(name: str, found: Timeline, table: str) -> Exhibit:
-    theirs = published()["scheduling"][name]
+    theirs = PUBLISHED["scheduling"][name]
     lines = []
     for flow, row in enumerate(found.phases.tolist()):
         label = f"flow {flow + 1}"
@@ -158,7 +156,7 @@ def _times(name: str, found: Timeline, table: str) -> Exhibit:
         axis="phase",
         quantity="milliseconds from the start of flow 1",
         lines=tuple(lines),
-        published=published()["source"],
+        published=PUBLISHED["source"],
         remarks=(
             f"Read every {1e3 * STEP:g} ms; from 1 % to 99 % of a flow's packets.",
             "A flow has what data may send in 20 ms: 94.82 % of 25 MB.",
@@ -168,7 +166,7 @@ def _times(name: str, found: Timeline, table: str) -> Exhibit:
 
 
 def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> Exhibit:
-    theirs = published()["scheduling"]["queue"]
+    theirs = PUBLISHED["scheduling"]["queue"]
     equal = max(each.peak for each in control)
     rows = (
         ("ExpressPass, 40 and 20 ms", express.peak, theirs["expresspass"]),
@@ -184,7 +182,7 @@ def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> 
         axis="packets",
         quantity="packets of 1538 bytes",
         lines=tuple(Line(label, (Point.of("longest queue", [value], their),)) for label, value, their in rows),
-        published=published()["source"],
+        published=PUBLISHED["source"],
         checks=(
             limit("ExpressPass with equal round trips", equal, high=MOST_QUEUED),
             limit("ExpressPass, 40 and 20 ms: difference of round trips x rate", express.peak, high=most),
@@ -195,3 +193,8 @@ def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> 
             "The paper reports 12.5 MB: half of its own equation 1, and half of the packets of one flow.",
         ),
     )
+
+
+EXPERIMENTS = offered(
+    {"flashpass-fig4": Offered(run_scheduling, without=("repetitions", "quick", "full"), sweeps=False)}
+)

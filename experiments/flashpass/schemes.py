@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from experiments.results.published import published_numbers
 from simulator.packet.credited import CONTROL, DATA, ExpressPass, FlashPass
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp, Transport
+
+PUBLISHED = published_numbers("flashpass_credits")
+"""All published numbers of the two papers; the file names their sources."""
 
 HEADER = 78
 """Bytes of a packet on the wire that are no payload, the same for all transports."""
@@ -28,6 +32,10 @@ small buffers. Its window may grow while half of it is in use: a paced window is
 """
 
 LABELS = {"cubic": NAMES["cubic"], PACED: "Cubic, paced"} | NAMES
+
+BURSTS = "bursts of slow start meet in small buffers; Cubic needs seconds to grow back (docs/flashpass.md)"
+PACED_BY_US = "the paper does not say how Cubic's segments are spread; Linux's pacing is ours (docs/flashpass.md)"
+"""Causes of differences of Cubic, plain and paced."""
 
 CUBIC_KEEPS = 0.8
 """Share of its window that Cubic keeps after a loss: beta is 0.2 in FlashPass's Table II, 205 / 1024 in its authors'

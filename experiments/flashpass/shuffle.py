@@ -9,17 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
 from experiments.flashpass.data_center import BUFFER, HOST_DELAY, LINK_DELAY
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED, PUBLISHED
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
-from experiments.results.exhibit import Exhibit, Line, Point
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
+from experiments.results.exhibit import Exhibit
 from simulator.packet.credited import DATA, SHARE, ExpressPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -108,23 +103,23 @@ def outcome(ready: None, case: Case) -> dict[str, Any]:
     }
 
 
-def run_shuffle(tasks: int, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress) -> Outcome:
+def run_shuffle(execution: Execution) -> Outcome:
     """Run all transports and show completion times relative to the ideal one beside the published."""
-    name = "expresspass-shuffle"
-    keyed = {transport: [Case(transport, tasks, seed) for seed in settings.seeds] for transport in TRANSPORTS}
-    with swept_by_key(name, keyed, outcome, workers, output, progress) as found:
-        return write_exhibits(name, [_exhibit(name, tasks, found)], settings, output)
+    tasks = execution.sized(1, TASKS, FULL_TASKS)
+    keyed = {transport: [Case(transport, tasks, seed) for seed in execution.seeds] for transport in TRANSPORTS}
+    with execution.swept(outcome, keyed) as found:
+        return execution.written(_exhibit(execution.name, tasks, found))
 
 
 def _exhibit(name: str, tasks: int, found: Mapping[str, Sequence[Mapping[str, Any]]]) -> Exhibit:
-    theirs = {key: [each / ideal(HOSTS, FULL_TASKS) for each in of] for key, of in published()["shuffle"].items()}
-    lines = []
-    for label, (_, key) in TRANSPORTS.items():
-        points = [
-            Point.of(statistic, [run[statistic] for run in found[label]], theirs[key][place])
-            for place, statistic in enumerate(STATISTICS)
-        ]
-        lines.append(Line(label, tuple(points)))
+    lines = lines_of(
+        {label: label for label in TRANSPORTS},
+        STATISTICS,
+        lambda label, statistic: [run[statistic] for run in found[label]],
+        lambda label, statistic: (
+            PUBLISHED["shuffle"][TRANSPORTS[label][1]][STATISTICS.index(statistic)] / ideal(HOSTS, FULL_TASKS)
+        ),
+    )
     longest = {line.label: line.points[-1].value or 0.0 for line in lines}
     checks = [order(f"longest flow, {BY_CODE} / {DCTCP}", longest[BY_CODE] / longest[DCTCP], high=1.0)]
     unfinished = sum(run["unfinished"] for runs in found.values() for run in runs)
@@ -135,11 +130,15 @@ def _exhibit(name: str, tasks: int, found: Mapping[str, Sequence[Mapping[str, An
         backend="packet",
         axis="flows",
         quantity="completion time relative to what the data of a host takes",
-        lines=tuple(lines),
-        published=published()["source"],
+        lines=lines,
+        published=PUBLISHED["source"],
         checks=tuple(checks),
         remarks=(
             f"A host receives {(HOSTS - 1) * tasks**2:,} flows of 1 MB at {RATE / 1000:g} Gbit/s, in the paper 2,496.",
             *([f"{unfinished:,} flows of all runs had not ended after {_PATIENCE:g} s."] if unfinished else []),
         ),
     )
+
+
+_FULL = "8 tasks on each host, as in the paper: an hour (default: 2, with --quick 1)"
+EXPERIMENTS = offered({"expresspass-shuffle": Offered(run_shuffle, full=_FULL)})

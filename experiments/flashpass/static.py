@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from experiments.experiment import Outcome, Settings
-from experiments.flashpass.published import published
-from experiments.flashpass.schemes import LABELS, PACED, Scheme, published_name
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.experiment import Outcome
+from experiments.flashpass.schemes import BURSTS, LABELS, PACED, PACED_BY_US, PUBLISHED, Scheme, published_name
+from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
+from experiments.results.score import SizeBar
 from simulator.packet.credited import DATA
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -36,6 +32,7 @@ SENDERS = {"a": 20, "b": 200, "c": 20}
 SOME_LOSS = 1e-6
 """Per cent of packets: more than none."""
 
+SECONDS, QUICK_SECONDS = 5.0, 1.0
 _DELAYS, _STARTS = range(2)
 
 
@@ -88,60 +85,48 @@ def measured(ready: None, case: Case) -> list[float]:
     ]
 
 
-def run_static(
-    seconds: float, settings: Settings, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_static(execution: Execution) -> Outcome:
     """Run Cubic, plain and paced, ExpressPass and FlashPass in all cases; repetitions have other delays and starts."""
+    seconds = execution.sized(QUICK_SECONDS, SECONDS)
     keyed = {
-        (scheme, which): [Case(scheme, which, seconds, seed) for seed in settings.seeds]
+        (scheme, which): [Case(scheme, which, seconds, seed) for seed in execution.seeds]
         for scheme in SCHEMES
         for which in CASES
     }
-    with swept_by_key("flashpass-fig10", keyed, measured, workers, output, progress) as runs:
-        exhibits = [
-            _exhibit(runs, 0, "throughput", "throughput of data on the wire (Gbit/s)", seconds),
-            _exhibit(runs, 1, "loss", "loss of data packets (%)", seconds),
-            _exhibit(runs, 2, "queue", "longest queue before the receiver's link (KB)", seconds),
-        ]
-        return write_exhibits("flashpass-fig10", exhibits, settings, output)
 
+    def table(place: int, name: str, quantity: str) -> Exhibit:
+        theirs = PUBLISHED["static"].get(name, {})
+        lines = lines_of(
+            {scheme: LABELS[scheme] for scheme in SCHEMES},
+            {which: f"({which})" for which in CASES},
+            lambda scheme, which: [run[place] for run in runs[scheme, which]],
+            lambda scheme, which: (
+                theirs[published_name(scheme)][list(CASES).index(which)] if published_name(scheme) in theirs else None
+            ),
+        )
+        return Exhibit(
+            name=f"flashpass-fig10-{name}",
+            title="long flows to one receiver at 10 Gbit/s with 200 KB of buffer",
+            reproduces="FlashPass Figure 10",
+            backend="packet",
+            axis="case",
+            quantity=quantity,
+            lines=lines,
+            published=PUBLISHED["source"] if theirs else None,
+            checks=tuple(checks_of(lines, name)),
+            remarks=(
+                *(f"({which}): {words}." for which, words in CASES.items()),
+                f"{seconds:g} simulated seconds; flows start within the first {LATEST_START:g} s.",
+                f"Throughput is that after the first {START * seconds:g} s; losses are those of the whole time.",
+            ),
+        )
 
-def _exhibit(
-    runs: Mapping[tuple[str, str], list[list[float]]],
-    place: int,
-    name: str,
-    quantity: str,
-    seconds: float,
-) -> Exhibit:
-    theirs = published()["static"].get(name, {})
-    lines = []
-    for scheme in SCHEMES:
-        of_theirs = theirs.get(published_name(scheme))
-        points = [
-            Point.of(
-                f"({which})",
-                [run[place] for run in runs[scheme, which]],
-                of_theirs[number] if of_theirs else None,
-            )
-            for number, which in enumerate(CASES)
-        ]
-        lines.append(Line(LABELS[scheme], tuple(points)))
-    return Exhibit(
-        name=f"flashpass-fig10-{name}",
-        title="long flows to one receiver at 10 Gbit/s with 200 KB of buffer",
-        reproduces="FlashPass Figure 10",
-        backend="packet",
-        axis="case",
-        quantity=quantity,
-        lines=tuple(lines),
-        published=published()["source"] if theirs else None,
-        checks=tuple(checks_of(lines, name)),
-        remarks=(
-            *(f"({which}): {words}." for which, words in CASES.items()),
-            f"{seconds:g} simulated seconds; flows start within the first {LATEST_START:g} s.",
-            f"Throughput is that after the first {START * seconds:g} s; losses are those of the whole time.",
-        ),
-    )
+    with execution.swept(measured, keyed) as runs:
+        return execution.written(
+            table(0, "throughput", "throughput of data on the wire (Gbit/s)"),
+            table(1, "loss", "loss of data packets (%)"),
+            table(2, "queue", "longest queue before the receiver's link (KB)"),
+        )
 
 
 def checks_of(lines: Sequence[Line], name: str) -> list[Check]:
@@ -168,3 +153,13 @@ def checks_of(lines: Sequence[Line], name: str) -> list[Check]:
 def _known(point: Point) -> float:
     assert point.value is not None
     return point.value
+
+
+_WAVES = "each of 200 flows asks for twice its share at least, and data comes in waves (docs/flashpass.md)"
+_CAUSES = {"Cubic": BURSTS, "Cubic, paced": PACED_BY_US, "ExpressPass": _WAVES}
+SIZE_BARS = {
+    "flashpass-fig10-throughput": SizeBar(causes=_CAUSES),
+    "flashpass-fig10-loss": SizeBar(0.2, causes=_CAUSES),  # less is a few packets of a burst
+}
+
+EXPERIMENTS = offered({"flashpass-fig10": Offered(run_static, without=("full",))})

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import io
-from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
 
@@ -28,12 +26,9 @@ from experiments.cqrd.runs import (
     run_of,
     value,
 )
-from experiments.experiment import Settings
-from experiments.grid import Execution
 from experiments.results.exhibit import Line, Point
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
+from tests.experiments.executions import execution_in
 
 
 def simulated(case: Case) -> Run:
@@ -146,9 +141,7 @@ def test_a_scheme_is_in_the_first_racks_or_above_them() -> None:
 
 @pytest.mark.slow
 def test_an_experiment_has_published_numbers_beside_ours_and_says_what_was_missed(tmp_path: Path) -> None:
-    settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
-    args = Namespace(workers=1, cluster=None)
-    execution = Execution("cqrd-exp1", settings, args, OutputFolder(tmp_path), Progress(io.StringIO()))
+    execution = execution_in(tmp_path, "cqrd-exp1")
     outcome = run_parts(execution, [replace(PARTS["cqrd-exp1"][0], flows=150, loads=(0.1,))])
     assert "0.36" in outcome.text
     assert "150 flows instead of the 6,000 published ones" in outcome.text

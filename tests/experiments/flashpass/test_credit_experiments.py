@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -10,23 +9,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
 from experiments.flashpass import dynamic, static
 from experiments.flashpass.convergence import UNIFORM, WEIGHT, converged_after, shares
 from experiments.flashpass.dynamic import STATISTICS, run_waste
 from experiments.flashpass.parking_lot import NAIVE, run_parking_lot, utilisation
-from experiments.flashpass.published import published
 from experiments.flashpass.scheduling import PHASES, simulate
-from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, Scheme
+from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, PUBLISHED, Scheme
 from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Finishing, FlashPass
-
-SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+from tests.experiments.executions import execution_in
 
 
 def exhibits_of(outcome: Outcome) -> list[Any]:
@@ -41,7 +35,7 @@ def test_times_of_two_flows_are_those_of_the_tables_to_the_millisecond() -> None
     for name, times in compared.items():
         found = simulate(name, 1)
         for flow, row in enumerate(found.phases.tolist()):
-            theirs = published()["scheduling"][name][f"flow {flow + 1}"]
+            theirs = PUBLISHED["scheduling"][name][f"flow {flow + 1}"]
             assert row[:times] == pytest.approx(theirs[:times], abs=1.0)
 
 
@@ -53,7 +47,7 @@ def test_a_long_flow_of_naive_credits_leaves_links_empty_as_shares_of_each_link_
 
 
 def test_the_parking_lot_has_our_numbers_and_published_ones(tmp_path: Path) -> None:
-    (exhibit,) = exhibits_of(run_parking_lot(1, SETTINGS, OutputFolder(tmp_path)))
+    (exhibit,) = exhibits_of(run_parking_lot(execution_in(tmp_path, "expresspass-parking-lot")))
     lines = {line["label"]: line["points"] for line in exhibit["lines"]}
     assert [point["published"] for point in lines["public code"]] == [None, 0.98, None, None, None, 0.978]
     assert lines["naive"][-1]["value"] < 0.7 < lines["public code"][-1]["value"]
@@ -94,16 +88,17 @@ def test_paced_segments_keep_slow_starts_from_ending_early(monkeypatch: pytest.M
 
 def test_an_experiment_has_published_numbers_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "RATE", 200.0)
-    output = OutputFolder(tmp_path)
-    outcome = run_static(0.3, SETTINGS, Workers(1), output, Progress(io.StringIO()))
+    monkeypatch.setattr(static, "QUICK_SECONDS", 0.3)
+    outcome = run_static(execution_in(tmp_path, "flashpass-fig10"))
     assert "9.1" in outcome.text
     assert {path.name for path in tmp_path.iterdir()} >= {"flashpass-fig10-loss.json", "flashpass-fig10-loss.svg"}
     assert outcome.summary["passed"] == (not outcome.broken)
 
 
 def test_credits_of_expresspass_are_wasted_for_a_round_trip(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.flashpass.dynamic.MEGABYTES", (1,))
-    (exhibit,) = exhibits_of(run_waste(4, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())))
+    monkeypatch.setattr(dynamic, "MEGABYTES", (1,))
+    monkeypatch.setattr(dynamic, "QUICK_FLOWS", 4)
+    (exhibit,) = exhibits_of(run_waste(execution_in(tmp_path, "flashpass-fig5")))
     assert exhibit["lines"][0]["points"][0]["value"] > 1
 
 
@@ -124,11 +119,7 @@ def test_ratios_of_the_dynamic_experiment_are_those_of_means_over_seeds(
         return of_case(100.0, 10 * overall, 2000.0, overall)
 
     monkeypatch.setattr(dynamic, "outcome", outcome)
-    two_seeds = replace(SETTINGS, repetitions=2)
-    found = dynamic.run_load(
-        "flashpass-fig11", 0.4, 400, two_seeds, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO())
-    )
-    (exhibit,) = exhibits_of(found)
+    (exhibit,) = exhibits_of(dynamic.run_load(execution_in(tmp_path, "flashpass-fig11", seeds=2)))
     lines = {line["label"]: {point["x"]: point for point in line["points"]} for line in exhibit["lines"]}
     of_cubic, of_flashpass = (1001.5 - 100 * list(LABELS).index(name) for name in ("cubic", "flashpass*"))
     assert lines["Cubic"]["all average"]["value"] == of_cubic
@@ -153,9 +144,7 @@ def test_each_target_loss_is_held_against_the_next_faster_one_as_published(
         return of_case(1.0, 1.0, 1.0, times[transport.least_loss, transport.most_loss])
 
     monkeypatch.setattr(dynamic, "outcome", outcome)
-    fct, loss = exhibits_of(
-        dynamic.run_targets(400, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
-    )
+    fct, loss = exhibits_of(dynamic.run_targets(execution_in(tmp_path, "flashpass-fig14")))
     assert [point["value"] for point in fct["lines"][0]["points"]] == list(times.values())
     assert [bar["passed"] for bar in fct["checks"] if bar["name"].startswith("order: ")] == passed
     assert loss["lines"][0]["points"][0]["value"] == pytest.approx(100 / 12)
@@ -169,9 +158,7 @@ def test_selective_dropping_is_held_against_runs_without_it(tmp_path: Path, monk
         return of_case(1.0, 1.0, 1.0, 0.8 if is_on else 1.0, unused=50 if is_on else 300)
 
     monkeypatch.setattr(dynamic, "outcome", outcome)
-    fct, saved = exhibits_of(
-        dynamic.run_finishing(400, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
-    )
+    fct, saved = exhibits_of(dynamic.run_finishing(execution_in(tmp_path, "flashpass-fig15")))
     assert {point["value"] for point in fct["lines"][0]["points"]} == {0.8}
     assert [bar["passed"] for bar in fct["checks"]] == [True]
     assert {point["value"] for point in saved["lines"][0]["points"]} == {25.0}

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from experiments.experiment import Settings
 from experiments.flashpass import buffers, data_center, shuffle
 from experiments.flashpass.buffers import needed, utilisation
-from experiments.flashpass.data_center import Case, outcome, run_data_center_waste, run_queues
+from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
-from experiments.flashpass.published import published
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
+from experiments.flashpass.schemes import PUBLISHED
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass
 from simulator.packet.flows import Flows
 from simulator.packet.routing import Ecmp
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
-
-SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+from tests.experiments.executions import execution_in
 
 
 def test_the_data_centre_is_that_of_the_paper() -> None:
@@ -78,10 +72,10 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
     monkeypatch.setattr(data_center, "WORKLOADS", {"web server": "web-server", "cache follower": "cache-follower"})
     monkeypatch.setattr(data_center, "LOADS", (0.2,))
     monkeypatch.setattr(data_center, "RATES", (10_000.0,))
-    flows = dict.fromkeys(data_center.WORKLOADS, 10)
-    queues = run_queues(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    monkeypatch.setattr(data_center, "_QUICK_FLOWS", 10)
+    queues = run_queues(execution_in(tmp_path, "expresspass-queues"))
     assert "38.5" in queues.text
-    waste = run_data_center_waste(flows, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    waste = run_waste(execution_in(tmp_path, "expresspass-waste"))
     exhibit = waste.summary["exhibits"][0]  # type: ignore[index]  # JSON data
     points = {line["label"]: line["points"] for line in exhibit["lines"]}["10 Gbit/s, 1/16"]
     assert {point["x"]: point["published"] for point in points} == {"web server": 19, "cache follower": 9}
@@ -99,13 +93,13 @@ def test_all_flows_of_a_shuffle_end_soon_after_what_a_link_needs_for_its_data() 
 
 def test_a_shuffle_of_the_paper_takes_what_is_published() -> None:
     ideal = shuffle.ideal(shuffle.HOSTS, shuffle.FULL_TASKS)
-    median, *_, longest = published()["shuffle"]["expresspass"]
+    median, *_, longest = PUBLISHED["shuffle"]["expresspass"]
     assert ideal < median < longest < 1.1 * ideal
 
 
 def test_the_shuffle_has_published_numbers_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shuffle, "outcome", lambda *_: {"median": 1.0, "99th": 1.1, "longest": 1.2, "unfinished": 3})
-    outcome = shuffle.run_shuffle(1, SETTINGS, Workers(1), OutputFolder(tmp_path), Progress(io.StringIO()))
+    outcome = shuffle.run_shuffle(execution_in(tmp_path, "expresspass-shuffle"))
     assert outcome.broken == ()  # only sizes differ
     assert "differs" in outcome.text
     assert "A host receives 39 flows of 1 MB" in outcome.text
@@ -114,7 +108,7 @@ def test_the_shuffle_has_published_numbers_beside_ours(tmp_path: Path, monkeypat
 
 def test_a_tenth_of_the_buffer_by_formula_costs_throughput() -> None:
     assert needed(0.5) == 1.0
-    assert needed(0.2) == pytest.approx(published()["cubic buffer"])
+    assert needed(0.2) == pytest.approx(PUBLISHED["cubic buffer"])
     whole, tenth = (utilisation(None, buffers.Case("NewReno", part * needed(0.5), 20.0, 1)) for part in (1.0, 0.1))
     assert whole > 0.99
     assert 0.7 < tenth < 0.97

@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 
 import pytest
 
 from experiments.catalog import find_entry
-from experiments.experiment import Settings
 from experiments.flashpass import fig2
 from experiments.flashpass.fig2 import (
     BUFFERS,
     BY_THE_PAPERS,
     FLOWS,
+    PUBLISHED,
     TRANSPORTS,
     Case,
     Choices,
-    Grid,
     measured,
-    published,
     run_fig2,
 )
 from experiments.results.exhibit import Line, Point
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
 from simulator.packet.queues import Fifo
 from simulator.packet.transports import Congestion, Tcp
+from tests.experiments.executions import execution_in
 
 
 def test_the_network_is_that_of_the_paper() -> None:
@@ -42,7 +37,7 @@ def test_the_network_is_that_of_the_paper() -> None:
 
 
 def test_every_published_value_has_its_buffer() -> None:
-    known = published()
+    known = PUBLISHED
     assert tuple(known["buffers_mb"]) == BUFFERS
     for key in ("throughput", "loss"):
         assert {transport.value for transport in TRANSPORTS} == set(known[key])
@@ -77,9 +72,10 @@ def test_the_experiment_writes_tables_and_a_picture(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: Choices, remark: str
 ) -> None:
     monkeypatch.setattr(fig2, "RATE", 50.0)
-    settings = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
-    progress = Progress(io.StringIO())
-    outcome = run_fig2(Grid((0.2, 2.0), 0.3, choices), settings, Workers(1), OutputFolder(tmp_path), progress)
+    monkeypatch.setattr(fig2, "QUICK_BUFFERS", (0.2, 2.0))
+    monkeypatch.setattr(fig2, "QUICK_SECONDS", 0.3)
+    by_the_papers = choices == BY_THE_PAPERS
+    outcome = run_fig2(execution_in(tmp_path, "flashpass-fig2", by_the_papers=by_the_papers))
     assert find_entry("flashpass-fig2").load().sweeps
     names = {path.name for path in tmp_path.iterdir()}
     assert {"flashpass-fig2.svg", "flashpass-fig2-throughput.json", "flashpass-fig2-loss.txt"} <= names
