@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
+from experiments.reporting.headlines import Claim, headline_of
 from experiments.reporting.report import report_of
 from experiments.reporting.report_lead import SCORED, scored
 from experiments.reporting.verdict import (
@@ -61,6 +63,7 @@ class Item:
         results: folder, name of an exhibit and backend of each committed result; empty without any.
         readings: the same of results under another reading of the paper than the command's default; they do not decide
             the verdict.
+        claims: of an abstract, which are judged by numbers of other items' results.
         question: what is open about it; empty if the bars' reasons say it.
         decided_by: what would decide an item that cannot be decided from what is published; empty if it can.
         memory: True if its published numbers are known from memory only.
@@ -72,6 +75,7 @@ class Item:
     backends: str = ""
     results: tuple[str, ...] = ()
     readings: tuple[str, ...] = ()
+    claims: tuple[Claim, ...] = ()
     question: str = ""
     decided_by: str = ""
     memory: bool = False
@@ -103,11 +107,17 @@ class Results:
 def all_items() -> list[Item]:
     """Return the list of all items in `published_items.json`, in the order of the papers."""
     text = files("experiments.reporting").joinpath("published_items.json").read_text(encoding="utf-8")
-    return [
-        Item(paper, **{**entry, **{key: tuple(entry.get(key, ())) for key in ("results", "readings")}})
-        for paper, entries in json.loads(text).items()
-        for entry in entries
-    ]
+    return [_item(paper, entry) for paper, entries in json.loads(text).items() for entry in entries]
+
+
+def _item(paper: str, entry: Mapping[str, Any]) -> Item:
+    lists = {key: tuple(entry.get(key, ())) for key in ("results", "readings")}
+    return Item(paper, **{**entry, **lists, "claims": tuple(map(_claim, entry.get("claims", ())))})
+
+
+def _claim(entry: Mapping[str, Any]) -> Claim:
+    fields: dict[str, Any] = {key: tuple(each) if isinstance(each, list) else each for key, each in entry.items()}
+    return Claim(**fields)
 
 
 def page_of(root: Path) -> str:
@@ -160,6 +170,8 @@ class _Row:
 
 def _row(item: Item, results: Results) -> _Row:
     shown = [replace(each, published=each.published or item.paper) for each in map(results.exhibit, item.results)]
+    if item.claims:
+        shown.append(headline_of(item.paper, item.claims, results.exhibit))
     found = [(judgement_of(exhibit), exhibit) for exhibit in shown]
     score = Score(tuple(chain.from_iterable(each.score.numbers for each, _ in found)))
     worst: tuple[Judgement, Exhibit | None] = min(
