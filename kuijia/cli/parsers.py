@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.verbs import DESCRIPTION, VERBS, load_verb
-from kuijia_base.extras import missing_package
+from kuijia_base.extras import UnfitSystemError, missing_package
 
 
 def whole_parser() -> argparse.ArgumentParser:
@@ -19,6 +19,8 @@ def whole_parser() -> argparse.ArgumentParser:
         verb = verbs.add_parser(name, help=what, description=what)
         try:
             load_verb(name).configure(verb)
+        except UnfitSystemError:
+            pass
         except ImportError as error:
             if missing_package(error) is None:
                 raise

@@ -37,7 +37,7 @@ sys.exit(main(words))
 
 
 @pytest.mark.parametrize("system", ["win32", "darwin"])
-@pytest.mark.parametrize("command", ["solve fig1", "doctor", "list"])
+@pytest.mark.parametrize("command", ["solve fig1", "doctor", "list", "completion bash"])
 def test_verbs_without_switches_work(system: str, command: str, tmp_path: Path) -> None:
     outcome = run(system, command, tmp_path)
     assert (outcome.returncode, outcome.stderr) == (0, "")
