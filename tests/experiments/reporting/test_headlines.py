@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -101,6 +102,30 @@ def test_the_papers_own_figures_give_their_claims() -> None:
     assert len(found) == 10
     for number, published in found.values():
         assert number == pytest.approx(published, rel=0.15)
+
+
+def test_kuijia_loses_less_on_every_backend_where_links_are_full() -> None:
+    aboriginal, *losses = headline("Kuijia")
+    table = "motivation-packet/table2.json"
+    ours, other = (line(table, f"after, {scheme}") for scheme in ("kuijia", "rescaling"))
+    assert aboriginal == pytest.approx(min(100 * ours[at] / other[at] - 100 for at in ("f3", "f4")))
+    for number, loss in zip((10, 11), losses, strict=True):
+        saved = []
+        for place in next(each for each in CLAIMS["Kuijia"].claims if f"fig{number}" in each.results[0]).results:
+            lines = {each.label: each for each in RESULTS.exhibit(place).lines}
+            for demand in (1.0, 1.2, 1.4, 1.6):
+                less, more = lines["kuijia"].at(demand).value, lines["rescaling"].at(demand).value
+                assert less is not None
+                assert more is not None
+                saved.append(more - less)
+        assert loss == pytest.approx(min(saved))
+
+
+def test_a_claim_has_the_runs_of_the_number_with_fewer() -> None:
+    lines = (Line("ours", (Point(0.5, 1.0, runs=2),)), Line("other", (Point(0.5, 4.0, runs=5),)))
+    claim = Claim("lost less", "less", ("here",), "ours", "most", ("other",), published=3.0)
+    found = headline_of("the paper", [claim], lambda _: replace(made(1.0, 1.0), lines=lines)).lines[0].points[0]
+    assert (found.value, found.runs, found.published) == (3.0, 2, 3.0)
 
 
 def made(ours: float, other: float) -> Exhibit:
