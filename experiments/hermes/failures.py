@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hermes.faults import Drops, Hole
-from experiments.hermes.loads import Extent, grid_of, written
+from experiments.hermes.loads import SEEDS, WEB, WHOLE, extent_of, grid_of, profile_option, written
 from experiments.hermes.networks import SIMULATED
-from experiments.hermes.runs import PATIENCE, Measured, Where, swept_grids
+from experiments.hermes.runs import PATIENCE, Measured, swept_grids
 from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.result import Check
+from experiments.results.score import SizeBar
 
 COMPARED = ("ecmp", "conga", "hermes", "presto", "letflow")
+
+FAULT_LOADS = ((0.3, 0.7), (0.3, 0.4, 0.5, 0.6, 0.7))
 
 DROPPED = 0.02
 """Part of the packets that the spine drops."""
@@ -34,11 +38,12 @@ NEXT_BEST = 1.6
 """Bar of the black hole: the best other relative to Hermes."""
 
 
-def run_drops(extent: Extent, where: Where) -> Outcome:
+def run_drops(execution: Execution) -> Outcome:
     """Run Figure 16: web search while a spine drops some of all packets."""
-    name = "hermes-fig16"
+    name = execution.name
+    extent = extent_of(execution, WEB, FAULT_LOADS)
     grid = grid_of(SIMULATED, "web-search", COMPARED, extent, Drops(DROPPED))
-    with swept_grids(name, [grid], where) as (found,):
+    with swept_grids([grid], execution) as (found,):
         theirs = theirs_of("fig16", "overall average")
         checks: list[Check] = []
         for load in grid.loads:
@@ -56,18 +61,19 @@ def run_drops(extent: Extent, where: Where) -> Outcome:
             )
             for letter, statistic in (("a", "overall average"), ("b", "small average"))
         ]
-        return written(name, exhibits, extent, where)
+        return written(exhibits, extent, execution)
 
 
-def run_hole(extent: Extent, where: Where) -> Outcome:
+def run_hole(execution: Execution) -> Outcome:
     """Run Figure 17 with three readings of the pairs that the black hole swallows; bars are for the first."""
-    name = "hermes-fig17"
+    name = execution.name
+    extent = extent_of(execution, WEB, FAULT_LOADS)
     grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, hole) for hole in READINGS.values()]
-    with swept_grids(name, grids, where) as measured:
+    with swept_grids(grids, execution) as measured:
         exhibits = []
         for number, (reading, found) in enumerate(zip(READINGS, measured, strict=True)):
             exhibits += _hole(f"{name}-{'abc'[number]}", reading, found, with_bars=number == 0)
-        return written(name, exhibits, extent, where)
+        return written(exhibits, extent, execution)
 
 
 def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[Exhibit]:
@@ -108,3 +114,13 @@ def _next_best(found: Measured, statistic: str) -> list[Check]:
         best = min(others, key=lambda other: found.ratio(other, "hermes", load, statistic))
         checks += ratio_bar(found, best, "hermes", load, NEXT_BEST, statistic, theirs)
     return checks
+
+
+SIZE_BARS = {"hermes-fig17-?-unfinished*": SizeBar(0.2)}  # four of two thousand flows
+
+EXPERIMENTS = offered(
+    {
+        "hermes-fig16": Offered(run_drops, SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig17": Offered(run_hole, SEEDS, full=WHOLE, configure=profile_option),
+    }
+)

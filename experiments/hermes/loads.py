@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from experiments.experiment import Outcome
+from experiments.experiment import Options, Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
-from experiments.hermes.runs import Grid, Measured, Where, swept_grids
+from experiments.hermes.runs import Grid, Measured, swept_grids
 from experiments.hermes.schemes import NAMES, Scheme
 from experiments.hermes.tables import Naming, order_as_published, over_loads, ratio_bar, theirs_of
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit
 from simulator.flow_sizes.published import published_flow_sizes
 
@@ -26,6 +26,36 @@ SPRAYING_BREAKS = {0.7: 1.5}
 
 BELOW_ECMP_FROM = 0.7
 """Load from which Hermes must be faster than ECMP, web search; published .67 and .64 of its time."""
+
+
+WEB, MINING = ("web-search",), ("data-mining",)
+BOTH = (*WEB, *MINING)
+
+SEEDS, TESTBED_SEEDS = (1, 1, 5), (2, 1, 5)
+"""Seeds by default, with --quick and with --full."""
+
+_TESTBED_FLOWS = {"quick": (200, 50), "default": (2_000, 3_000), "full": (20_000, 10_000)}
+_SIMULATED_FLOWS = {"quick": (200, 40), "default": (20_000, 4_000), "full": (60_000, 13_000)}
+"""Flows of web search and of data mining in each run, for `full` where it has one load.
+
+A few of data mining's flows carry most of its bytes: with so few that they hardly meet, schemes differ little.
+"""
+
+_OWN_DEFAULT = {
+    "hermes-table2": (20_000, 8_000),
+    "hermes-fig12": (40_000, 4_000),
+    "hermes-fig17": (4_000, 4_000),
+}
+"""Flows of the default where an experiment has so few runs that they can be longer, or so many that they cannot."""
+
+_FULL_SECONDS = 2.0
+"""For which flows start in each of the paper's simulations, whatever the load."""
+
+_LOADS = (0.3, 0.5, 0.7, 0.9)
+_FEW_LOADS = (0.5, 0.7, 0.9)
+_FULL_LOADS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_CUT_LOADS = (0.3, 0.5, 0.6)
+_CUT = (_CUT_LOADS, (0.3, 0.4, 0.5, 0.6, 0.65, 0.7))
 
 
 @dataclass(frozen=True)
@@ -56,6 +86,37 @@ class Extent:
         return {load: round(self.seconds * fabric.offered(load) / mean) for load in self.loads}
 
 
+def profile_option(options: Options) -> None:
+    """Add the option that all experiments share which compare Hermes with others."""
+    options.add_argument(
+        "--profile",
+        choices=("paper", "ns3", "buffer"),
+        default="paper",
+        help="constants of Hermes, turns and buffer of Presto*, and slow links: the paper's, or those of its public"
+        " ns-3 code; or the paper's, and the resequencing buffer of that code at all receivers (default: %(default)s)",
+    )
+
+
+def extent_of(
+    execution: Execution,
+    workloads: Sequence[str],
+    loads: tuple[tuple[float, ...], tuple[float, ...]] = (_FEW_LOADS, _FULL_LOADS),
+    *,
+    testbed: bool = False,
+) -> Extent:
+    """Return the size of an experiment's runs: `loads` are those of the default and of `--full`."""
+    size = execution.sized("quick", "default", "full")
+    counts = (_TESTBED_FLOWS if testbed else _SIMULATED_FLOWS)[size]
+    if size == "default":
+        counts = _OWN_DEFAULT.get(execution.name, counts)
+    flows = dict(zip(BOTH, counts, strict=True))
+    middle = loads[0][len(loads[0]) // 2]
+    chosen = execution.sized((middle,), *loads)
+    seconds = _FULL_SECONDS if size == "full" and not testbed else 0.0
+    profile = getattr(execution.args, "profile", "paper")  # not every experiment has the option
+    return Extent(chosen, {workload: flows[workload] for workload in workloads}, profile, seconds)
+
+
 def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
     """Return the grid of these schemes, with the parameters of the profile."""
     schemes = {name: Scheme.of(name, fabric, extent.profile) for name in names}
@@ -67,15 +128,13 @@ def unequal(extent: Extent) -> Fabric:
     return PUBLIC_UNEQUAL if extent.profile == "ns3" else UNEQUAL
 
 
-def written(
-    name: str, exhibits: Sequence[Exhibit], extent: Extent, where: Where, fabric: Fabric | None = None
-) -> Outcome:
+def written(exhibits: Sequence[Exhibit], extent: Extent, execution: Execution, fabric: Fabric | None = None) -> Outcome:
     """Write the exhibits; under another profile than the paper's, say what it changes."""
     if extent.profile != "paper":
         sprays = any(line.label == NAMES["presto"] for each in exhibits for line in each.lines)
         said = _said_of(extent.profile, sprays=sprays, slow=fabric is not None and bool(fabric.slow))
         exhibits = [replace(each, remarks=(*each.remarks, said)) for each in exhibits]
-    return write_exhibits(name, exhibits, where.settings, where.output)
+    return execution.written(*exhibits)
 
 
 def _said_of(profile: str, *, sprays: bool, slow: bool) -> str:
@@ -92,21 +151,23 @@ def _said_of(profile: str, *, sprays: bool, slow: bool) -> str:
 
 @contextmanager
 def _swept(
-    name: str, fabric: Fabric, names: tuple[str, ...], extent: Extent, where: Where
+    fabric: Fabric, names: tuple[str, ...], extent: Extent, execution: Execution
 ) -> Iterator[dict[str, Measured]]:
     """Yield the runs of each workload while the block writes the experiment's own files."""
     grids = [grid_of(fabric, workload, names, extent) for workload in extent.flows]
-    with swept_grids(name, grids, where) as found:
+    with swept_grids(grids, execution) as found:
         yield dict(zip(extent.flows, found, strict=True))
 
 
-def run_testbed(extent: Extent, where: Where, *, cut: bool) -> Outcome:
+def run_testbed(execution: Execution) -> Outcome:
     """Run Figure 9, or Figure 10 with a cut cable."""
-    figure = "fig10" if cut else "fig9"
+    name = execution.name
+    figure = name.removeprefix("hermes-")
+    cut = figure == "fig10"
     fabric = CUT_TESTBED if cut else TESTBED
-    name = f"hermes-{figure}"
+    extent = extent_of(execution, BOTH, _CUT if cut else (_LOADS[:3], _FULL_LOADS), testbed=True)
     exhibits = []
-    with _swept(name, fabric, ON_TESTBED, extent, where) as measured:
+    with _swept(fabric, ON_TESTBED, extent, execution) as measured:
         for workload, found in measured.items():
             naming = Naming(
                 f"{name}-{workload}",
@@ -114,13 +175,14 @@ def run_testbed(extent: Extent, where: Where, *, cut: bool) -> Outcome:
                 f"{workload}, {fabric.name}{', one cable cut' if cut else ''}",
             )
             exhibits.append(over_loads(naming, found, "overall average", theirs_of(figure, workload)))
-        return written(name, exhibits, extent, where)
+        return written(exhibits, extent, execution)
 
 
-def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
+def run_testbed_sizes(execution: Execution) -> Outcome:
     """Run Figure 11: small and large flows of web search with a cut cable."""
-    name = "hermes-fig11"
-    with _swept(name, CUT_TESTBED, ON_TESTBED, extent, where) as measured:
+    name = execution.name
+    extent = extent_of(execution, WEB, _CUT, testbed=True)
+    with _swept(CUT_TESTBED, ON_TESTBED, extent, execution) as measured:
         found = measured["web-search"]
         title = f"web search, {CUT_TESTBED.name}, one cable cut"
         small = over_loads(
@@ -133,14 +195,15 @@ def run_testbed_sizes(extent: Extent, where: Where) -> Outcome:
             theirs_of("fig11", "large average"),
             order_as_published(found, "fig11", "large average", (0.5,), "large average"),
         )
-        return written(name, [small, large], extent, where)
+        return written([small, large], extent, execution)
 
 
-def run_symmetric(extent: Extent, where: Where) -> Outcome:
+def run_symmetric(execution: Execution) -> Outcome:
     """Run Figure 12."""
-    name = "hermes-fig12"
+    name = execution.name
+    extent = extent_of(execution, BOTH, (_FEW_LOADS, _LOADS))
     exhibits = []
-    with _swept(name, SIMULATED, SYMMETRIC, extent, where) as measured:
+    with _swept(SIMULATED, SYMMETRIC, extent, execution) as measured:
         for workload, found in measured.items():
             theirs = theirs_of("fig12", workload)
             checks = [
@@ -151,15 +214,17 @@ def run_symmetric(extent: Extent, where: Where) -> Outcome:
             ]
             naming = Naming(f"{name}-{workload}", "Figure 12", f"{workload}, {SIMULATED.name}", bars=True)
             exhibits.append(over_loads(naming, found, "overall average", theirs, checks))
-        return written(name, exhibits, extent, where)
+        return written(exhibits, extent, execution)
 
 
-def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
+def run_asymmetric(execution: Execution) -> Outcome:
     """Run Figure 13 with web search, or Figure 14 with data mining."""
-    figure = "fig13" if workload == "web-search" else "fig14"
-    name = f"hermes-{figure}"
+    name = execution.name
+    figure = name.removeprefix("hermes-")
+    (workload,) = WEB if figure == "fig13" else MINING
+    extent = extent_of(execution, (workload,))
     fabric = unequal(extent)
-    with _swept(name, fabric, ASYMMETRIC, extent, where) as measured:
+    with _swept(fabric, ASYMMETRIC, extent, execution) as measured:
         found = measured[workload]
         part = f"{len(fabric.slow)} of 64" if fabric.slow else "a fifth of the"
         title = f"{workload}, {fabric.name}, {part} links between switches at 2 Gbit/s"
@@ -180,4 +245,19 @@ def run_asymmetric(workload: str, extent: Extent, where: Where) -> Outcome:
             bars = tuple(dict.fromkeys(checks)) if statistic == "overall average" else ()
             exhibits.append(over_loads(naming, found, statistic, theirs_of(figure, statistic), bars))
         exhibits.append(over_loads(Naming(f"{name}-ms", f"Figure {figure[3:]}", title), found, "overall average", None))
-        return written(name, exhibits, extent, where, fabric)
+        return written(exhibits, extent, execution, fabric)
+
+
+WHOLE = "five seeds, and the paper's loads and flows (default: a part of them)"
+"""Help of --full."""
+
+EXPERIMENTS = offered(
+    {
+        "hermes-fig9": Offered(run_testbed, TESTBED_SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig10": Offered(run_testbed, TESTBED_SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig11": Offered(run_testbed_sizes, TESTBED_SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig12": Offered(run_symmetric, SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig13": Offered(run_asymmetric, SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig14": Offered(run_asymmetric, SEEDS, full=WHOLE, configure=profile_option),
+    }
+)

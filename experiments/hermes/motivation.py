@@ -9,17 +9,14 @@ from statistics import fmean
 
 import numpy as np
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hermes.networks import PACKET, Fabric
-from experiments.hermes.published import published
-from experiments.hermes.schemes import Scheme
+from experiments.hermes.schemes import PUBLISHED, Scheme
 from experiments.hermes.tables import label_of
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.path_selection import PathsInTurn
@@ -166,10 +163,10 @@ EXAMPLES: tuple[tuple[Sequence[str], Callable[[str, int], float]], ...] = (
 """Load balancers of each example, and what is measured of one with a seed."""
 
 
-def run_motivation(seeds: int, settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
+def run_motivation(execution: Execution) -> Outcome:
     """Run all examples, and show which one runs."""
-    chosen = range(settings.seed, settings.seed + seeds)
-    theirs = published()["motivation"]
+    chosen = execution.seeds
+    theirs = PUBLISHED["motivation"]
 
     def exhibit(
         number: int, title: str, quantity: str, runs: dict[str, list[float]], checks: list[Check], known: float | None
@@ -190,12 +187,12 @@ def run_motivation(seeds: int, settings: Settings, output: OutputFolder, progres
                     ),
                 ),
             ),
-            published=published()["source"] if known is not None else None,
+            published=PUBLISHED["source"] if known is not None else None,
             checks=tuple(checks),
-            remarks=(f"{seeds} seeds; the spread is that of single runs.",),
+            remarks=(f"{len(chosen)} seeds; the spread is that of single runs.",),
         )
 
-    show, total = progress.patiently(), seeds * sum(len(names) for names, _ in EXAMPLES)
+    show, total = execution.progress.patiently(), len(chosen) * sum(len(names) for names, _ in EXAMPLES)
     done = count()
 
     def measured(number: int) -> dict[str, list[float]]:
@@ -243,4 +240,11 @@ def run_motivation(seeds: int, settings: Settings, output: OutputFolder, progres
             theirs["stale queue"],
         ),
     ]
-    return write_exhibits("hermes-motivation", exhibits, settings, output)
+    return execution.written(*exhibits)
+
+
+EXPERIMENTS = offered(
+    {
+        "hermes-motivation": Offered(run_motivation, (10, 2, 50), full="50 seeds (default: 10)", sweeps=False),
+    }
+)

@@ -7,13 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from experiments.experiment import Outcome
-from experiments.hermes.loads import Extent, written
+from experiments.grid import Execution, Offered, offered
+from experiments.hermes.loads import BOTH, MINING, SEEDS, WEB, WHOLE, extent_of, profile_option, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
-from experiments.hermes.published import published
-from experiments.hermes.runs import Grid, Measured, Where, swept_grids
-from experiments.hermes.schemes import ONE_WAY, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
+from experiments.hermes.runs import Grid, Measured, swept_grids
+from experiments.hermes.schemes import ONE_WAY, PUBLISHED, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
 from experiments.hermes.tables import Naming, over_loads, ratio_bar, remarks_of
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
@@ -22,17 +21,22 @@ GAP_LOAD = 0.8
 USUAL_GAP = 150
 
 PARAMETER_LOAD = 0.6
+PART_LOADS = ((0.4, 0.8), (0.4, 0.6, 0.8))
+
+_SPARSE = 3
+"""The default runs every third of the thresholds in Figure 19."""
 
 DEFAULTS = {"high rtt": 180, "rtt gain": 75}
 
 
-def run_gaps(extent: Extent, where: Where) -> Outcome:
+def run_gaps(execution: Execution) -> Outcome:
     """Run Figure 15: CONGA with a resequencing buffer and three flowlet gaps."""
-    name = "hermes-fig15"
-    data = published()["fig15"]
+    name = execution.name
+    extent = extent_of(execution, WEB)
+    data = PUBLISHED["fig15"]
     schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
     grid = Grid(UNEQUAL, "web-search", schemes, extent.at(GAP_LOAD).counts(UNEQUAL, "web-search"))
-    with swept_grids(name, [grid], where) as (found,):
+    with swept_grids([grid], execution) as (found,):
         usual = f"{USUAL_GAP} us"
         lines = [
             Line(
@@ -54,16 +58,17 @@ def run_gaps(extent: Extent, where: Where) -> Outcome:
             axis="flowlet gap",
             quantity=f"average completion time, {usual} = 1",
             lines=tuple(lines),
-            published=published()["source"],
+            published=PUBLISHED["source"],
             checks=tuple(checks),
             remarks=("Receivers have a resequencing buffer.", *remarks_of(found)),
         )
-        return write_exhibits(name, [exhibit], where.settings, where.output)
+        return execution.written(exhibit)
 
 
-def run_parts(extent: Extent, where: Where) -> Outcome:
+def run_parts(execution: Execution) -> Outcome:
     """Run Figure 18: Hermes without rerouting, without probing, and with faster probing."""
-    name = "hermes-fig18"
+    name = execution.name
+    extent = extent_of(execution, MINING, PART_LOADS)
     whole = hermes_of(SIMULATED, extent.profile)
     mining = {
         "without both": Scheme.hermes(replace(whole, rerouting=False, probing=False), SIMULATED),
@@ -79,8 +84,8 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
         Grid(SIMULATED, "data-mining", schemes, extent.counts(SIMULATED, "data-mining"))
         for schemes in (mining, probing)
     ]
-    data = published()["fig18"]
-    with swept_grids(name, grids, where) as (parts, probes):
+    data = PUBLISHED["fig18"]
+    with swept_grids(grids, execution) as (parts, probes):
         saved = [
             *_saved("rerouting", parts, "without rerouting", "hermes", data, "overall average"),
             *_saved("probing", parts, "without both", "without rerouting", data, "overall average"),
@@ -102,7 +107,7 @@ def run_parts(extent: Extent, where: Where) -> Outcome:
                 _saved("probing every 500 us", probes, "no probing", "500 us", data, "small average"),
             ),
         ]
-        return written(name, exhibits, extent, where)
+        return written(exhibits, extent, execution)
 
 
 def _saved(
@@ -117,10 +122,12 @@ def _saved(
     ]
 
 
-def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
+def run_thresholds(execution: Execution) -> Outcome:
     """Run Figure 19: other thresholds of Hermes; every `sparse`-th of the paper's values, and the default."""
-    name = "hermes-fig19"
-    data = published()["fig19"]
+    name = execution.name
+    extent = extent_of(execution, BOTH)
+    sparse = execution.sized(_SPARSE, _SPARSE, 1)
+    data = PUBLISHED["fig19"]
     swept = {
         key: [us for place, us in enumerate(data[key]["us"]) if place % sparse == 0 or us == DEFAULTS[key]]
         for key in DEFAULTS
@@ -137,10 +144,10 @@ def run_thresholds(extent: Extent, where: Where, sparse: int) -> Outcome:
     }
     extent = extent.at(PARAMETER_LOAD)
     grids = [Grid(SIMULATED, workload, made, extent.counts(SIMULATED, workload)) for workload in extent.flows]
-    with swept_grids(name, grids, where) as found:
+    with swept_grids(grids, execution) as found:
         measured = dict(zip(extent.flows, found, strict=True))
         exhibits = [_threshold(name, key, swept[key], measured, data[key]) for key in DEFAULTS]
-        return write_exhibits(name, exhibits, where.settings, where.output)
+        return execution.written(*exhibits)
 
 
 def _threshold(
@@ -168,6 +175,15 @@ def _threshold(
         axis=f"{title} (us)",
         quantity=f"completion time, overall average, {DEFAULTS[key]} us = 1",
         lines=tuple(lines),
-        published=published()["source"],
+        published=PUBLISHED["source"],
         remarks=(f"{sizes} in each run.", "The load and the network of this figure are not known to us."),
     )
+
+
+EXPERIMENTS = offered(
+    {
+        "hermes-fig15": Offered(run_gaps, SEEDS, full=WHOLE),
+        "hermes-fig18": Offered(run_parts, SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-fig19": Offered(run_thresholds, SEEDS, full=WHOLE),
+    }
+)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from experiments.experiment import Outcome
-from experiments.hermes.loads import Extent
+from experiments.grid import Execution, Offered, offered
+from experiments.hermes.loads import SEEDS, WEB, WHOLE, extent_of
 from experiments.hermes.networks import SIMULATED
-from experiments.hermes.published import published
-from experiments.hermes.runs import Grid, Where, swept_grids
-from experiments.hermes.schemes import ONE_WAY, SIMULATED_HERMES, Scheme
+from experiments.hermes.runs import Grid, swept_grids
+from experiments.hermes.schemes import ONE_WAY, PUBLISHED, SIMULATED_HERMES, Scheme
 from experiments.hermes.tables import Naming, over_loads
-from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.result import Check
 from simulator.packet.transports import Congestion
 
@@ -38,9 +37,10 @@ def plain(scheme: Scheme) -> Scheme:
     return replace(scheme, transport=replace(scheme.transport, congestion=Congestion.NEW_RENO))
 
 
-def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
+def run_plain_tcp(execution: Execution) -> Outcome:
     """Run ECMP, CONGA and Hermes with web search in the symmetric network."""
-    name = "hermes-plain-tcp"
+    name = execution.name
+    extent = extent_of(execution, WEB)
     (workload,) = extent.flows
     schemes = {
         "ecmp": Scheme.of("ecmp", SIMULATED),
@@ -53,12 +53,19 @@ def run_plain_tcp(extent: Extent, where: Where) -> Outcome:
         {scheme: plain(each) for scheme, each in schemes.items()},
         extent.counts(SIMULATED, workload),
     )
-    with swept_grids(name, [grid], where) as (found,):
+    with swept_grids([grid], execution) as (found,):
         checks = [
             Check(f"Hermes / CONGA at {load:g}", found.ratio("hermes", "conga", load), *WITHIN) for load in extent.loads
         ]
         remark = "Published, in words alone: Hermes is within 10 to 25 % of CONGA."
         naming = Naming(name, "plain TCP", f"{workload}, NewReno, {SIMULATED.name}", bars=True, remarks=(remark,))
         exhibit = over_loads(naming, found, "overall average", None, checks)
-        exhibit = replace(exhibit, published=published()["source"])  # in words alone, so without points
-        return write_exhibits(name, [exhibit], where.settings, where.output)
+        exhibit = replace(exhibit, published=PUBLISHED["source"])  # in words alone, so without points
+        return execution.written(exhibit)
+
+
+EXPERIMENTS = offered(
+    {
+        "hermes-plain-tcp": Offered(run_plain_tcp, SEEDS, full=WHOLE),
+    }
+)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from experiments.experiment import Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hermes.networks import PACKET, Fabric
-from experiments.hermes.published import published
-from experiments.hermes.schemes import SIMULATED_HERMES, Scheme
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.hermes.schemes import PUBLISHED, SIMULATED_HERMES, Scheme
 from experiments.results.exhibit import Exhibit, Line, Point
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
@@ -70,14 +67,14 @@ def probed(paths: int, seed: int) -> tuple[float, float]:
     return (after.probes - before.probes) / rounds, (after.probe_bytes - before.probe_bytes) / rounds
 
 
-def run_probing(settings: Settings, output: OutputFolder, progress: Progress) -> Outcome:
+def run_probing(execution: Execution) -> Outcome:
     """Count the probes of all ways, and compute the part of an agent's link that they take."""
-    theirs = published()["table6"]
+    theirs = PUBLISHED["table6"]
     visible, overhead = [], []
-    show = progress.patiently()
+    show = execution.progress.patiently()
     for number, (name, way) in enumerate(WAYS.items()):
         show(f"hermes-table6: {LABELS[name]}", number, len(WAYS))
-        paths, size = probed(way.paths, settings.seed)
+        paths, size = probed(way.paths, execution.settings.seed)
         asked = RACK_HOSTS * (RACKS - 1) if way.per_host else RACKS - 1
         part = 100 * asked * size * 8e-6 / SIMULATED_HERMES.probe_every / RATE
         visible.append(Point.of(LABELS[name], [paths], theirs[name]["visible"]))
@@ -93,7 +90,7 @@ def run_probing(settings: Settings, output: OutputFolder, progress: Progress) ->
             Line("paths probed in a round", tuple(visible)),
             Line("overhead at the host that probes (%)", tuple(overhead)),
         ),
-        published=published()["source"],
+        published=PUBLISHED["source"],
         remarks=(
             f"Probes and their bytes are counted in a simulation of {SIMULATED_RACKS} racks under {SPINES} spines.",
             "They are multiplied by the number of racks, or hosts, that a host probes.",
@@ -105,4 +102,11 @@ def run_probing(settings: Settings, output: OutputFolder, progress: Progress) ->
         ),
         logarithmic=True,
     )
-    return write_exhibits("hermes-table6", [exhibit], settings, output)
+    return execution.written(exhibit)
+
+
+EXPERIMENTS = offered(
+    {
+        "hermes-table6": Offered(run_probing, without=("repetitions", "quick", "full"), sweeps=False),
+    }
+)

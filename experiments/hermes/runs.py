@@ -10,14 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Settings
+from experiments.grid import Execution
 from experiments.hermes.faults import Fault
 from experiments.hermes.networks import Fabric
 from experiments.hermes.schemes import Scheme
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
@@ -192,27 +188,17 @@ class Measured:
         return sum(run[what] for of_key in self.runs.values() for run in of_key)
 
 
-@dataclass(frozen=True)
-class Where:
-    """Settings, workers, output and progress of an experiment."""
-
-    settings: Settings
-    workers: Workers
-    output: OutputFolder
-    progress: Progress
-
-
 @contextmanager
-def swept_grids(name: str, grids: Sequence[Grid], where: Where) -> Iterator[list[Measured]]:
+def swept_grids(grids: Sequence[Grid], execution: Execution) -> Iterator[list[Measured]]:
     """Yield the runs of all grids, as one sweep, while the block writes the experiment's own files.
 
     Finished runs are kept in the output folder until it has. A case that several grids share runs once.
     """
-    keyed = [grid.cases(where.settings.seeds) for grid in grids]
+    keyed = [grid.cases(execution.seeds) for grid in grids]
     cases = {repr(case): case for of_grid in keyed for of_key in of_grid.values() for case in of_key}
     # Those that take longest come first, so that no worker is left alone with one at the end.
     ordered = {name: [case] for name, case in sorted(cases.items(), key=lambda item: -item[1].load)}
-    with swept_by_key(name, ordered, outcome, where.workers, where.output, where.progress) as found:
+    with execution.swept(outcome, ordered) as found:
         yield [
             Measured(grid, {key: [found[repr(case)][0] for case in of_key] for key, of_key in of_grid.items()})
             for grid, of_grid in zip(grids, keyed, strict=True)

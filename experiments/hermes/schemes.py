@@ -5,9 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from experiments.hermes.networks import Fabric
+from experiments.results.published import published_numbers
 from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
 from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
 from simulator.packet.transports import Congestion, Tcp
+
+PUBLISHED = published_numbers("hermes")
+"""All published numbers; None stands for a value off the figure's scale or missing."""
 
 NAMES = {
     "ecmp": "ECMP",

@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product
 
-from experiments.hermes.published import published
 from experiments.hermes.runs import Measured
-from experiments.hermes.schemes import NAMES
+from experiments.hermes.schemes import NAMES, PUBLISHED
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 
@@ -77,7 +76,7 @@ def over_loads(
         axis="load",
         quantity=quantity if base is None else f"{quantity}, {label_of(base)} = 1",
         lines=tuple(lines),
-        published=published()["source"] if theirs else None,
+        published=PUBLISHED["source"] if theirs else None,
         checks=tuple(check for check in checks if not math.isnan(check.measured)),
         remarks=(*naming.remarks, *remarks_of(measured)),
     )
@@ -89,7 +88,7 @@ def label_of(scheme: str) -> str:
 
 def theirs_of(figure: str, key: str) -> Theirs:
     """Return the loads and the numbers by scheme of a figure."""
-    data = published()[figure]
+    data = PUBLISHED[figure]
     return data["loads"], data[key]
 
 

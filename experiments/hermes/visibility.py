@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from experiments.experiment import Outcome
-from experiments.hermes.loads import Extent, grid_of, written
+from experiments.grid import Execution, Offered, offered
+from experiments.hermes.loads import BOTH, SEEDS, WHOLE, extent_of, grid_of, profile_option, written
 from experiments.hermes.networks import SIMULATED
-from experiments.hermes.published import published
-from experiments.hermes.runs import Where, swept_grids
+from experiments.hermes.runs import swept_grids
+from experiments.hermes.schemes import PUBLISHED
 from experiments.hermes.tables import label_of
 from experiments.results.exhibit import Exhibit, Line, Point
 
@@ -17,12 +18,13 @@ PAIRS = {
 }
 
 
-def run_visibility(extent: Extent, where: Where) -> Outcome:
+def run_visibility(execution: Execution) -> Outcome:
     """Run both workloads and derive the mean number of flows between pairs from completion times."""
-    name = "hermes-table2"
+    name = execution.name
+    extent = extent_of(execution, BOTH, ((0.6, 0.8), (0.6, 0.8)))
     grids = [grid_of(SIMULATED, workload, COMPARED, extent) for workload in extent.flows]
-    with swept_grids(name, grids, where) as measured:
-        theirs = published()["table2"]
+    with swept_grids(grids, execution) as measured:
+        theirs = PUBLISHED["table2"]
         lines = []
         for scheme in COMPARED:
             for pair, count in PAIRS.items():
@@ -42,7 +44,7 @@ def run_visibility(extent: Extent, where: Where) -> Outcome:
             axis="workload, load",
             quantity="flows at a time, mean over pairs",
             lines=tuple(lines),
-            published=published()["source"],
+            published=PUBLISHED["source"],
             remarks=(
                 "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
                 "The paper does not define its count.",
@@ -51,4 +53,11 @@ def run_visibility(extent: Extent, where: Where) -> Outcome:
             ),
             logarithmic=True,
         )
-        return written(name, [exhibit], extent, where)
+        return written([exhibit], extent, execution)
+
+
+EXPERIMENTS = offered(
+    {
+        "hermes-table2": Offered(run_visibility, SEEDS, full=WHOLE, configure=profile_option),
+    }
+)

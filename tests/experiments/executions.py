@@ -11,8 +11,15 @@ from experiments.grid import Execution
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 
+QUICK = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+TWO_SEEDS = Settings("packet", 1000.0, "os-ken", 64, 2, quick=True, seed=1)
 
-def execution_in(folder: Path, name: str, *, seeds: int = 1, by_the_papers: bool = False) -> Execution:
-    settings = Settings("packet", 1000.0, "os-ken", 64, seeds, quick=True, seed=1)
-    args = Namespace(workers=1, cluster=None, full=False, by_the_papers=by_the_papers)
-    return Execution(name, settings, args, OutputFolder(folder), Progress(io.StringIO()))
+
+def options(**given: object) -> Namespace:
+    """Return options of a command line: their defaults in one process, and those given."""
+    defaults = {"full": False, "repetitions": None, "workers": 1, "cluster": None}
+    return Namespace(**{**defaults, "profile": "paper", "by_the_papers": False, **given})
+
+
+def execution_in(folder: Path, name: str = "any", settings: Settings = QUICK, **given: object) -> Execution:
+    return Execution(name, settings, options(**given), OutputFolder(folder), Progress(io.StringIO()))

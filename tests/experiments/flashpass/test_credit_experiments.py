@@ -20,7 +20,7 @@ from experiments.flashpass.static import Case, measured, run_static
 from experiments.flashpass.wan import DELAYS, HOSTS, wan
 from experiments.flashpass.wan import Case as WanCase
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Finishing, FlashPass
-from tests.experiments.executions import execution_in
+from tests.experiments.executions import TWO_SEEDS, execution_in
 
 
 def exhibits_of(outcome: Outcome) -> list[Any]:
@@ -119,7 +119,7 @@ def test_ratios_of_the_dynamic_experiment_are_those_of_means_over_seeds(
         return of_case(100.0, 10 * overall, 2000.0, overall)
 
     monkeypatch.setattr(dynamic, "outcome", outcome)
-    (exhibit,) = exhibits_of(dynamic.run_load(execution_in(tmp_path, "flashpass-fig11", seeds=2)))
+    (exhibit,) = exhibits_of(dynamic.run_load(execution_in(tmp_path, "flashpass-fig11", TWO_SEEDS)))
     lines = {line["label"]: {point["x"]: point for point in line["points"]} for line in exhibit["lines"]}
     of_cubic, of_flashpass = (1001.5 - 100 * list(LABELS).index(name) for name in ("cubic", "flashpass*"))
     assert lines["Cubic"]["all average"]["value"] == of_cubic

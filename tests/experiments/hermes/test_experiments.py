@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import itertools
 from collections.abc import Mapping
@@ -13,44 +12,31 @@ from typing import Any
 import pytest
 
 from experiments.catalog import find_entry
-from experiments.experiment import Settings
-from experiments.hermes import command, detail_commands, motivation, probing, runs
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered
+from experiments.hermes import loads, motivation, probing, runs
 from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
-from experiments.hermes.published import published
-from experiments.hermes.runs import PATIENCE, Case, Grid, Measured, Where, outcome, swept_grids
-from experiments.hermes.schemes import Scheme
+from experiments.hermes.runs import PATIENCE, Case, Grid, Measured, outcome, swept_grids
+from experiments.hermes.schemes import PUBLISHED, Scheme
 from experiments.hermes.tables import order_as_published, ratio_bar, theirs_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.workers import Workers
 from simulator.packet.path_selection import HERMES_NS3, PathsInTurn
-
-SETTINGS = Settings("packet", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
+from tests.experiments.executions import QUICK, TWO_SEEDS, execution_in, options
 
 SMALL = replace(SIMULATED, leaves=2, spines=2, leaf_hosts=4)
 
 
-def where_in(folder: Path) -> Where:
-    return Where(SETTINGS, Workers(1), OutputFolder(folder), Progress(io.StringIO()))
-
-
-def options(**given: object) -> argparse.Namespace:
-    return argparse.Namespace(
-        **{"full": False, "repetitions": None, "workers": 1, "cluster": None, "profile": "paper", **given}
-    )
-
-
 def shrink(monkeypatch: pytest.MonkeyPatch) -> None:
     """Give all experiments few flows, and small networks in the place of the large one."""
-    monkeypatch.setattr(command, "_TESTBED_FLOWS", {"quick": (12, 6)})
-    monkeypatch.setattr(command, "_SIMULATED_FLOWS", {"quick": (12, 6)})
-    monkeypatch.setattr(detail_commands, "_QUICK_EXAMPLES", 1)
+    monkeypatch.setattr(loads, "_TESTBED_FLOWS", {"quick": (12, 6)})
+    monkeypatch.setattr(loads, "_SIMULATED_FLOWS", {"quick": (12, 6)})
 
 
 def run(name: str, folder: Path, **given: object) -> Mapping[str, Any]:
     """Run an experiment and return its exhibits by name."""
-    found = find_entry(name).load().run(SETTINGS, options(**given), OutputFolder(folder), Progress(io.StringIO()))
+    found = find_entry(name).load().run(QUICK, options(**given), OutputFolder(folder), Progress(io.StringIO()))
     assert isinstance(found.summary["exhibits"], list)
     return {exhibit["name"]: exhibit for exhibit in found.summary["exhibits"]}
 
@@ -140,9 +126,8 @@ def test_silent_drops_make_flows_slower_and_all_end() -> None:
 def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path: Path) -> None:
     schemes = {name: Scheme.of(name, SMALL) for name in ("ecmp", "letflow")}
     grid = Grid(SMALL, "web-search", schemes, dict.fromkeys((0.3, 0.6), 20))
-    where = where_in(tmp_path)
-    where = replace(where, settings=replace(SETTINGS, repetitions=2), workers=Workers(2))
-    with swept_grids("grid", [grid], where) as (found,):
+    execution = execution_in(tmp_path, settings=TWO_SEEDS, workers=2)
+    with swept_grids([grid], execution) as (found,):
         assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
     single = outcome(None, Case(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
     assert found.runs["letflow", 0.6][1] == single
@@ -161,8 +146,8 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
     grids = [
         Grid(SMALL, "web-search", schemes, {0.5: 10}) for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
     ]
-    where = where_in(tmp_path)
-    with swept_grids("shared", grids, where) as (one, other):
+    execution = execution_in(tmp_path)
+    with swept_grids(grids, execution) as (one, other):
         assert len(ran) == 2
     assert other.runs["plain", 0.5] == one.runs["ecmp", 0.5] != one.runs["other", 0.5]
 
@@ -170,8 +155,8 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
 def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) -> None:
     schemes = {name: Scheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
     grid = Grid(SMALL, "web-search", schemes, {0.7: 10})
-    where = where_in(tmp_path)
-    with swept_grids("order", [grid], where) as (found,):
+    execution = execution_in(tmp_path)
+    with swept_grids([grid], execution) as (found,):
         names = [check.name for check in order_as_published(found, "fig13", "overall average", (0.5, 0.7))]
     assert names == ["Hermes / CONGA at 0.7", "Presto* / Hermes at 0.7"]
 
@@ -181,8 +166,8 @@ def test_schemes_that_are_equal_as_published_have_no_order(tmp_path: Path) -> No
     assert overall["conga"][2] == overall["presto"][2] != overall["letflow"][2]
     schemes = {name: Scheme.of("ecmp", SMALL) for name in ("presto", "conga", "letflow")}
     grid = Grid(SMALL, "data-mining", schemes, {0.5: 10})
-    where = where_in(tmp_path)
-    with swept_grids("equal", [grid], where) as (found,):
+    execution = execution_in(tmp_path)
+    with swept_grids([grid], execution) as (found,):
         names = [check.name for check in order_as_published(found, "fig14", "overall average", (0.5,))]
     assert names == ["LetFlow / Presto* at 0.5", "LetFlow / CONGA at 0.5"]
 
@@ -194,7 +179,7 @@ def test_finished_runs_are_kept_until_the_results_are_written(tmp_path: Path, mo
         raise OSError("no space left")
 
     with monkeypatch.context() as failing:
-        failing.setattr("experiments.hermes.loads.write_exhibits", full_disk)
+        failing.setattr("experiments.grid.write_exhibits", full_disk)
         with pytest.raises(OSError, match="no space left"):
             run("hermes-fig16", tmp_path)
     monkeypatch.setattr(runs, "outcome", None)  # nothing is left to run
@@ -202,7 +187,7 @@ def test_finished_runs_are_kept_until_the_results_are_written(tmp_path: Path, mo
 
 
 def test_published_numbers_have_one_for_each_load() -> None:
-    for name, figure in published().items():
+    for name, figure in PUBLISHED.items():
         if isinstance(figure, dict) and "loads" in figure:
             for key, lines in figure.items():
                 if key != "loads":
@@ -210,8 +195,8 @@ def test_published_numbers_have_one_for_each_load() -> None:
 
 
 def test_flows_of_the_full_extent_start_for_two_seconds_at_every_load() -> None:
-    args = options(full=True)
-    extent = command.extent_of("hermes-fig12", replace(SETTINGS, quick=False), args, ("web-search", "data-mining"))
+    execution = execution_in(Path("unused"), "hermes-fig12", replace(QUICK, quick=False), full=True)
+    extent = loads.extent_of(execution, loads.BOTH)
     for workload, at_most_loaded in (("web-search", 84_200), ("data-mining", 11_400)):
         counts = extent.counts(SIMULATED, workload)
         assert counts[0.9] == pytest.approx(at_most_loaded, rel=0.01)
@@ -222,18 +207,21 @@ def test_flows_of_the_full_extent_start_for_two_seconds_at_every_load() -> None:
 
 @pytest.mark.parametrize("size", ["quick", "default", "full"])
 def test_only_the_full_extent_has_all_loads_and_seeds_of_the_paper(size: str) -> None:
-    settings = replace(SETTINGS, quick=size == "quick")
-    args = options(full=size == "full")
-    extent = command.extent_of("hermes-fig13", settings, args, ("web-search",))
-    where = command.where_of(settings, args, OutputFolder(Path("unused")), Progress(io.StringIO()))
-    assert (len(extent.loads) == 7) == (size == "full")
-    assert (where.settings.repetitions == 5) == (size == "full")
-    assert (
-        command.where_of(
-            settings, options(repetitions=7), OutputFolder(Path("unused")), Progress(io.StringIO())
-        ).settings.repetitions
-        == 7
-    )
+    settings = replace(QUICK, quick=size == "quick")
+    ran: list[Execution] = []
+
+    def run_nothing(execution: Execution) -> Outcome:
+        ran.append(execution)
+        return Outcome("", {}, ())
+
+    experiment = Offered(run_nothing, loads.SEEDS).experiment("hermes-fig13")
+    for repetitions in (None, 7):
+        args = options(full=size == "full", repetitions=repetitions)
+        experiment.run(settings, args, OutputFolder(Path("unused")), Progress(io.StringIO()))
+    by_size, as_given = ran
+    assert (len(loads.extent_of(by_size, loads.WEB).loads) == 7) == (size == "full")
+    assert (len(by_size.seeds) == 5) == (size == "full")
+    assert len(as_given.seeds) == 7
 
 
 @pytest.mark.parametrize("name", ["hermes-fig9", "hermes-fig10", "hermes-fig11"])
@@ -338,7 +326,8 @@ def test_the_examples_show_how_many_runs_are_done(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr("kuijia_base.progress.PATIENCE_SECONDS", 2.0)
     told, seconds = io.StringIO(), itertools.count()
     progress = Progress(told, clock=lambda: float(next(seconds)))
-    motivation.run_motivation(2, SETTINGS, OutputFolder(tmp_path), progress)
+    settings = TWO_SEEDS
+    motivation.run_motivation(Execution("hermes-motivation", settings, options(), OutputFolder(tmp_path), progress))
     lines = told.getvalue().splitlines()
     assert lines[0] == "hermes-motivation: example 1, 2 of 28 runs"
     assert len(lines) > 4
