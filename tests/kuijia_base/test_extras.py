@@ -37,7 +37,7 @@ def test_what_is_installed_is_not_missed() -> None:
 def test_verbs_about_switches_say_on_other_systems_that_they_need_linux(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    def load(_: str) -> NoReturn:
+    def load(*_: object) -> NoReturn:
         raise ModuleNotFoundError("No module named 'fcntl'", name="fcntl")
 
     monkeypatch.setattr("kuijia.cli.main.load_verb", load)
