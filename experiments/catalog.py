@@ -115,7 +115,7 @@ _ROWS: tuple[tuple[str, str, tuple[str, ...], str, str], ...] = (
      "a link of a tunnel is cut: how long no packet arrives"),
     ("update", "goals of our own", ("emulation", "packet", "boxes"), "update.command",
      "the plan is replaced, then the controller: packets lost at half load"),
-    ("victim-transports", "a question of our own", _PACKET, "victim_transports.command",
+    ("victim-transports", "a question of our own", _PACKET, "victim_transports",
      "any transport over any scheme: what the victims' queue does to it"),
     ("takeover", "goals of our own", ("emulation",), "takeover.command",
      "one of two controllers hands over, is killed or frozen: packets lost, and seconds until the other acts"),

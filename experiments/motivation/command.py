@@ -1,10 +1,13 @@
-"""Tables 2 and 3 for `kuijia run`: options, and which backend measures; the tables are in `report`."""
+"""Tables 2 and 3 for `kuijia run`: options, runs in the flow model and in packets; on switches it is `run`."""
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, replace
 from functools import partial
+from itertools import pairwise
 
 from experiments.compared_schemes import add_schemes
 from experiments.experiment import (
@@ -18,23 +21,184 @@ from experiments.experiment import (
     given,
     refuse_given,
 )
+from experiments.measuring.failure_run import Failing
 from experiments.measuring.packet_options import BUFFER_PACKETS, add_clocks, add_conditions
-from experiments.motivation import flow_run
+from experiments.measuring.packet_run import Conditions, conditions_from, simulate
 from experiments.motivation.report import (
     CASES,
+    EGRESS,
+    INGRESS,
     LOCAL_CUT,
     PAPERS_CUT,
     TABLES,
+    Case,
     MotivationOptions,
     MotivationTable,
+    computed_result,
     exhibits_of_files,
+    motivation_plan,
+    wanted_flows,
+    write_outcome,
 )
+from experiments.reporting.plots import goodput_figure
+from experiments.results.comparability import timing_told
+from experiments.results.result import FlowResult, Result, result_to_json
+from experiments.results.roles import FlowPaths, roles
 from experiments.results.score import SizeBar
-from kuijia_app.tables.options import Liveness, Tagging
+from kuijia_app.tables.options import Liveness, OptionWords, Tagging, pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number
 from kuijia_base.output_folder import OutputFolder
+from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
+from simulator.flow.model import Flows, share
+from te_solver.model.topology import Topology
+from te_solver.schemes.all_schemes import failure_scheme
+
+REMARK = (
+    "Fluid model, not measured: rates without headers, round trips and chance; TCP flows share a full link alike, and"
+    " the victims' queue gets exactly what the normal one leaves."
+)
+
+_NORMAL, _LOW = 0, 1
+
+
+def compute_table(
+    table: MotivationTable, settings: Settings, options: MotivationOptions, output: OutputFolder
+) -> Outcome:
+    """Compute every scheme, write each result, then the table; there is no picture over time.
+
+    Raises:
+        InputError: more than one repetition was asked for; all would be the same.
+    """
+    if settings.repetitions != 1:
+        problem = f"{settings.repetitions} runs of a model that always gives the same"
+        raise InputError("option", "--repetitions", problem, "1 with --backend flow")
+    topology = motivation_plan(settings.capacity).topology
+    results = []
+    for scheme in options.schemes:
+        result = _computed(table, settings, options, topology, scheme)
+        output.write_json(f"{table.name}-{scheme}-1.json", result_to_json(result))
+        results.append(result)
+    return write_outcome(table, results, output, [REMARK])
+
+
+def _computed(
+    table: MotivationTable, settings: Settings, options: MotivationOptions, topology: Topology, scheme: str
+) -> Result:
+    began = time.time()
+    flows = _flows(table, settings.capacity, CASES[options.cut], topology, scheme)
+    return computed_result(table, settings, options, scheme, flows, began)
+
+
+def _flows(
+    table: MotivationTable, capacity: float, case: Case, topology: Topology, scheme: str
+) -> tuple[FlowResult, ...]:
+    """Return the goodput of each flow before and after the cut, one TCP connection each."""
+    offered = {name: table.offered_parts[name] / table.link_parts * capacity for name in case.flow_tunnels}
+    role = roles({name: FlowPaths(*tunnels) for name, tunnels in case.flow_tunnels.items()}, case.link)
+    low = {name: failure_scheme(scheme).demotes(role[name]) for name in case.flow_tunnels}
+    before = _goodput(topology, offered, {name: own for name, (own, _) in case.flow_tunnels.items()}, {})
+    after = _goodput(topology, offered, {name: backup for name, (_, backup) in case.flow_tunnels.items()}, low)
+    return tuple(
+        FlowResult(
+            name=name,
+            role=role[name],
+            protocol="tcp",
+            source=INGRESS,
+            target=EGRESS,
+            offered=offered[name],
+            before=before[name],
+            after=after[name],
+            tunnel_before=own,
+            tunnel_after=backup,
+            low_after=low[name],
+        )
+        for name, (own, backup) in case.flow_tunnels.items()
+    )
+
+
+def _goodput(
+    topology: Topology,
+    offered: Mapping[str, float],
+    tunnels: Mapping[str, tuple[str, ...]],
+    low: Mapping[str, bool],
+) -> dict[str, float]:
+    """Return the Mbit/s of each flow over its tunnel; those that are `low` wait in the victims' queue."""
+    position = {link.ends: number for number, link in enumerate(topology.links)}
+    paths = [[position[hop] for hop in pairwise(nodes)] for nodes in tunnels.values()]
+    level = [_LOW if low.get(name) else _NORMAL for name in tunnels]
+    flows = Flows.of(paths, [offered[name] for name in tunnels], level=level)
+    goodput = share([link.capacity for link in topology.links], flows).goodput
+    return dict(zip(tunnels, goodput.tolist(), strict=True))
+
+
+def simulate_table(
+    table: MotivationTable,
+    settings: Settings,
+    options: MotivationOptions,
+    conditions: Conditions,
+    output: OutputFolder,
+    progress: Progress,
+) -> Outcome:
+    """Simulate every scheme and repetition, writing each result at once, then the table and the picture."""
+
+    def results_in_turn() -> Iterator[Result]:
+        for repetition in range(1, settings.repetitions + 1):
+            for scheme in options.schemes:
+                progress.show(f"{table.name} {scheme} {repetition}/{settings.repetitions}")
+                result = _simulated(table, settings, options, conditions, scheme, repetition)
+                output.write_json(f"{table.name}-{scheme}-{repetition}.json", result_to_json(result))
+                yield result
+
+    results = list(results_in_turn())
+    title = "Goodput of each flow around the cut, at the receivers"
+    write_picture(output, f"{table.name}-over-time.svg", lambda: goodput_figure(results, title))
+    return write_outcome(table, results, output, [_remark(conditions)])
+
+
+def _simulated(
+    table: MotivationTable,
+    settings: Settings,
+    options: MotivationOptions,
+    conditions: Conditions,
+    scheme: str,
+    repetition: int,
+) -> Result:
+    began = time.time()
+    case = CASES[options.cut]
+    plan = motivation_plan(settings.capacity, conditions.link_delay_seconds)
+    tables = pipeline_options(
+        OptionWords(scheme=scheme, slots=settings.slots, liveness=options.liveness, tagging=options.tagging)
+    )
+    wanted = wanted_flows(table, case.flow_tunnels, plan)
+    flows = simulate(
+        Failing(plan, tables, wanted, "tcp", case.link, settings.seed + repetition - 1), conditions, options.phases
+    )
+    before, after = options.phases.windows
+    result = computed_result(
+        table,
+        settings,
+        options,
+        scheme,
+        flows,
+        began,
+        timing=timing_told(asdict(options.phases)),
+        sending=asdict(conditions),
+    )
+    failure = replace(result.failure, at=options.phases.cut)
+    return replace(result, repetition=repetition, failure=failure, before=before, after=after)
+
+
+def _remark(conditions: Conditions) -> str:
+    ppm = conditions.clock_ppm
+    return (
+        f"Packet simulator, not measured: the compiled tables, TCP {conditions.transport}, queues of"
+        f" {conditions.buffer_packets} packets, {1000 * conditions.link_delay_seconds:g} ms of delay on each link,"
+        f" failures noticed after {1000 * conditions.detection_seconds:g} ms"
+        + (f", clocks within {ppm:g} parts per million." if ppm else ".")
+    )
+
 
 _SECONDS = {
     "warmup": (4.0, 3.0, "from the start of the flows to the first measurement"),
@@ -141,17 +305,14 @@ def _run(
     options = options_from(args, quick=settings.quick)
     if settings.backend == "flow":
         refuse_unmodelled(args)
-        return flow_run.run_table(table, settings, options, output)
+        return compute_table(table, settings, options, output)
     if settings.backend == "packet":
         if args.kill_controller:
             problem = "the simulated controller cannot be killed"
             raise InputError("option", "--kill-controller", problem, _MEASURED)
-        from experiments.measuring.packet_run import conditions_from  # noqa: PLC0415  # only on Linux
-        from experiments.motivation import packet_run  # noqa: PLC0415  # only on Linux
-
         conditions = conditions_from(args)
         options = replace(options, buffer_packets=conditions.buffer_packets)
-        return packet_run.run_table(table, settings, options, conditions, output, progress)
+        return simulate_table(table, settings, options, conditions, output, progress)
     refuse_given(args, add_clocks, f"changes nothing in {args.experiment} on {settings.backend}", "packet")
     from experiments.motivation import run  # noqa: PLC0415  # only on Linux
 

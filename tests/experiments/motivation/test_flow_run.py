@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.motivation.flow_run import REMARK
+from experiments.motivation.command import REMARK
 from experiments.results.result import load_result
 from kuijia.cli.main import main
 

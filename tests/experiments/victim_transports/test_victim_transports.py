@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments import victim_transports as study
 from experiments.results.exhibit import Exhibit, exhibit_from_json
-from experiments.victim_transports.cases import OF_CREDITS, Case, Choice, Conditions, Service, cases_of
-from experiments.victim_transports.run import named_transport, outcome
+from experiments.victim_transports import OF_CREDITS, Case, Choice, Conditions, Service, cases_of, outcome
 from kuijia.cli.main import main
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -53,7 +53,7 @@ def test_every_transport_runs_over_every_scheme_before_and_after_a_cut() -> None
     for number, name in enumerate(names):
         schemes = [each for each in switch_schemes() if each.is_precut]
         options = PipelineOptions(schemes[number % len(schemes)])
-        traffic = [SiteFlows.of([("a", "d")] * 2, named_transport(name), tunnel=[0, 1], limit=40.0)]
+        traffic = [SiteFlows.of([("a", "d")] * 2, study.named_transport(name), tunnel=[0, 1], limit=40.0)]
         physical = Physical(queue=Fifo(100 * 1518), host_rate=100.0, limit_by_link=True)
         run = PlanRun(diamond(), options, traffic, physical, Timing(port=0.01), [Cut(1.0, ("b", "d"))])
         windows = run.run(2.5, window=0.5).windows
@@ -68,7 +68,7 @@ def test_every_transport_runs_over_every_scheme_before_and_after_a_cut() -> None
 
 def test_a_transport_by_credits_shares_a_plan_with_tcp() -> None:
     traffic = [
-        SiteFlows.of([("a", "d")], named_transport(name), tunnel=number, limit=40.0)
+        SiteFlows.of([("a", "d")], study.named_transport(name), tunnel=number, limit=40.0)
         for number, name in enumerate(("flashpass", "cubic"))
     ]
     results = PlanRun(diamond(), PipelineOptions(switch_schemes()[0]), traffic, Physical(host_rate=100.0)).run(2.0)
@@ -76,7 +76,7 @@ def test_a_transport_by_credits_shares_a_plan_with_tcp() -> None:
 
 
 def test_a_plan_is_replaced_under_a_transport_by_credits() -> None:
-    traffic = [SiteFlows.of([("a", "d")], named_transport("flashpass"), slot=0, limit=80.0)]
+    traffic = [SiteFlows.of([("a", "d")], study.named_transport("flashpass"), slot=0, limit=80.0)]
     events = [Replace(1.0, diamond((0.0, 1.0, 0.0)))]
     run = PlanRun(diamond((1.0,)), PipelineOptions(KUIJIA), traffic, Physical(host_rate=100.0), events=events)
     windows = run.run(2.0, window=0.5).windows
@@ -86,7 +86,7 @@ def test_a_plan_is_replaced_under_a_transport_by_credits() -> None:
 
 
 def test_credits_need_a_layout_with_one_class_and_one_kind_of_queues() -> None:
-    flows = {name: SiteFlows.of([("a", "d")], named_transport(name)) for name in ("flashpass", "expresspass")}
+    flows = {name: SiteFlows.of([("a", "d")], study.named_transport(name)) for name in ("flashpass", "expresspass")}
     with pytest.raises(UnsoundError, match="layout four has 2 classes of traffic"):
         PlanRun(diamond(), PipelineOptions(KUIJIA, layout=LAYOUTS["four"]), [flows["flashpass"]])
     with pytest.raises(UnsoundError, match="need different queues"):
@@ -95,7 +95,7 @@ def test_credits_need_a_layout_with_one_class_and_one_kind_of_queues() -> None:
 
 @pytest.mark.parametrize("service", list(VictimCredits))
 def test_victims_credits_wait_where_they_are_to(service: VictimCredits) -> None:
-    transport = named_transport("flashpass")
+    transport = study.named_transport("flashpass")
     assert isinstance(transport, FlashPass)
     traffic = [SiteFlows.of([("a", "d")] * 2, transport, tunnel=[0, 1], limit=90.0)]
     physical = Physical(hosts=2, host_rate=100.0, victim_credits=service)

@@ -1,1 +1,0 @@
-"""Transports under the victims' queue: a question of our own."""
