@@ -87,7 +87,7 @@ def refuse_given(args: argparse.Namespace, configure: Configure, problem: str, b
 
 @dataclass(frozen=True)
 class Experiment:
-    """What runs behind a row of the catalog.
+    """Code behind a row of the catalog.
 
     Attributes:
         run: measures, writes its files and reports; raises KuijiaError on failure.

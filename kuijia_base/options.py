@@ -29,7 +29,7 @@ _EXPECTED = ", expected "
 
 @dataclass(frozen=True)
 class Option:
-    """What users know of an option: `field: Annotated[type, Option(…)] = default` in the data class of a study.
+    """Option as users know it: `field: Annotated[type, Option(…)] = default` in the data class of a study.
 
     Attributes:
         help: for the command line, where `%(default)s` stands for the default.

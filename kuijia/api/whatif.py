@@ -190,7 +190,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
 
 @dataclass(frozen=True)
 class Inputs:
-    """What a study is about.
+    """Subject of a study.
 
     Attributes:
         plan: a plan that is there already; None for one to be made.
@@ -209,7 +209,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Asker:
-    """Who asks for a study, and hears of its state.
+    """Caller of a study, who hears of its state.
 
     Attributes:
         workers: processes or a cluster; by default as many processes as the work is worth.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from matplotlib.figure import Figure
@@ -17,7 +17,11 @@ from simulator.studies.whatif.study import Study
 _VICTIMS, _OTHERS = COLOURS[1], COLOURS[0]
 _COLUMNS = 3
 _SIZE = (6.4, 3.8)
-_PANEL = (3.1, 2.5)
+PANEL = (3.1, 2.5)
+"""Inches of a panel: width, height."""
+
+Parts = np.ndarray[tuple[int], np.dtype[np.float64]]
+"""Part of the traffic by failure."""
 
 
 def figures(study: Study) -> dict[str, Figure]:
@@ -58,17 +62,21 @@ def loss_distribution(study: Study) -> Figure:
 
 def ranked_losses(study: Study) -> Figure:
     """Return a panel for each scheme: failures ranked by cost, victims' part below, that of others above."""
-    rows = -(-len(study.contenders) // _COLUMNS)
-    columns = min(_COLUMNS, len(study.contenders))
-    width, height = _PANEL
+    worst_first = {contender.scheme.name: ranked(study.of(contender)) for contender in study.contenders}
+    lost = {scheme: (_lost(each, (Role.VICTIM,)), _lost(each, ABORIGINAL)) for scheme, each in worst_first.items()}
+    return ranked_panels(lost, "lost of all traffic sent")
+
+
+def ranked_panels(parts: Mapping[str, tuple[Parts, Parts]], quantity: str) -> Figure:
+    """Return a panel for each scheme: parts of victims and, above them, of others, the worst failure first."""
+    rows, columns = -(-len(parts) // _COLUMNS), min(_COLUMNS, len(parts))
+    width, height = PANEL
     figure = Figure(figsize=(max(width * columns, width + 2), height * rows + 0.5), layout="constrained")
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    for panel in panels[len(study.contenders) :]:
+    for panel in panels[len(parts) :]:
         panel.set_visible(False)
-    for panel, contender in zip(panels, study.contenders, strict=False):
-        worst_first = ranked(study.of(contender))
-        victims, others = _lost(worst_first, (Role.VICTIM,)), _lost(worst_first, ABORIGINAL)
-        rank = np.arange(len(worst_first) + 1) + 0.5
+    for panel, (scheme, (victims, others)) in zip(panels, parts.items(), strict=False):
+        rank = np.arange(len(victims) + 1) + 0.5
         panel.stairs(victims, rank, fill=True, color=_VICTIMS, label="victims")
         panel.stairs(
             victims + others,
@@ -81,13 +89,13 @@ def ranked_losses(study: Study) -> Figure:
             linewidth=0,
             label="aboriginal traffic",
         )
-        panel.set_title(contender.scheme.name, fontsize="medium")
+        panel.set_title(scheme, fontsize="medium")
         panel.grid(axis="y", alpha=0.3)
-    panels[0].set_xlim(0.5, len(study.failures) + 0.5)
+    panels[0].set_xlim(0.5, len(next(iter(parts.values()))[0]) + 0.5)
     panels[0].set_ylim(bottom=0)
     panels[0].yaxis.set_major_formatter(PercentFormatter(1.0))
     figure.supxlabel("failures, the worst first", fontsize="medium")
-    figure.supylabel("lost of all traffic sent", fontsize="medium")
+    figure.supylabel(quantity, fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
     return figure
 
@@ -114,6 +122,6 @@ def loss_and_vacancy(study: Study) -> Figure:
     return figure
 
 
-def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> Parts:
     """Return the loss of these roles in each failure, as a share of all traffic sent."""
     return np.array([outcome.total(roles).lost / (outcome.total().sent or 1.0) for outcome in outcomes])
