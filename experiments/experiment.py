@@ -80,7 +80,7 @@ def given(args: argparse.Namespace, configure: Configure) -> list[str]:
 
 
 def refuse_given(args: argparse.Namespace, configure: Configure, problem: str, backend: str) -> None:
-    """Raise InputError if an option that `configure` adds was given, which only `backend` heeds."""
+    """Raise InputError if an option was given that `configure` adds and only `backend` uses."""
     for name in given(args, configure):
         raise InputError("option", f"--{name.replace('_', '-')}", problem, f"--backend {backend}")
 
