@@ -31,7 +31,7 @@ from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
 from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import decoded_beat, encoded
-from kuijia_app.control.plan_checks import Missing, port_use
+from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import DENIALS
@@ -58,7 +58,7 @@ from kuijia_app.framework.seam import (
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.gate.server import stand_before
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
-from kuijia_app.tables.needs import HOST_MTU
+from kuijia_app.tables.needs import HOST_MTU, port_use
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import Group, SwitchTables

@@ -37,6 +37,7 @@ class FindingKind(Enum):
     SESSION_PORT_MISSING = "session-port-missing"
     QUEUE_MISSING = "queue-missing"
     QUEUES_UNKNOWN = "queues-unknown"
+    QUEUE_SLOW = "queue-slow"
     FRAMES_TOO_LARGE = "frames-too-large"
     LINK_LOST = "link-lost"
     LINK_MISWIRED = "link-miswired"

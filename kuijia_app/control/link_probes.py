@@ -317,7 +317,7 @@ def _finding(link: ProbedLink, state: _State) -> Finding | None:
             return finding(
                 FindingKind.LINK_LOST,
                 f"nothing that it sends arrives at port {far_port} of {neighbour}, although both ports are up",
-                "look at the cable, at spanning tree, at entries of others, and at the underlay of a tunnel",
+                "look at the cable, its queues, spanning tree, entries of others, and the underlay of a tunnel",
             )
         case _:
             return None

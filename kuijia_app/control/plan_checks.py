@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind
-from kuijia_app.tables.needs import SwitchNeeds
+from kuijia_app.control.slow_queues import SlowQueues
+from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.tables.needs import SwitchNeeds, port_use
 
 JUDGED_WITHIN = 1.5
 """Seconds after a switch has been read for which the plan waits for answers about its links; those about its queues
@@ -15,7 +17,7 @@ it needs."""
 CONNECTED_WITHIN = 2.0
 """Seconds after the first switch has been read for which the plan waits for the others."""
 
-QUEUE_KINDS = (FindingKind.QUEUE_MISSING, FindingKind.QUEUES_UNKNOWN)
+QUEUE_KINDS = (FindingKind.QUEUE_MISSING, FindingKind.QUEUES_UNKNOWN, FindingKind.QUEUE_SLOW)
 
 
 class Missing(Enum):
@@ -42,6 +44,7 @@ class PlanChecks:
         self.missing = missing
         self.needs = needs
         self._queues: dict[str, frozenset[tuple[int, int]] | None] = {}
+        self._slow = SlowQueues()
         self._waiting: dict[str, float] = {}
         self._has: set[str] = set()
         self._first_at: float | None = None
@@ -57,9 +60,11 @@ class PlanChecks:
         """Switches that have been read, and may not have the plan yet."""
         return self._waiting.keys()
 
-    def queues_told(self, switch: str, queues: Iterable[tuple[int, int]] | None) -> None:
-        """Take in the port and id of each queue of a switch; None if it does not tell them."""
-        self._queues[switch] = None if queues is None else frozenset(queues)
+    def queues_counted(self, snapshot: Snapshot) -> None:
+        """Take in which queues a switch has, and what they count."""
+        queues = snapshot.queues
+        self._queues[snapshot.switch] = None if queues is None else frozenset(queues)
+        self._slow.counted(snapshot, self.needs[snapshot.switch])
 
     def knows_queues(self, switch: str) -> bool:
         """Return True if a switch has told since it connected which queues it has, or does not tell them."""
@@ -77,6 +82,7 @@ class PlanChecks:
     def left(self, switch: str) -> None:
         """Take in that a switch has gone."""
         self._queues.pop(switch, None)
+        self._slow.left(switch)
         self._waiting.pop(switch, None)
 
     def begin_anew(self) -> None:
@@ -133,11 +139,7 @@ class PlanChecks:
                 key = FindingKey(FindingKind.QUEUE_MISSING, switch, port.number)
                 text = f"port {port.number} to {port_use(port.leads_to, is_host=port.is_host)} lacks queue {named}"
                 yield Finding(key, text, "make them, as `kuijia switches prepare` does", is_lack=True)
-
-
-def port_use(leads_to: str, *, is_host: bool) -> str:
-    """Return in words what a port leads to."""
-    return f"the host of {leads_to}" if is_host else leads_to
+        yield from self._slow.findings(needs)
 
 
 def summary(lacks: Collection[Finding]) -> str:

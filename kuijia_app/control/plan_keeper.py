@@ -24,7 +24,7 @@ from kuijia_app.control.network_log import TunnelStates
 from kuijia_app.control.pair import Beat
 from kuijia_app.control.pair_keeper import PairKeeper
 from kuijia_app.control.peer_plans import PeerPlans
-from kuijia_app.control.plan_checks import QUEUE_KINDS, Missing, PlanChecks, port_use, summary
+from kuijia_app.control.plan_checks import QUEUE_KINDS, Missing, PlanChecks, summary
 from kuijia_app.control.plan_source import OVERTAKEN, WITHDRAWN, PlanReading, PlanSource
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
@@ -42,7 +42,7 @@ from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.tables.failover import emptied_liveness_group
 from kuijia_app.tables.identifiers import is_own_group, path_id_of_liveness_group
-from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, session_ports
+from kuijia_app.tables.needs import HOST_MTU, SwitchNeeds, needs_of, port_use, session_ports
 from kuijia_app.tables.neighbours import segments_of
 from kuijia_app.tables.options import Liveness, PipelineOptions
 from kuijia_app.tables.other_traffic import drop_entry
@@ -263,7 +263,7 @@ class PlanKeeper(PairKeeper):
     def _snapshot_taken(self, snapshot: Snapshot) -> None:
         super()._snapshot_taken(snapshot)
         if self._checks.missing is not Missing.IGNORE:
-            self._checks.queues_told(snapshot.switch, snapshot.queues)
+            self._checks.queues_counted(snapshot)
         if self._wiring.has_host(snapshot.switch):
             drops = [FlowKey.of(drop_entry(port)) for port in self._wiring.host_ports(snapshot.switch)]
             if snapshot.packets.keys() >= set(drops):

@@ -150,3 +150,8 @@ def port_rate(wiring: Wiring, switch: str, port: int) -> float:
         if topology.has_link(other, switch)
     )
     return arriving or max(link.capacity for link in topology.links)  # nothing arrives at a site without links
+
+
+def port_use(leads_to: str, *, is_host: bool) -> str:
+    """Return in words what a port leads to."""
+    return f"the host of {leads_to}" if is_host else leads_to

@@ -226,6 +226,28 @@ def test_a_link_that_carries_nothing_when_the_controller_starts_again_is_named_a
 
 
 @beside
+def test_queues_that_are_too_slow_for_their_port_are_named_once_they_drop_packets(switches: OwnSwitches) -> None:
+    options = ["--wiring", str(switches.wiring_file), "--ovsdb", switches.ovs.database]
+    assert main(["switches", "prepare", str(switches.plan_file), *options]) == 0
+    with switches.controller() as process:
+        assert process.wait_for(is_ready, 10.0)
+        wait_for_none(process)
+        for queue in switches.ovs.vsctl("--columns=_uuid", "--bare", "list", "Queue").split():
+            switches.ovs.vsctl("set", "Queue", queue, "other-config:max-rate=700000")
+        words = ["ping", "-q", "-i", "0.002", "-s", "1400", str(switches.hosts["london"].address)]
+        ping = switches.hosts["paris"].start(words, stdout=subprocess.DEVNULL)
+        try:
+
+            def is_named(events: list[Event]) -> bool:
+                return any((kind, switch) == ("queue-slow", "paris") for kind, switch, _ in kinds(events))
+
+            assert process.wait_for(is_named, NAMED_WITHIN + SLACK), kinds(process.events())
+        finally:
+            ping.kill()
+            ping.wait()
+
+
+@beside
 def test_a_link_that_spanning_tree_blocks_is_named(switches: OwnSwitches) -> None:
     prepare(switches)
     with switches.controller() as process:

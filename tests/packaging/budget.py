@@ -6,14 +6,14 @@ ROOMS = {
     "kuijia_base": (3_980, 41),
     "te_solver": (12_400, 126),
     "simulator": (22_980, 230),
-    "kuijia_app": (27_570, 160),
+    "kuijia_app": (27_690, 161),
     "hedera": (4_400, 39),
     "testbed": (22_760, 149),
     "experiments": (21_250, 119),
     "kuijia": (10_190, 69),
     "benchmarks": (3_660, 33),
     "docs": (800, 11),
-    "tests": (98_220, 828),
+    "tests": (98_390, 829),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
