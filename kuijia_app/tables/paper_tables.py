@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from ipaddress import IPv4Network
+from statistics import linear_regression
 
 from kuijia_app.tables.decomposition import decompose
 from kuijia_app.tables.field_counts import count_fields
@@ -85,7 +86,9 @@ class FieldGrowth:
     @property
     def slope_ratio(self) -> float:
         """Slope of the decomposed tables relative to that of the replicated ones, by least squares."""
-        return _slope(self.decomposed) / _slope(self.replicated)
+        priorities = range(len(self.decomposed))
+        decomposed, replicated = (linear_regression(priorities, each) for each in (self.decomposed, self.replicated))
+        return decomposed.slope / replicated.slope
 
     @property
     def last_saving(self) -> float:
@@ -126,10 +129,3 @@ def _delivering(switch: str, priority: int) -> FlowEntry:
 def _ingress(egress: str, priority: int) -> FlowEntry:
     match = Match(eth_type=ETH_TYPE_IPV4, ipv4_dst=_PREFIXES[egress], ip_dscp=priority)
     return FlowEntry(_INGRESS_PRIORITY, match, (ToGroup(priority),))
-
-
-def _slope(counts: Sequence[int]) -> float:
-    middle, mean = (len(counts) + 1) / 2, sum(counts) / len(counts)
-    spread = [position - middle for position in range(1, len(counts) + 1)]
-    deviations = (offset * (count - mean) for offset, count in zip(spread, counts, strict=True))
-    return sum(deviations) / sum(offset * offset for offset in spread)

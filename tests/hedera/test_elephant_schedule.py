@@ -10,8 +10,10 @@ from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import make_placement
 from hedera.scheduling.elephant_schedule import ElephantSchedule, Round
-from hedera.scheduling.polling import TCP, FlowKey, ScheduledEntry
+from hedera.scheduling.polling import FlowKey, ScheduledEntry
 from hedera.scheduling.tables import Cable, Routing
+
+TCP = 6
 
 CENTRE = DataCentre(FatTree(4, 10.0))
 NOBODY = IPv4Address("10.99.0.2")

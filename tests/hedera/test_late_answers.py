@@ -10,12 +10,13 @@ from types import SimpleNamespace
 import pytest
 
 from hedera.scheduler import HederaScheduler, SchedulerTick
-from hedera.scheduling.polling import LEAST_PATIENCE
-from kuijia_app.control.flap_damping import CEILING
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
 from tests.kuijia_app.control.fake_switch import PARSER
 from tests.kuijia_app.control.model_switch import Box, ModelSwitch
+
+LEAST_PATIENCE = 2.0
+CEILING = 6.0
 
 LEAF = "l0"
 

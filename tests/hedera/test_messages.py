@@ -8,10 +8,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from hedera.network.data_centre import ROUTE_TABLE
 from hedera.scheduling.messages import SCHEDULED_COOKIE, SchedulerMessages, readings
-from hedera.scheduling.polling import TCP, UDP, FlowKey, ScheduledEntry
-from hedera.scheduling.tables import SCHEDULED_PRIORITY
+from hedera.scheduling.polling import FlowKey, ScheduledEntry
+
+ROUTE_TABLE = 1
+TCP, UDP = 6, 17
+SCHEDULED_PRIORITY = 100
 
 frameworks = pytest.mark.parametrize("package", ["os_ken", "ryu"])
 

@@ -5,7 +5,9 @@ from ipaddress import IPv4Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedera.scheduling.polling import LEAST_PATIENCE, TCP, WINDOW, CounterReading, FlowKey, Polls
+from hedera.scheduling.polling import CounterReading, FlowKey, Polls
+
+LEAST_PATIENCE, TCP, WINDOW = 2.0, 6, 1.0
 
 NIC_RATE = 10.0
 FLOW = FlowKey(IPv4Address("10.0.0.2"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)

@@ -15,9 +15,7 @@ import pytest
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.scheduling import events
-from hedera.scheduling.tables import SCHEDULED_PRIORITY
 from kuijia_app.framework import event_log
-from kuijia_app.framework.watchdog import LIMIT
 from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
 from testbed.controllers.controller_process import SchedulerProcess
 from testbed.controllers.event_history import Event
@@ -25,6 +23,9 @@ from tests.hedera.dummy_fabric import DummyFabric
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.gate.rigs import SchedulerRig
 from tests.kuijia_app.test_controller import ask_late
+
+SCHEDULED_PRIORITY = 100
+LIMIT = 2.0
 
 pytestmark = [pytest.mark.ovs, pytest.mark.slow]
 

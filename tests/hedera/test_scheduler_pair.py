@@ -11,7 +11,7 @@ from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.scheduling import events
 from hedera.scheduling.events import ROUND
-from kuijia_app.control.pair import BEAT, LEASE, Beat, Pair
+from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.framework import event_log
@@ -23,6 +23,8 @@ from tests.hedera.dummy_fabric import DummyFabric
 from tests.hedera.test_scheduler_states import SchedulerWorld
 from tests.kuijia_app.control.switch_world import failed_cables
 from tests.kuijia_app.dummy_switches import free_port, wait_until
+
+BEAT, LEASE = 0.1, 0.8
 
 OTHER = 9
 

@@ -11,13 +11,15 @@ from hypothesis.stateful import precondition, rule
 from hedera import scheduler
 from hedera.scheduler import HederaScheduler, SchedulerTick
 from hedera.scheduling.messages import SchedulerMessages
-from hedera.scheduling.polling import TCP, FlowKey
+from hedera.scheduling.polling import FlowKey
 from hedera.scheduling.routes import routes_around
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
 from tests.kuijia_app.control.fake_switch import PARSER
 from tests.kuijia_app.control.model_switch import Box
 from tests.kuijia_app.control.switch_world import PICK, SwitchWorld, failed_cables
+
+TCP = 6
 
 NETWORK = leaf_spine(leaves=3, spines=2, hosts=1)
 

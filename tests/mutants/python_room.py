@@ -57,14 +57,17 @@ class _PythonTrials:
         return Verdict.SURVIVED
 
     def _by_nearness(self, file: str) -> tuple[list[str], list[str]]:
-        """Return the test files with a module's name and those that reach it by the fewest imports, and all others."""
+        """Return the test files with a module's name and those that reach it by the fewest imports, and all others.
+
+        Of equally near ones those that reach the fewest modules come first: they ask the most about this one.
+        """
         module = Path(file).with_suffix("").as_posix().replace("/", ".")
         steps = {test: reached.get(module, _FAR) for test, reached in self.reaches.items()}
         least = min(steps.values(), default=_FAR)
         nearest = [test for test in steps if Path(test).stem == f"test_{Path(file).stem}"]
-        nearest += [test for test, step in steps.items() if step == least and test not in nearest]
-        others = [] if self.nearest_only else sorted(steps.keys() - nearest, key=lambda test: (steps[test], test))
-        return nearest, others
+        ranked = sorted(steps, key=lambda test: (steps[test], len(self.reaches[test]), test))
+        nearest += [test for test in ranked if steps[test] == least and test not in nearest]
+        return nearest, [] if self.nearest_only else [test for test in ranked if test not in nearest]
 
 
 def _reached(test: Path) -> dict[str, int]:

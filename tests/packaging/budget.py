@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_190, 69),
     "benchmarks": (3_660, 33),
     "docs": (800, 11),
-    "tests": (98_390, 829),
+    "tests": (99_300, 832),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

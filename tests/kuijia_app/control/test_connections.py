@@ -13,12 +13,11 @@ import pytest
 
 from kuijia_app.control.pair import Pair
 from kuijia_app.control.roles import first_generation, term_of
-from kuijia_app.control.sliced_work import SLICE, SlicedWork
+from kuijia_app.control.sliced_work import SlicedWork
 from kuijia_app.control.switch_connection import FIRST_PROBE_XID
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
-from kuijia_app.framework.switch_limits import REREADS_BURST, REREADS_RATE
 from kuijia_app.tables.identifiers import liveness_group
 from kuijia_app.tables.rules import SwitchTables
 from te_solver.formats.plan_file import load_plan, save_plan
@@ -26,6 +25,9 @@ from te_solver.model.plan import Plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, T1, FakeSwitch, connected, events
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+
+SLICE = 0.01
+REREADS_BURST, REREADS_RATE = 8.0, 0.5
 
 
 def test_a_switch_is_known_by_its_features_before_its_connection_has_an_id(application: KuijiaController) -> None:

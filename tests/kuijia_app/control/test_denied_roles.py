@@ -7,12 +7,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from kuijia_app.control.pair import LEASE, LONGEST_WAIT, Pair
+from kuijia_app.control.pair import Pair
 from kuijia_app.control.roles import UNDEFINED, first_generation, is_later
 from kuijia_app.controller import KuijiaController
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, FakeSwitch, connected, events
+
+LEASE, LONGEST_WAIT = 0.8, 51.2
 
 S3, S4 = 3, 4
 IS_SLAVE = ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_IS_SLAVE

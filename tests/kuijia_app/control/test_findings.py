@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.findings import CALM, FREE_REPORTS, MOST_OF_ONE_KIND, Finding, FindingKey, FindingKind, Findings
+from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
+
+CALM, FREE_REPORTS, MOST_OF_ONE_KIND = 120.0, 4, 64
 
 KEY = FindingKey(FindingKind.QUEUE_MISSING, "paris", 2)
 MISSING = Finding(KEY, "port 2 has no queue 1", "make it", is_lack=True)

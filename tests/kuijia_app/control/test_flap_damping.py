@@ -5,7 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.flap_damping import CEILING, HALF_LIFE, REUSE, FlapDamping, Lasting
+from kuijia_app.control.flap_damping import FlapDamping, Lasting
+
+CEILING, HALF_LIFE, REUSE = 6.0, 2.0, 1.5
 
 PORT = ("s1", 2)
 LONGEST = 4.1

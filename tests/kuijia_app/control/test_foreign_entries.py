@@ -6,12 +6,15 @@ from ipaddress import IPv4Network
 
 import pytest
 
-from kuijia_app.control.foreign_entries import MOST_NAMED, DefeatingEntries, defeat
+from kuijia_app.control.foreign_entries import DefeatingEntries, defeat
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.snapshot import ForeignEntry
-from kuijia_app.tables.identifiers import DATA_PRIORITY, DROP_GROUP, LINK_PROBE_COOKIE, MISS_PRIORITY, TUNNEL_PRIORITY
+from kuijia_app.tables.identifiers import DROP_GROUP, LINK_PROBE_COOKIE
 from kuijia_app.tables.rules import FlowEntry, Match, Output, PopLabel, ToGroup
+
+MOST_NAMED = 16
+DATA_PRIORITY, MISS_PRIORITY, TUNNEL_PRIORITY = 100, 0, 300
 
 NETWORK = IPv4Network("10.0.4.0/24")
 INGRESS = FlowEntry(DATA_PRIORITY, Match(1, 0x0800, NETWORK), (ToGroup(0x10000004),))

@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.hop_losses import HopLoss, HopLosses
 from kuijia_app.control.liveness import Tunnel
-from kuijia_app.control.loss_watch import SOON, LossWatch, gray_loss_of
+from kuijia_app.control.loss_watch import LossWatch, gray_loss_of
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.tunnel_counters import CountedStream
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_base.errors import InputError
 from tests.kuijia_app.control.counted_network import TICK, CountedNetwork
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
+
+SOON = 0.3
 
 NORMAL, VICTIMS = 1, 2
 THROUGH_S2: Tunnel = ("s1", 16)

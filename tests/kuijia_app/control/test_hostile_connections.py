@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from kuijia_app.control.switch_keeper import MOST_UNKNOWN_NAMED
-from kuijia_app.controller import TICK, KuijiaController, Tick
+from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
-from kuijia_app.framework.switch_limits import ANSWER_WITHIN, MOST_ENTRIES
 from kuijia_app.tables.identifiers import COOKIE
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, FakeSwitch, connected, events
 from tests.kuijia_app.dummy_switches import PATIENCE
+
+MOST_UNKNOWN_NAMED = 16
+TICK = 0.05
+ANSWER_WITHIN, MOST_ENTRIES = 10.0, 100_000
 
 
 def test_switches_of_other_networks_without_end_are_summed_up(application: KuijiaController, tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 
 from kuijia_app.control.host_frames import framed
 from kuijia_app.control.ipv6_frames import (
-    ICMPV6,
     Ipv6Frame,
     NeighbourFrame,
     icmpv6_packet,
@@ -17,9 +16,12 @@ from kuijia_app.control.ipv6_frames import (
     read_ipv6,
     solicitation,
 )
-from kuijia_app.control.neighbours import ERRORS_BURST, MOST_SOUGHT, QUESTIONS, LearnedHosts, NeighbourStep
+from kuijia_app.control.neighbours import LearnedHosts, NeighbourStep
 from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment
+
+ICMPV6 = 58
+ERRORS_BURST, MOST_SOUGHT, QUESTIONS = 50.0, 256, 3
 
 GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
 SITE = Segment("e", (1,), (IPv6Network("2001:db8:1::/64"),), (IPv6Address("2001:db8:1::1"),))

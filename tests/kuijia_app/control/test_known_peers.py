@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from kuijia_app.control.pair import FORGOTTEN, MOST_PEERS, Pair
+from kuijia_app.control.pair import Pair
 from tests.kuijia_app.control.test_pair import SWITCHES, beat
+
+FORGOTTEN, MOST_PEERS = 10.0, 16
 
 
 def test_who_invents_peers_fills_no_memory_and_hides_no_known_peer() -> None:

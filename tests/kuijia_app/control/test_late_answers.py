@@ -9,8 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from kuijia_app.control.flap_damping import CEILING
-from kuijia_app.control.sender import BATCH
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
@@ -20,6 +18,9 @@ from te_solver.formats.plan_file import load_plan, save_plan
 from tests.kuijia_app.control.fake_switch import PARSER, S1, S2, T1, FakeSwitch, connected, events
 from tests.kuijia_app.control.model_switch import Box, ModelSwitch
 from tests.kuijia_app.plans import motivation_plan
+
+CEILING = 6.0
+BATCH = 200
 
 LIGHTER = (0.2, 0.3, 0.5)
 """Other weights than those of the plan in force."""

@@ -7,18 +7,10 @@ from collections.abc import Callable
 import pytest
 
 from kuijia_app.control.findings import FindingKind
-from kuijia_app.control.link_probes import (
-    CALM,
-    FIRST_HOLD,
-    INTERVAL,
-    LARGE_LOST_AT_FIRST,
-    LOST_IN_ROW,
-    PATIENCE,
-    LinkProbes,
-    LinkVerdict,
-    ProbedLink,
-)
-from kuijia_app.control.probe_frames import SMALLEST
+from kuijia_app.control.link_probes import LinkProbes, LinkVerdict, ProbedLink
+
+CALM, FIRST_HOLD, INTERVAL, LARGE_LOST_AT_FIRST, LOST_IN_ROW, PATIENCE = 120.0, 1.0, 1.5, 2, 4, 0.4
+SMALLEST = 96
 
 THERE = ProbedLink(("paris", 3), ("london", 11), 1504)
 BACK = ProbedLink(("london", 11), ("paris", 3), 1504)

@@ -6,7 +6,8 @@ import pytest
 
 from kuijia_app.control.loss_watch import LossWatch
 from kuijia_app.control.snapshot import Snapshot
-from kuijia_app.control.table_watch import PERIOD
+
+PERIOD = 1.0
 
 
 def snapshot(switch: str, asked_at: float) -> Snapshot:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kuijia_app.control.hop_losses import HopLoss
-from kuijia_app.control.lossy_tunnels import CLEAN, FIRST_PAUSE, LONGEST_PAUSE, LossyTunnels
+from kuijia_app.control.lossy_tunnels import LossyTunnels
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.tunnel_counters import TunnelCounters
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from tests.kuijia_app.plans import motivation_plan
+
+CLEAN, CLOSE_LOOK, FIRST_PAUSE, LONGEST_PAUSE = 60.0, 3.0, 20.0, 640.0
 
 T1, T2 = ("s1", 16), ("s1", 17)
 
@@ -75,3 +79,14 @@ def test_a_lossy_tunnel_is_tried_as_soon_as_a_switch_at_the_loss_is_put_right_bu
     lossy.mended(loss.hop.receiver, 3.0)
     lossy.passed(3.0)
     assert [each.tunnel for each in lossy.losses] == [T1]
+
+
+def test_one_trial_at_its_beginning_is_looked_at_closely_whatever_else_is_lossy() -> None:
+    lossy = LossyTunnels()
+    other = a_loss()
+    lossy.lost(a_loss(), frozenset(), 0.0)
+    lossy.lost(replace(other, stream=replace(other.stream, tunnel=T2)), frozenset(), 1.0)
+    assert not lossy.looks_closely(1.0)
+    assert lossy.passed(FIRST_PAUSE) == {T1}
+    assert lossy.looks_closely(FIRST_PAUSE + CLOSE_LOOK - 0.1)
+    assert not lossy.looks_closely(FIRST_PAUSE + CLOSE_LOOK)

@@ -11,7 +11,6 @@ import pytest
 from kuijia_app.control import neighbours as learning
 from kuijia_app.control.host_frames import (
     BROADCAST,
-    ICMP,
     ArpFrame,
     ArpOperation,
     IcmpError,
@@ -24,6 +23,8 @@ from kuijia_app.control.neighbours import LearnedHosts, NeighbourStep
 from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.neighbours import GATEWAY_MAC, Segment
 from kuijia_app.tables.rules import FlowEntry, Output, SetEthernet
+
+ICMP = 1
 
 GATEWAY = bytes.fromhex(GATEWAY_MAC.replace(":", ""))
 EAST = Segment("e", (1,), (IPv4Network("10.0.1.0/24"),), (IPv4Address("10.0.1.254"),))

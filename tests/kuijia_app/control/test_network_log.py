@@ -8,17 +8,12 @@ from itertools import permutations
 import pytest
 
 from kuijia_app.control.liveness import Edge, LivenessTracker
-from kuijia_app.control.network_log import (
-    ABSENT_AFTER,
-    MOST_NAMED,
-    PAUSE,
-    SETTLING,
-    NetworkLog,
-    TunnelStates,
-)
+from kuijia_app.control.network_log import NetworkLog, TunnelStates
 from kuijia_app.tables.wiring import Wiring
 from te_solver.model.topology import Link, Topology
 from tests.kuijia_app.plans import motivation_plan
+
+ABSENT_AFTER, MOST_NAMED, PAUSE, SETTLING = 10.0, 4, 1.0, 0.2
 
 PLAN = motivation_plan()
 WIRING = Wiring(PLAN.topology)
@@ -182,3 +177,24 @@ def test_a_switch_is_said_to_be_programmed_once_for_each_connection(operator: Op
     operator.log.connected(S1, "10.0.0.7", operator.now)
     operator.log.programmed(S1)
     assert operator.hears(2.0) == expected[:1]
+
+
+def test_eight_changes_of_one_thing_are_said_and_then_one_in_half_a_minute(operator: Operator) -> None:
+    said = 0
+    for number in range(200):  # each change lasts, so that it could be said
+        operator.port(S1, OUT, live=bool(number % 2))
+        said += len(operator.hears(3.0))
+        if number == 7:
+            assert said == 8
+    assert said == 8 + 20  # 600 s
+
+
+@pytest.mark.parametrize(("changes", "words"), [(2, ""), (4, ", after 4 changes")])
+def test_how_often_a_link_changed_is_said_if_it_was_more_than_down_and_up(
+    operator: Operator, changes: int, words: str
+) -> None:
+    for number in range(changes):
+        operator.port(S1, OUT, live=bool(number % 2))
+    ((_, line),) = operator.hears(5.0)
+    assert line.startswith(f"link {NAME} went down and up (")
+    assert line.endswith(f"){words}")

@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from kuijia_app.control.pair import BEAT, CHALLENGE, LEASE, LONGEST_WAIT, UNHEARD_LEASE, Beat, Decision, Pair
+from kuijia_app.control.pair import Beat, Decision, Pair
 from kuijia_app.control.roles import Claims, first_generation, is_later
+
+BEAT, CHALLENGE, LEASE, LONGEST_WAIT, UNHEARD_LEASE = 0.1, 3 * 0.8, 0.8, 51.2, 3 * 0.8
 
 SWITCHES = frozenset({"s1", "s2", "s3"})
 OURS, THEIRS = first_generation(1, 1), first_generation(2, 2)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.control.pair import BEAT, LEASE, Beat, Decision, Pair
-from kuijia_app.control.pair_keeper import HANDOVER_PATIENCE, STANDS_BY_ITSELF
+from kuijia_app.control.pair import Beat, Decision, Pair
+from kuijia_app.control.pair_keeper import STANDS_BY_ITSELF
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.control.rollout import Stages, Version
@@ -19,6 +19,9 @@ from te_solver.formats.plan_file import load_plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import S1, connected
 from tests.kuijia_app.plans import motivation_plan
+
+BEAT, LEASE = 0.1, 0.8
+HANDOVER_PATIENCE = 2.0
 
 
 def refuse(*_arguments: object, **_options: object) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from kuijia_app.control.pair import LEASE, Beat
+from kuijia_app.control.pair import Beat
 from kuijia_app.control.peer_plans import PeerPlans
 from kuijia_app.control.roles import first_generation
 from kuijia_app.control.rollout import Stages, Version
 from tests.kuijia_app.plans import both_ways, plan_of
+
+LEASE = 0.8
 
 PLAN = plan_of(both_ways("square", "a b c d", "a-b b-c c-d d-a a-c"), "a-b-c a-c")
 ONE, OTHER = Stages(Version("one", PLAN, {})), Stages(Version("other", PLAN, {}))

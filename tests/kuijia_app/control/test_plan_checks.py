@@ -6,12 +6,14 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from kuijia_app.control.findings import Finding, FindingKind
-from kuijia_app.control.plan_checks import CONNECTED_WITHIN, JUDGED_WITHIN, Missing, PlanChecks, summary
+from kuijia_app.control.plan_checks import Missing, PlanChecks, summary
 from kuijia_app.control.snapshot import QueueCounters, Snapshot
 from kuijia_app.tables.needs import needs_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.plans import motivation_plan
+
+CONNECTED_WITHIN, JUDGED_WITHIN = 2.0, 1.5
 
 PLAN = motivation_plan()
 NEEDS = needs_of(PLAN, PipelineOptions(), Wiring(PLAN.topology))
@@ -120,6 +122,7 @@ def test_after_a_takeover_a_controller_looks_for_itself() -> None:
     it.connect(0.0, *SWITCHES)
     assert it.admitted(1.0)
     it.checks.begin_anew()
+    assert not any(it.checks.knows_queues(switch) for switch in SWITCHES)
     assert not it.checks.read("s1", 2.0)
 
 

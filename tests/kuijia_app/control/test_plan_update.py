@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.plan_update import renumber, require_same_network
 from kuijia_base.errors import UnsoundError
-from te_solver.model.plan import FIRST_PATH_ID, Plan
+from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of, plans
+
+FIRST_PATH_ID = 16
 
 SQUARE = both_ways("square", "a b c d", "a-b b-c c-d d-a a-c")
 

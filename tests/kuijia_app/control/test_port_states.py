@@ -9,7 +9,9 @@ import pytest
 
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.openflow_reading import port_state
-from kuijia_app.control.port_states import MOST_COMING, SETTLES, PortState, PortStates
+from kuijia_app.control.port_states import PortState, PortStates
+
+MOST_COMING, SETTLES = 1024, 1.0
 
 USES = {3: "london", 7: "rome"}
 GOOD = {number: PortState(number, f"eth{number}", is_live=True) for number in USES}
@@ -158,3 +160,12 @@ def test_ports_that_a_switch_invents_anew_with_each_description_are_not_remember
         invented = {number: PortState(number) for number in range(first, first + 1000)}
         states.described("paris", {**GOOD, **invented}, USES, 0.0)
     assert sum(map(len, states._unsettled.values())) <= 1000
+
+
+@pytest.mark.parametrize(("missing", "more"), [(8, ""), (9, ", ...")])
+def test_eight_missing_ports_of_sessions_are_listed_and_no_more(missing: int, more: str) -> None:
+    states = PortStates()
+    states.described("paris", GOOD, USES, 0.0)
+    (finding,) = states.findings("paris", USES, range(1000, 1000 + missing), 10.0)
+    listed = "1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007"
+    assert finding.text == f"{missing} ports of BFD sessions are missing: {listed}{more}"

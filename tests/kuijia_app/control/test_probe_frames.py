@@ -8,11 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.probe_frames import PROBE_ADDRESS, SMALLEST, ProbeForm, ProbeSaid, probe_frame, probe_read
-from kuijia_app.tables.identifiers import LINK_PROBE_LABEL
+from kuijia_app.control.probe_frames import PROBE_ADDRESS, ProbeForm, ProbeSaid, probe_frame, probe_read
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from te_solver.model.plan import FIRST_PATH_ID
+
+SMALLEST = 96
+LINK_PROBE_LABEL = 8
+FIRST_PATH_ID = 16
 
 KEY = b"k" * 32
 FORMS = [ProbeForm(tagging, PLAIN_LAYOUT.control) for tagging in Tagging]

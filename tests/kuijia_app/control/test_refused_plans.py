@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from kuijia_app.control.findings import FindingKind
-from kuijia_app.control.plan_checks import CONNECTED_WITHIN
 from kuijia_app.control.snapshot import QueueCounters, Snapshot
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
@@ -22,6 +21,8 @@ from tests.kuijia_app.control.applications import application_of, scheduler_of
 from tests.kuijia_app.control.fake_switch import FakeSwitch, events
 from tests.kuijia_app.control.test_late_answers import propose
 from tests.kuijia_app.plans import motivation_plan
+
+CONNECTED_WITHIN = 2.0
 
 QUEUES = (0, 1, 2)
 

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kuijia_app.control.reoptimisation import SETTLE, Reoptimisation, reoptimised
+from kuijia_app.control.reoptimisation import Reoptimisation, reoptimised
 from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan, PlanOptions, require_sound_tunnels
@@ -29,6 +29,8 @@ from te_solver.tunnels.finder import TunnelFinder
 from testbed.machine.processes import start_time
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.kuijia_app.plans import both_ways, class_plans, motivation_plan, plan_of, plans
+
+SETTLE = 1.0
 
 CUT = frozenset({frozenset({"s2", "s4"})})
 NOTHING: frozenset[frozenset[str]] = frozenset()

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.reconciliation import FlowKey, IndexedTables, Tables
-from kuijia_app.control.restoration import BFD_HOLD, FIRST_PAUSE, HOLD, News, Restoration, RestorationState, Situation
-from kuijia_app.control.rollout import DEFAULT_DRAIN
+from kuijia_app.control.restoration import News, Restoration, RestorationState, Situation
 from kuijia_app.control.sender import Name
 from kuijia_app.tables.identifiers import default_path_id, last_resort_group
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
@@ -22,6 +21,9 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import FlowEntry, Group, Output, SetQueue, SwitchTables
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import both_ways, plan_of
+
+BFD_HOLD, FIRST_PAUSE, HOLD = 5.0, 5.0, 1.0
+DEFAULT_DRAIN = 2.0
 
 RING = both_ways("ring", "a b c d e f", "a-b b-c c-d d-e e-f f-a b-e")
 PLAN = plan_of(RING, "a-b-c")

@@ -6,8 +6,10 @@ from itertools import pairwise
 
 import pytest
 
-from kuijia_app.control.pair import LEASE, LONGEST_WAIT
-from kuijia_app.control.role_verification import ANSWERED_WITHIN, ASKED_EVERY, RoleVerification
+from kuijia_app.control.role_verification import RoleVerification
+
+LEASE, LONGEST_WAIT = 0.8, 51.2
+ANSWERED_WITHIN, ASKED_EVERY = 2.0, 0.4
 
 SWITCHES = ("s1", "s2", "s3", "s4")
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kuijia_app.control.second_chances import FIRST_PAUSE, LONGEST_PAUSE, SecondChances
+from kuijia_app.control.second_chances import SecondChances
+
+FIRST_PAUSE, LONGEST_PAUSE = 5.0, 300.0
 
 
 def test_a_switch_is_asked_again_after_a_pause_and_only_once() -> None:

@@ -7,7 +7,9 @@ from itertools import count
 
 import pytest
 
-from kuijia_app.control.sliced_work import SLICE, SlicedWork, at_once
+from kuijia_app.control.sliced_work import SlicedWork, at_once
+
+SLICE = 0.01
 
 STEPS = 5
 """Steps of each task."""

@@ -16,13 +16,15 @@ from hypothesis import strategies as st
 from kuijia_app.control import poll_bodies
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import AddGroup, FlowKey, PutFlow, Tables
-from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, PortCounters, QueueCounters, Snapshot
+from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Snapshot
 from kuijia_app.control.table_polls import TablePolls
 from kuijia_app.framework.switch_limits import SwitchFaultError
 from kuijia_app.tables.identifiers import COOKIE
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
 from tests.kuijia_app.control.test_openflow_reading import frameworks, library
 from tests.kuijia_app.switch_tables import tables
+
+MOST_FOREIGN = 500
 
 THEIRS = FlowEntry(400, Match(eth_type=0x0800), (ToGroup(7),))
 OURS = FlowEntry(100, Match(in_port=1), (Output(2),))

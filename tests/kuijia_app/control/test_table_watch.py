@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from kuijia_app.control.table_watch import (
-    CALM,
-    FIRST_REST,
-    HELD,
-    MOST_POLLED,
-    OFTEN,
-    PERIOD,
-    SOONEST,
-    TRIES,
-    UNANSWERED,
-    TablesVerdict,
-    TableWatch,
-)
+from kuijia_app.control.table_watch import TablesVerdict, TableWatch
+
+PERIOD, SOONEST, UNANSWERED, MOST_POLLED = 1.0, 0.2, 5.0, 20_000
+TRIES, HELD, OFTEN, CALM, FIRST_REST = 5, 2.0, 10, 30.0, 5.0
 
 
 def watching(*switches: str) -> TableWatch:

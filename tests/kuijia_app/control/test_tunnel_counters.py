@@ -7,12 +7,13 @@ import pytest
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.tunnel_counters import TunnelCounters
-from kuijia_app.tables.identifiers import TUNNEL_PRIORITY
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import SwitchTables
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
+
+TUNNEL_PRIORITY = 300
 
 OPTIONS = [
     PipelineOptions(),

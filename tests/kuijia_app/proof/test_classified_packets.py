@@ -14,9 +14,11 @@ from kuijia_app.proof.verification import Violation
 from kuijia_app.tables.classifiers import Classifier, PortRange
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import TCP, UDP, FlowEntry, SwitchTables
+from kuijia_app.tables.rules import FlowEntry, SwitchTables
 from tests.kuijia_app.proof.verifying import verify
 from tests.kuijia_app.tables.test_classifiers import RULES, classified, two_classes
+
+TCP, UDP = 6, 17
 
 OVERLAPPING = (
     Classifier(1, protocol=TCP, destination_port=PortRange(440, 450), source=IPv4Network("10.0.1.0/24")),

@@ -10,9 +10,11 @@ import pytest
 from kuijia_app.proof.expectation import Path, Treatment, expected_traffic, shares_due
 from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, values_told_apart, with_another
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, ETH_TYPE_MPLS, FlowEntry, Match
+from kuijia_app.tables.rules import FlowEntry, Match
 from te_solver.model.failures import NO_FAILURE, Failure
 from tests.kuijia_app.plans import motivation_plan
+
+ETH_TYPE_IPV4, ETH_TYPE_MPLS = 0x0800, 0x8847
 
 A, DIRECT, B = (Path(tuple(f"s{middle}t"), weight) for middle, weight in (("a", 0.5), ("", 0.3), ("b", 0.2)))
 CUT = Failure("s-a", edges=(("a", "s"),))

@@ -19,13 +19,15 @@ from kuijia_app.proof.walk_faults import Flow
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
-from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass, require_sound
+from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_app.tables.rules import Bucket, Group, GroupType, Output
 from te_solver.model.failures import NO_FAILURE, single_links, single_nodes
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import switch_schemes
 from tests.kuijia_app.plans import motivation_plan, plans
 from tests.kuijia_app.proof.verifying import short, verify
+
+DSCP_NETWORK_CONTROL = 48
 
 PACKET = Packet(1, IPv4Address("10.0.0.1"), IPv4Address("10.0.0.4"), 0)
 

@@ -167,3 +167,10 @@ def test_ids_are_unique_groups_come_after_those_they_need_and_watch_ports_that_e
             assert group.group_id not in known
             assert all(port < identifiers.FIRST_BFD_PORT or port in session_ports for port in watched)
             known.add(group.group_id)
+
+
+def test_tunnels_over_one_path_share_the_session_of_the_lowest_path_id() -> None:
+    plan = plan_of(both_ways("line", "a b c", "a-b b-c"), "a-b-c", "c-b-a", "a-b")
+    sessions = BfdSessions(plan)
+    assert [session.path_id for session in sessions] == [16, 18]
+    assert sessions.over(("c", "b", "a")) is sessions.over(("a", "b", "c"))

@@ -10,15 +10,18 @@ import pytest
 
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.proof.acceptance import refusals
-from kuijia_app.tables.classifiers import MOST_CLASSIFIER_ENTRIES, Classifier, Classifiers, PortRange
+from kuijia_app.tables.classifiers import Classifier, Classifiers, PortRange
 from kuijia_app.tables.options import Form, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS, named_layout
 from kuijia_app.tables.queues import QueueLayout
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, TCP, UDP, FlowEntry, Match, SwitchTables
+from kuijia_app.tables.rules import FlowEntry, Match, SwitchTables
 from kuijia_base.errors import InputError
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
+
+MOST_CLASSIFIER_ENTRIES = 1024
+ETH_TYPE_IPV4, TCP, UDP = 0x0800, 6, 17
 
 FILE = """\
 base: four

@@ -19,20 +19,11 @@ from kuijia_app.tables.paper_tables import figure_6, figure_7
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import QueueLayout
-from kuijia_app.tables.rules import (
-    ETH_TYPE_IPV4,
-    ETH_TYPE_MPLS,
-    Action,
-    FlowEntry,
-    Match,
-    Output,
-    PopLabel,
-    SetDscp,
-    SetQueue,
-    ToGroup,
-)
+from kuijia_app.tables.rules import Action, FlowEntry, Match, Output, PopLabel, SetDscp, SetQueue, ToGroup
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import class_plans, motivation_plan
+
+ETH_TYPE_IPV4, ETH_TYPE_MPLS = 0x0800, 0x8847
 
 PRIORITIES = range(3)
 PRIORITY = figure_6(1)[0].priority

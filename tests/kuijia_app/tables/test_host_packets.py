@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.tables.identifiers import DROP_PRIORITY
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from testbed.crosscheck.dummy_switches import DummyBridges
 from tests.kuijia_app.plans import motivation_plan
+
+DROP_PRIORITY = 10
 
 pytestmark = pytest.mark.ovs
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from kuijia_app.tables import identifiers as ids
-from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
+from kuijia_app.tables.bfd import BfdSession
+
+LAST_BFD_PATH_ID = 32155
 
 
 @pytest.mark.parametrize(

@@ -18,23 +18,15 @@ from kuijia_app.tables.families import Family
 from kuijia_app.tables.ofctl_text import flow_text, group_text
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables, ingresses_of
-from kuijia_app.tables.rules import (
-    ETH_TYPE_IPV4,
-    ETH_TYPE_IPV6,
-    ETH_TYPE_MPLS,
-    IPV6_EXPLICIT_NULL,
-    FlowEntry,
-    GroupType,
-    PopLabel,
-    PushLabel,
-    SwitchTables,
-)
+from kuijia_app.tables.rules import FlowEntry, GroupType, PopLabel, PushLabel, SwitchTables
 from kuijia_app.tables.wiring_file import load_wiring, wiring_text
 from kuijia_base.errors import InputError
 from te_solver.model.failures import single_links
 from te_solver.schemes.shipped.rescaling_renormalised import RENORMALISED
 from tests.kuijia_app.plans import motivation_plan
 from tests.kuijia_app.wirings import dual_stack
+
+ETH_TYPE_IPV4, ETH_TYPE_IPV6, ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL = 0x0800, 0x86DD, 0x8847, 2
 
 PLAN = motivation_plan()
 BOTH = dual_stack(PLAN.topology)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from kuijia_app.tables.bfd import BfdSessions
-from kuijia_app.tables.needs import HOST_MTU, needs_of, port_rate
+from kuijia_app.tables.needs import needs_of, port_rate
 from kuijia_app.tables.options import Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds
@@ -15,6 +15,8 @@ from kuijia_app.tables.wiring import Site, Wiring
 from te_solver.model.topology import Link, Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.wirings import permuted
+
+HOST_MTU = 1500
 
 TRIANGLE = both_ways("triangle", "a b c", "a-b b-c a-c", capacity=20.0)
 PLAN = plan_of(TRIANGLE, "a-b a-c-b")

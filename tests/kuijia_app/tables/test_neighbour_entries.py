@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.proof.verification import Verifier
-from kuijia_app.tables.identifiers import HOST_TABLE
 from kuijia_app.tables.neighbours import meters_of, segments_of, standing_entries
 from kuijia_app.tables.ofctl_text import flow_text
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
@@ -22,6 +21,8 @@ from kuijia_base.errors import InputError
 from te_solver.model.failures import single_links
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
+
+HOST_TABLE, LAST_PORT = 3, 0xFEFF
 
 PLAN = motivation_plan()
 
@@ -144,4 +145,10 @@ def test_only_what_goes_to_the_controller_is_metered_by_its_port() -> None:
     standing = list(standing_entries(segment))
     assert {each.meter for each in standing if "CONTROLLER" in flow_text(each.entry)} == set(meters_of(segment))
     assert {each.meter for each in standing if "CONTROLLER" not in flow_text(each.entry)} == {None}
+    from_hosts, from_tunnels = (
+        {each.meter for each in standing if (each.entry.match.in_port is None) is tunnels and each.meter is not None}
+        for tunnels in (False, True)
+    )
+    assert from_hosts == set(segment.ports)
+    assert min(from_tunnels) > LAST_PORT
     assert len({(each.entry.table_id, each.entry.priority, each.entry.match) for each in standing}) == len(standing)

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.tables.queue_layouts import LAYOUTS, named_layout
-from kuijia_app.tables.queues import MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
+from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_base.errors import InputError, UnsoundError
+
+MAX_QUEUES = 8
 
 OWN = """\
 name: mine

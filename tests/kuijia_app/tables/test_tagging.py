@@ -12,11 +12,13 @@ from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, SetDscp, SetEcn, SetQueue
+from kuijia_app.tables.rules import Action, FlowEntry, Match, Output, SetDscp, SetEcn, SetQueue
 from kuijia_app.tables.tagging import tags_of
 from kuijia_base.errors import UnsoundError
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from tests.kuijia_app.plans import both_ways, motivation_plan
+
+ETH_TYPE_IPV4 = 0x0800
 
 DSCP_ECN = PipelineOptions(tagging=Tagging.DSCP_ECN)
 T3 = 18

@@ -15,13 +15,16 @@ from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOpti
 from kuijia_app.tables.other_traffic import drop_entry
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
-from kuijia_app.tables.rules import NO_VLAN, FlowEntry, Match, Output, PopVlan, PushVlan, SetQueue
+from kuijia_app.tables.rules import FlowEntry, Match, Output, PopVlan, PushVlan, SetQueue
 from kuijia_app.tables.tagging import paths_of, tags_of, tunnel_of
-from kuijia_app.tables.vlan_tags import LAST_VLAN_ID, VlanTags
+from kuijia_app.tables.vlan_tags import VlanTags
 from kuijia_base.errors import UnsoundError
 from te_solver.model.failures import Failure, single_links
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from tests.kuijia_app.plans import both_ways, motivation_plan
+
+NO_VLAN = 0
+LAST_VLAN_ID = 4094
 
 VLAN = PipelineOptions(tagging=Tagging.VLAN)
 ANYWHERE = 7

@@ -6,9 +6,11 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from kuijia_app.tables.wiring import MAX_SITES, Wiring
+from kuijia_app.tables.wiring import Wiring
 from te_solver.model.topology import Topology
 from tests.kuijia_app.plans import both_ways
+
+MAX_SITES = 0xFFFF
 
 RING = both_ways("ring", "a b c", "c-a a-b b-c")
 
@@ -38,5 +40,6 @@ def test_sites_beyond_the_first_255_spread_over_the_second_octet() -> None:
 
 def test_more_sites_than_prefixes_are_refused() -> None:
     nodes = tuple(str(number) for number in range(MAX_SITES + 1))
+    assert Wiring(Topology("large", nodes[1:], ())).number(str(MAX_SITES)) == MAX_SITES
     with pytest.raises(ValueError, match="65536 switches, the address plan holds 65535"):
         Wiring(Topology("huge", nodes, ()))

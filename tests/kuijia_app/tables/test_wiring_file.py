@@ -11,7 +11,6 @@ import pytest
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.roles import misfit
 from kuijia_app.proof.verification import Verifier
-from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.stated_wiring import Mask, StatedWiring, SwitchEnds, stated
@@ -22,6 +21,8 @@ from te_solver.model.failures import single_links
 from te_solver.model.topology import Topology
 from tests.kuijia_app.plans import both_ways, motivation_plan, plan_of
 from tests.kuijia_app.wirings import permuted
+
+LAST_PORT = 0xFEFF
 
 LINE = both_ways("line", "a b", "a-b")
 

@@ -5,9 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError
-from te_solver.formats.draft import DEFAULT_CAPACITY, NetworkDraft
+from te_solver.formats.draft import NetworkDraft
 from te_solver.model.topology import Link
 from tests.cpu_time import at_most
+
+DEFAULT_CAPACITY = 1000.0
 
 
 def draft(notes: list[str], *nodes: str, capacity: float | None = None) -> NetworkDraft:

@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 
 from te_solver.model.demands import Demand
-from te_solver.programs.effort import PAIRS_OF_ONE_PROGRAM, Effort, free_memory, parts_for
+from te_solver.programs.effort import Effort, free_memory, parts_for
+
+PAIRS_OF_ONE_PROGRAM = 20_000
 
 
 def demands(number: int, priority: int = 0) -> list[Demand]:

@@ -10,8 +10,6 @@ import pytest
 from kuijia_app.proof.model.packet import Label, Packet
 from kuijia_app.proof.model.switch import GroupStep, ModelForwarding, ModelSwitch
 from kuijia_app.tables.rules import (
-    ETH_TYPE_IPV4,
-    ETH_TYPE_MPLS,
     Bucket,
     FlowEntry,
     Group,
@@ -26,6 +24,8 @@ from kuijia_app.tables.rules import (
     SwitchTables,
     ToGroup,
 )
+
+ETH_TYPE_IPV4, ETH_TYPE_MPLS = 0x0800, 0x8847
 
 PACKET = Packet(8, IPv4Address("10.0.1.1"), IPv4Address("10.0.4.1"))
 ANYTHING = Match()
