@@ -75,7 +75,7 @@ def solve(
         tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, tunnels_per_pair), strict=True))
     else:
         _require_distinct(demands, source)
-        tunnels = objective.tunnels(topology, demands)
+        tunnels = objective.tunnels(topology, demands, options)
     for pair, paths in tunnels.items():
         if not paths:
             raise UnsoundError(

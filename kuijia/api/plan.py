@@ -196,8 +196,8 @@ def solve(  # noqa: PLR0913  # options are keywords
         tunnels: tunnels per pair, edge-disjoint where possible.
         objective: "max-throughput", "max-min", "ffc", "min-max-utilisation", "static-splits", "max-concurrent",
             "edge-max-throughput", "edge-max-concurrent", "edge-min-max-utilisation", "cspf", "smore", "hedging",
-            "demand-pinning", "lp-top", "swan", "adaptive-waterfilling", "equi-depth-bins", "b4", "pop", "fleischer",
-            "teavar", "flexile", "oblivious" or "cope"; with settings if any, as in `swan:alpha=1.5`. See
+            "demand-pinning", "lp-top", "swan", "adaptive-waterfilling", "equi-depth-bins", "b4", "pop", "ncflow",
+            "fleischer", "teavar", "flexile", "oblivious" or "cope"; with settings if any, as in `swan:alpha=1.5`. See
             `docs/te_solver.md`.
         tunnel_weight: metric that tunnels minimise, "hops", "delay" or "inverse-capacity".
         node_disjoint: tunnels of a pair have no node in common where possible; the same as "node-disjoint" for `paths`.

@@ -21,7 +21,7 @@ from te_solver.programs.linear import Linear, column
 from te_solver.programs.max_concurrent import MaxConcurrent, concurrency
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.min_max_utilisation import MinMaxUtilisation
-from te_solver.programs.program import Objective, Pair, total
+from te_solver.programs.program import Objective, Options, Pair, total
 from te_solver.programs.solver import Solver
 from te_solver.tunnels.finder import Paths
 
@@ -121,7 +121,7 @@ def _balance(topology: Topology, nodes: Mapping[str, int], capacity: Vector, arr
     return sp.csc_array((entries, where), shape=(arriving.size, capacity.size))
 
 
-def edge_tunnels(wanted: Wanted, topology: Topology, demands: Sequence[Demand]) -> dict[Pair, Paths]:
+def edge_tunnels(wanted: Wanted, topology: Topology, demands: Sequence[Demand], options: Options) -> dict[Pair, Paths]:
     """Return tunnels of each pair that carry an optimal flow.
 
     Flows are decomposed into simple paths of the fewest hops. A pair that gets nothing has its path of fewest hops.
@@ -136,7 +136,7 @@ def edge_tunnels(wanted: Wanted, topology: Topology, demands: Sequence[Demand]) 
     everything = {link.ends: 1.0 for link in topology.links}
     return {
         pair: tuple(sorted(paths, key=lambda path: (len(path), path))) or (_shortest(everything, *pair),)
-        for pair, paths in _decomposed(topology, demands, edge_flow(topology, demands, wanted))
+        for pair, paths in _decomposed(topology, demands, edge_flow(topology, demands, wanted, options.solver))
     }
 
 

@@ -159,7 +159,7 @@ class Objective:
     partitioning: Partitioning | None = None
     settings: Settings = field(default_factory=dict)
     compiled: bool = True
-    tunnels: Callable[[Topology, Sequence[Demand]], Mapping[Pair, Paths]] | None = None
+    tunnels: Callable[[Topology, Sequence[Demand], Options], Mapping[Pair, Paths]] | None = None
 
 
 def total(plan: Plan) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -13,8 +13,11 @@ from te_solver.model.plan import DISJOINT
 from te_solver.programs.settings import base_name, values_of
 
 if TYPE_CHECKING:
+    from te_solver.model.demands import Demand
+    from te_solver.model.topology import Topology
     from te_solver.programs.incidence import Incidence
-    from te_solver.programs.program import Objective, Options, Program
+    from te_solver.programs.program import Objective, Options, Pair, Program
+    from te_solver.tunnels.finder import Paths
 
 MAX_THROUGHPUT = "max-throughput"
 MAX_MIN = "max-min"
@@ -54,6 +57,7 @@ _MODULES = {
     "equi-depth-bins": "equi_depth_bins",
     "b4": "b4",
     "pop": "pop",
+    "ncflow": "ncflow",
     "fleischer": "fleischer",
     "teavar": "teavar",
     "flexile": "flexile",
@@ -105,7 +109,13 @@ def find_objective(name: str) -> Objective:
     def program(incidence: Incidence, options: Options) -> Program:
         return base.program(incidence, replace(options, settings=values))
 
-    return replace(base, name=name, program=program)
+    find = base.tunnels
+
+    def tunnels(topology: Topology, demands: Sequence[Demand], options: Options) -> Mapping[Pair, Paths]:
+        assert find is not None  # else None replaces it below
+        return find(topology, demands, replace(options, settings=values))
+
+    return replace(base, name=name, program=program, tunnels=tunnels if find else None)
 
 
 def _shipped(name: str) -> Objective:

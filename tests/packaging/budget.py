@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ROOMS = {
     "kuijia_base": (3_980, 41),
-    "te_solver": (12_400, 126),
+    "te_solver": (12_900, 127),
     "simulator": (22_980, 230),
     "kuijia_app": (27_690, 161),
     "hedera": (4_400, 39),
