@@ -10,7 +10,8 @@ import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from kuijia_app.control.hop_losses import HopLoss, HopLosses
+from kuijia_app.control.counter_rounds import QueueState
+from kuijia_app.control.hop_losses import HopLoss, HopLosses, _Deficit
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.control.loss_watch import LossWatch, gray_loss_of
 from kuijia_app.control.sliced_work import at_once
@@ -531,3 +532,33 @@ def test_a_round_is_judged_in_a_step_for_each_stream_and_the_next_waits_for_that
         steps = len(list(tasks[-1]))
         assert number == 0 or steps > len(network.counters.streams)
         assert watch.is_due(network.now + 10.0, 1.0)
+
+
+def deficit(*rounds: tuple[int, int]) -> _Deficit:
+    """Return a deficit after rounds of packets sent and missing, each of which its port has sent."""
+    found = _Deficit(0.0)
+    for sent, missing in rounds:
+        found.add(sent, missing, 0.01 * sent)
+        found.evidence.add(missing, missing, QueueState(missing, 0.0, is_obscured=False))
+        found.show(missing, sent)
+    return found
+
+
+def test_a_loss_that_one_round_alone_shows_is_not_confirmed() -> None:
+    assert deficit((100, 20), (100, 20), (100, 20)).is_confirmed(0.0, 0.01)
+    assert not deficit((100, 60), (100, 0), (100, 0)).is_confirmed(0.0, 0.01)
+    assert not deficit((100, 20)).is_confirmed(0.0, 0.01)
+
+
+def test_fewer_than_ten_missing_packets_are_no_loss() -> None:
+    assert deficit((20, 5), (20, 5)).is_confirmed(0.0, 0.0)
+    assert not deficit((20, 5), (20, 4)).is_confirmed(0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("rounds", "sent", "is_over"), [(10, 300, False), (11, 10, True), (5, 600, False), (5, 601, True)]
+)
+def test_a_deficit_is_over_once_it_has_not_grown_for_long(rounds: int, sent: int, *, is_over: bool) -> None:
+    found = deficit((1000, 100), *[(sent, 0)] * rounds)
+    assert found.excess > 0
+    assert found.is_over is is_over

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from kuijia_app.control.hop_losses import HopLoss
 from kuijia_app.control.loss_watch import LossWatch
+from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.control.tunnel_counters import TunnelCounters
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import build_tables
+from tests.kuijia_app.plans import both_ways, plan_of
 
 PERIOD = 1.0
 
@@ -85,3 +91,14 @@ def test_a_round_that_is_not_complete_is_judged_when_the_next_begins() -> None:
     assert not watch.is_due(99.0, 2.0)
     list(judging)
     assert watch.is_due(99.0, 2.0)
+
+
+@pytest.mark.parametrize(("spares", "hit"), [(True, {16}), (False, {16, 18})])
+def test_a_loss_hits_all_tunnels_over_its_link_unless_others_cross_it_unharmed(hit: set[int], *, spares: bool) -> None:
+    plan, counters = plan_of(both_ways("row", "a b c d", "a-b b-c c-d"), "a-b-c", "c-d", "b-c-d"), TunnelCounters()
+    at_once(counters.adding(plan, PipelineOptions(), build_tables(plan)))
+    watch = LossWatch(0.01)
+    watch.follow(counters)
+    stream = next(each for each in counters.streams if each.tunnel == ("a", 16))
+    loss = HopLoss(stream, stream.hops[1], 100, 10, reaches_port=None, spares=spares)
+    assert {path_id for _, path_id in watch._hit_by(loss)} == hit

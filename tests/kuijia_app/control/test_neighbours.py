@@ -394,3 +394,15 @@ def test_a_controller_that_takes_over_knows_nobody() -> None:
     its.forget()
     assert its.known("e") == 0
     assert its.look(1000.0) == NeighbourStep()
+
+
+def test_frames_of_arp_are_those_of_rfc_826() -> None:
+    head = "ffffffffffff 020000000001 0806"  # to all, from A
+    asked = "0001 0800 06 04 0001 020000000001 0a000101 000000000000 0a0001fe"
+    frame = bytes.fromhex(head + asked)
+    assert asks(A, "10.0.1.1", "10.0.1.254") == frame.ljust(60, b"\0")
+    assert only_arp(gateway().arrived("e", 1, frame, 0.0)).operation is ArpOperation.REPLY
+    for number in (14, 15, 16, 17, 18, 19):  # another hardware, another protocol, other lengths of addresses
+        changed = bytearray(frame)
+        changed[number] ^= 1
+        assert not isinstance(read_frame(bytes(changed)), ArpFrame)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kuijia_app.control import pair_application
 from kuijia_app.control.pair import Beat, Decision, Pair
 from kuijia_app.control.pair_keeper import STANDS_BY_ITSELF
 from kuijia_app.control.peer_messages import encoded
@@ -237,3 +238,17 @@ def test_refused_requests_of_others_are_answered_but_do_not_fill_the_log(asked: 
     told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     refused = [(each["reason"], each["times"]) for each in told if each["event"] == "handover-refused"]
     assert refused == [(STANDS_BY_ITSELF, 1)] * 3
+
+
+def test_a_line_is_answered_if_it_asks_for_a_handover_and_otherwise_taken_for_a_sign_of_life(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with application_of(motivation_plan(), tmp_path) as controller:
+        monkeypatch.setattr(pair_application, "ANSWER_SECONDS", 0.01)
+        answer = controller._line_heard(b' {"do": "handover"}\n')
+        assert answer is not None
+        assert json.loads(answer) == {"done": False, "reason": "this controller does not answer"}
+        heard = controller._heard.qsize()
+        beat = Beat(2, False, first_generation(1, 2), frozenset())
+        assert controller._line_heard(encoded(beat, None, controller._agreed)) is None
+        assert controller._heard.qsize() == heard + 1

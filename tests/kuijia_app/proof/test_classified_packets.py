@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 
-from kuijia_app.proof.classes import class_of
+from kuijia_app.proof.classes import class_of, conversations
 from kuijia_app.proof.model.packet import Packet, Transport
 from kuijia_app.proof.verification import Violation
 from kuijia_app.tables.classifiers import Classifier, PortRange
@@ -116,3 +116,14 @@ def test_packets_of_no_rule_keep_the_class_of_their_code_point() -> None:
     layout = classified(*RULES)
     packet = Packet(1, IPv4Address("10.0.2.1"), IPv4Address("10.0.4.1"))
     assert [class_of(replace(packet, dscp=each), layout, list(layout.classes)).priority for each in (46, 0)] == [0, 1]
+
+
+def test_conversations_lie_at_the_ends_of_a_rule_and_just_outside() -> None:
+    rule = Classifier(0, source=IPv4Network("0.0.0.1/32"), protocol=TCP, source_port=PortRange(440, 450))
+    found = conversations(classified(rule), ())
+    assert {int(each.source) for each in found if each.source is not None} == {0, 1, 2}
+    inside = IPv4Address("0.0.0.1")
+    of_tcp = [each.transport for each in found if each.source == inside and each.transport.protocol == TCP]
+    assert {each.source_port for each in of_tcp} == {439, 440, 450, 451}
+    whole = conversations(classified(Classifier(0, protocol=TCP, source_port=PortRange(1, 0xFFFF))), ())
+    assert {each.transport.source_port for each in whole if each.transport.protocol == TCP} - {1000} == {1, 0xFFFF}

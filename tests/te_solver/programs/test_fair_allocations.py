@@ -41,6 +41,14 @@ def test_swan_in_one_step_is_the_most_throughput_below_the_level() -> None:
     assert granted.tolist() == pytest.approx([22, 8])
 
 
+def test_swans_first_level_is_what_the_pairs_of_a_link_can_have_at_once_whoever_else_asks() -> None:
+    ends = (("a", "m", 9.0), ("b", "m", 9.0), ("m", "t", 3.0), ("x", "y", 9.0))
+    apart = Topology("apart", tuple("abmtxy"), tuple(Link(*each) for each in ends))
+    case = Case.of(apart, [Demand("a", "t", 3.0), Demand("b", "t", 3.0), Demand("x", "y", 9.0)], 1)
+    granted = of(Swan, case, alpha=2.0).solve(case.capacity, case.demand).granted
+    assert granted.tolist() == pytest.approx([1.5, 1.5, 9.0])
+
+
 @pytest.mark.slow
 @settings(max_examples=60)
 @given(cases(max_nodes=6))

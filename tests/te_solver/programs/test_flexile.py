@@ -66,6 +66,16 @@ def test_the_percentile_loss_is_the_best_of_all_choices_of_critical_scenarios(
     assert (case.incidence.links @ allocation.rates <= case.capacity * (1 + 1e-9)).all()
 
 
+def test_all_pairs_together_get_the_most_that_links_carry_and_promises_leave() -> None:
+    row = Topology("row", ("A", "B", "C"), (Link("A", "B", 1.0), Link("B", "C", 2.0)))
+    case = Case.of(row, [Demand("A", "B", 1.0), Demand("A", "C", 1.0), Demand("B", "C", 2.0)], 1)
+    allocation = Flexile(case.incidence, Options(settings={"beta": 0.9, "probability": 0.01})).solve(
+        case.capacity, case.demand
+    )
+    assert allocation.value == pytest.approx(0.5)
+    assert allocation.granted.tolist() == pytest.approx([0.5, 0.5, 1.5])
+
+
 def test_on_the_papers_triangle_both_pairs_have_all_for_99_percent_of_the_time() -> None:
     """Each of two pairs of one unit holds whenever its own link is up, which is 99 % of the time."""
     case = Case.of(TRIANGLE, [Demand("A", "B", 1.0), Demand("A", "C", 1.0)], 2)
