@@ -403,8 +403,8 @@ class Messages:
             "udp_src": match.udp_src,
             "udp_dst": match.udp_dst,
         }
-        prefixes = {"ipv4_dst": match.ipv4_dst, "ipv6_dst": match.ipv6_dst, "ipv4_src": match.ipv4_src}
-        for name, prefix in prefixes.items():
+        for name in ("ipv4_dst", "ipv6_dst", "ipv4_src", "ipv6_src"):
+            prefix = getattr(match, name)
             if prefix is not None:
                 fields[name] = (str(prefix.network_address), str(prefix.netmask))
         return self._parser.OFPMatch(**{name: value for name, value in fields.items() if value is not None})

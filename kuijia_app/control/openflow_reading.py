@@ -173,19 +173,17 @@ def _match(match: Any) -> Match:
     fields = dict(match.items())
     if len(fields) < len(match.items()):
         raise _UnknownError  # a field twice
-    destinations = fields.pop("ipv4_dst", None), fields.pop("ipv6_dst", None)
-    source = fields.pop("ipv4_src", None)
+    ipv4 = {name: fields.pop(name) for name in ("ipv4_dst", "ipv4_src") if name in fields}
+    ipv6 = {name: fields.pop(name) for name in ("ipv6_dst", "ipv6_src") if name in fields}
     if "vlan_vid" in fields:
         fields["vlan_vid"] = _vlan(fields["vlan_vid"])
     if not fields.keys() <= _PLAIN_FIELDS or not all(isinstance(value, int) for value in fields.values()):
         raise _UnknownError
-    ipv4, ipv6 = destinations
-    return Match(
-        ipv4_dst=None if ipv4 is None else IPv4Network(_start_and_length(IPv4Address, ipv4)),
-        ipv6_dst=None if ipv6 is None else IPv6Network(_start_and_length(IPv6Address, ipv6)),
-        ipv4_src=None if source is None else IPv4Network(_start_and_length(IPv4Address, source)),
-        **fields,
-    )
+    prefixes: dict[str, Any] = {
+        **{name: IPv4Network(_start_and_length(IPv4Address, value)) for name, value in ipv4.items()},
+        **{name: IPv6Network(_start_and_length(IPv6Address, value)) for name, value in ipv6.items()},
+    }
+    return Match(**prefixes, **fields)
 
 
 def _vlan(value: Any) -> int:

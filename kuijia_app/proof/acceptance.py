@@ -32,7 +32,10 @@ _PROTOCOLS = {"tcp_src": TCP, "tcp_dst": TCP, "udp_src": UDP, "udp_dst": UDP}
 _LABEL_BITS = {"mpls_label": 20, "mpls_tc": 3, "mpls_bos": 1, "vlan_vid": 12, "vlan_pcp": 3}
 _BITS = {"ip_dscp": 6, "ip_ecn": 2, **_LABEL_BITS, **_TRANSPORT_BITS}
 _OF_PAYLOAD = tuple(name for name in MATCH_FIELDS[1:] if not name.startswith("vlan"))
-_OF_ONE_FAMILY = {"ipv4_dst": (ETH_TYPE_IPV4,), "ipv6_dst": (ETH_TYPE_IPV6,), "ipv4_src": (ETH_TYPE_IPV4,)}
+_OF_ONE_FAMILY = {
+    **dict.fromkeys(("ipv4_dst", "ipv4_src"), (ETH_TYPE_IPV4,)),
+    **dict.fromkeys(("ipv6_dst", "ipv6_src"), (ETH_TYPE_IPV6,)),
+}
 _ETH_TYPES = {
     name: (ETH_TYPE_MPLS,) if name.startswith("mpls") else _OF_ONE_FAMILY.get(name, (ETH_TYPE_IPV4, ETH_TYPE_IPV6))
     for name in _OF_PAYLOAD

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from ipaddress import IPv4Address, IPv4Network
 from itertools import combinations
 from typing import Any
 
 from kuijia_app.proof.model.packet import ORDINARY_TRANSPORT, Packet, Transport
 from kuijia_app.tables.classifiers import LAST_PROTOCOL, LAST_TRANSPORT_PORT, Classifier, PortRange
+from kuijia_app.tables.families import Address, Prefix, family_of
 from kuijia_app.tables.queues import QueueLayout, TrafficClass
 from kuijia_app.tables.rules import TCP, UDP, Match
 
@@ -19,7 +19,7 @@ from kuijia_app.tables.rules import TCP, UDP, Match
 class Conversation:
     """Fields of a packet that only classifiers look at; `source` None: the address of the host that sends it."""
 
-    source: IPv4Address | None = None
+    source: Address | None = None
     transport: Transport = ORDINARY_TRANSPORT
 
     def of(self, packet: Packet) -> Packet:
@@ -82,7 +82,7 @@ def _as_rule(match: Match) -> Classifier:
             match.tcp_dst if match.ip_proto == TCP else match.udp_dst,
         )
     )
-    return Classifier(0, None, match.ipv4_src, None, match.ip_proto, source_port, destination_port)
+    return Classifier(0, None, match.source, None, match.ip_proto, source_port, destination_port)
 
 
 def _common(one: Classifier, other: Classifier) -> Classifier | None:
@@ -124,11 +124,11 @@ def _around(rule: Classifier) -> Iterator[Conversation]:
             yield Conversation(source, Transport(protocol, *ports))
 
 
-def _sources(prefix: IPv4Network | None) -> list[IPv4Address | None]:
+def _sources(prefix: Prefix | None) -> list[Address | None]:
     if prefix is None:
         return [None]
     around = (int(prefix.network_address) - 1, int(prefix.broadcast_address) + 1)
-    outside = (IPv4Address(number) for number in around if 0 <= number < 1 << prefix.max_prefixlen)
+    outside = (family_of(prefix).address(number) for number in around if 0 <= number < 1 << prefix.max_prefixlen)
     return [prefix.network_address, prefix.broadcast_address, *outside]
 
 

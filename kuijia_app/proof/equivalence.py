@@ -155,7 +155,7 @@ def packet_kinds(entries: Sequence[FlowEntry]) -> Iterator[Packet]:
 
 
 def _sources(matches: Sequence[Match], family: Family) -> list[Address]:
-    bounds = prefix_bounds(match.ipv4_src for match in matches if match.ipv4_src is not None)
+    bounds = prefix_bounds(match.source for match in matches if match.source is not None)
     own = {int(bound) for bound in bounds if family_of(bound) is family}
     return [family.address(start) for start in sorted({0} | own)]
 

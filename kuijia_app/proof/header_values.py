@@ -58,7 +58,7 @@ def values_told_apart(entries: Iterable[FlowEntry], in_port: int) -> HeaderValue
         frozenset(match.ip_dscp for match in met if match.ip_dscp is not None),
         frozenset(match.ip_ecn for match in met if match.ip_ecn is not None),
         prefix_bounds(match.destination for match in met if match.destination is not None),
-        tuple(match for match in met if match.ipv4_src is not None or match.ip_proto is not None),
+        tuple(match for match in met if match.source is not None or match.ip_proto is not None),
     )
 
 

@@ -28,7 +28,7 @@ _MOST_WORDS = 16
 
 PACKET_SYNTAX = (
     "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N] "
-    "[protocol=tcp | udp | icmp | N] [source_port=N] [destination_port=N]"
+    "[protocol=tcp | udp | icmp | icmpv6 | N] [source_port=N] [destination_port=N]"
 )
 
 _TRANSPORT_WORDS = {

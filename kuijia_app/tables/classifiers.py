@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Network
 from itertools import product
 from typing import Any
 
-from kuijia_app.tables.families import Family
+from kuijia_app.tables.families import Family, Prefix, families_of
 from kuijia_app.tables.rules import ETH_TYPE_OF, TCP, UDP, Match
 from kuijia_base.errors import UnsoundError
 
@@ -16,7 +15,7 @@ MOST_CLASSIFIERS = 64
 MOST_CLASSIFIER_ENTRIES = 1024
 """Flow entries of all classifiers in a switch, per version of IP: OpenFlow 1.3 matches no range of ports."""
 
-PROTOCOLS = {"icmp": 1, "tcp": TCP, "udp": UDP}
+PROTOCOLS = {"icmp": 1, "icmpv6": 58, "tcp": TCP, "udp": UDP}
 """Numbers of protocols in headers of IP (IANA), by the names in files."""
 
 LAST_PROTOCOL = 0xFF
@@ -47,8 +46,8 @@ class Classifier:
     Attributes:
         priority: of a class of the layout.
         dscp: code point that hosts set.
-        source: prefix; a rule with one takes no packets of IPv6.
-        destination: likewise.
+        source: prefix; a rule with one takes no packets of the other version of IP.
+        destination: likewise; of the same version as the source.
         protocol: number in the header of IP.
         source_port: ports of TCP or UDP.
         destination_port: likewise.
@@ -56,8 +55,8 @@ class Classifier:
 
     priority: int
     dscp: int | None = None
-    source: IPv4Network | None = None
-    destination: IPv4Network | None = None
+    source: Prefix | None = None
+    destination: Prefix | None = None
     protocol: int | None = None
     source_port: PortRange | None = None
     destination_port: PortRange | None = None
@@ -67,11 +66,17 @@ class Classifier:
         """Number of flow entries per version of IP: one for each combination of ports."""
         return _count(self.source_port) * _count(self.destination_port)
 
+    @property
+    def prefixes(self) -> tuple[Prefix, ...]:
+        """Those that it has."""
+        return tuple(each for each in (self.source, self.destination) if each is not None)
+
     def matches(self, family: Family) -> Iterator[Match]:
         """Yield the matches of its packets of one version of IP; no packet has two."""
-        has_prefix = self.source is not None or self.destination is not None
-        if has_prefix and family is not Family.IPV4:
+        if any(each is not family for each in families_of(self.prefixes)):
             return
+        ends = {"src": self.source, "dst": self.destination}
+        prefixes: dict[str, Any] = {f"ipv{family.value}_{end}": prefix for end, prefix in ends.items()}
         for source_port, destination_port in product(self.source_port or (None,), self.destination_port or (None,)):
             ports: dict[str, Any] = {}
             if self.protocol == TCP:
@@ -80,10 +85,9 @@ class Classifier:
                 ports = {"udp_src": source_port, "udp_dst": destination_port}
             yield Match(
                 eth_type=ETH_TYPE_OF[family],
-                ipv4_dst=self.destination,
                 ip_dscp=self.dscp,
-                ipv4_src=self.source,
                 ip_proto=self.protocol,
+                **prefixes,
                 **ports,
             )
 
@@ -93,7 +97,7 @@ class Classifier:
             self.dscp in {None, other.dscp}
             and self.protocol in {None, other.protocol}
             and all(
-                wide is None or (narrow is not None and narrow.subnet_of(wide))
+                wide is None or (narrow is not None and _is_part(narrow, wide))
                 for wide, narrow in ((self.source, other.source), (self.destination, other.destination))
             )
             and all(
@@ -159,6 +163,9 @@ def require_sound_classifiers(classifiers: Classifiers, priorities: Sequence[int
 
 
 def _require_sound_rule(rule: Classifier, where: tuple[str | int, ...]) -> None:
+    if len(families_of(rule.prefixes)) > 1:
+        problem = f"destination {rule.destination} is not of the same version of IP as source {rule.source}"
+        raise UnsoundError((*where, "destination"), problem, "both of IPv4, or both of IPv6")
     if rule.protocol is not None and not 0 <= rule.protocol <= LAST_PROTOCOL:
         raise UnsoundError((*where, "protocol"), f"protocol {rule.protocol}", f"0 to {LAST_PROTOCOL}")
     for key, ports in (("source_port", rule.source_port), ("destination_port", rule.destination_port)):
@@ -170,6 +177,10 @@ def _require_sound_rule(rule: Classifier, where: tuple[str | int, ...]) -> None:
         if not 1 <= ports.first <= ports.last <= LAST_TRANSPORT_PORT:
             problem = f"{key} {ports.first}-{ports.last}"
             raise UnsoundError((*where, key), problem, f"1 to {LAST_TRANSPORT_PORT}, the first one first")
+
+
+def _is_part(narrow: Prefix, wide: Prefix) -> bool:
+    return narrow.version == wide.version and narrow.network_address in wide and narrow.prefixlen >= wide.prefixlen
 
 
 def _count(ports: PortRange | None) -> int:

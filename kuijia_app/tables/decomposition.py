@@ -190,7 +190,7 @@ class _Splitting:
 def _is_separable(family: list[FlowEntry]) -> bool:
     matches = {entry.match for entry in family}
     prefix_lengths = {
-        tuple(prefix and prefix.prefixlen for prefix in (match.destination, match.ipv4_src)) for match in matches
+        tuple(prefix and prefix.prefixlen for prefix in (match.destination, match.source)) for match in matches
     }
     if len(matches) < len(family) or len(prefix_lengths) > 1:
         return False
@@ -222,7 +222,7 @@ def _overlap(one: Match, other: Match) -> bool:
         a, b = getattr(one, each.name), getattr(other, each.name)
         if a is None or b is None:
             continue
-        if each.name in {"ipv4_dst", "ipv6_dst", "ipv4_src"}:
+        if each.name in {"ipv4_dst", "ipv6_dst", "ipv4_src", "ipv6_src"}:
             if not a.overlaps(b):
                 return False
         elif a != b:

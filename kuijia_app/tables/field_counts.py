@@ -10,7 +10,7 @@ BITS_PER_FIELD = 32
 
 MATCH_FIELDS = (
     *("in_port", "ipv4_dst", "ip_dscp", "ip_ecn", "mpls_label", "mpls_tc", "vlan_vid", "vlan_pcp"),
-    *("ipv6_dst", "mpls_bos", "ipv4_src", "ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst"),
+    *("ipv6_dst", "mpls_bos", "ipv4_src", "ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst", "ipv6_src"),
 )
 """Fields that count: the paper omits the EtherType, which OpenFlow requires with the others (1.3.5, 7.2.3.8)."""
 

@@ -82,6 +82,7 @@ def match_text(match: Match) -> str:
         _vlan_text(match.vlan_vid),
         ("dl_vlan_pcp", match.vlan_pcp),
         ("nw_src", match.ipv4_src),
+        ("ipv6_src", match.ipv6_src),
         ("nw_proto", match.ip_proto),
         ("tcp_src", match.tcp_src),
         ("tcp_dst", match.tcp_dst),

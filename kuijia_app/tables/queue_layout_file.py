@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import ip_network
 from pathlib import Path
 from types import MappingProxyType
 
 import yaml
 
 from kuijia_app.tables.classifiers import LAST_TRANSPORT_PORT, PROTOCOLS, Classifier, Classifiers, PortRange
+from kuijia_app.tables.families import Prefix
 from kuijia_app.tables.queues import Queue, QueueLayout, TrafficClass, require_sound
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.reading import reading
@@ -152,12 +153,14 @@ def _classifier(document: YamlDocument, node: yaml.Node) -> Classifier:
     )
 
 
-def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> IPv4Network:
+def _prefix(document: YamlDocument, node: yaml.Node, what: str) -> Prefix:
     text = document.text(node, what)
     try:
-        return IPv4Network(text)
+        if "%" in text:
+            raise ValueError("a zone")  # one sentence for all faults
+        return ip_network(text)
     except ValueError as error:
-        raise document.error(node, f"{what} {quoted(text)}", "a prefix of IPv4 such as 10.0.1.0/24") from error
+        raise document.error(node, f"{what} {quoted(text)}", "a prefix such as 10.0.1.0/24 or 2001:db8::/32") from error
 
 
 def _protocol(document: YamlDocument, node: yaml.Node) -> int:

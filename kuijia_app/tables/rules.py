@@ -65,6 +65,7 @@ class Match:
     tcp_dst: int | None = None
     udp_src: int | None = None
     udp_dst: int | None = None
+    ipv6_src: IPv6Network | None = None
 
     @classmethod
     def to(
@@ -85,6 +86,11 @@ class Match:
     def destination(self) -> Prefix | None:
         """The prefix of either family; None matches any."""
         return self.ipv6_dst if self.ipv4_dst is None else self.ipv4_dst
+
+    @property
+    def source(self) -> Prefix | None:
+        """The prefix of senders, of either family; None matches any."""
+        return self.ipv6_src if self.ipv4_src is None else self.ipv4_src
 
 
 @dataclass(frozen=True, slots=True)

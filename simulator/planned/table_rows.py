@@ -34,7 +34,7 @@ _CORE_ORDER: list[type[Action]] = [kind for kind in ACTION_SET_ORDER if kind not
 _KINDS: dict[type[Action], int] = {kind: _CORE_ORDER.index(_SAME_KIND.get(kind, kind)) for kind in ACTION_SET_ORDER}
 """The core's number of each kind of action: their order in action sets."""
 
-_UNKNOWN_FIELDS = ("ipv4_src", "ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst")
+_UNKNOWN_FIELDS = ("ipv4_src", "ipv6_src", "ip_proto", "tcp_src", "tcp_dst", "udp_src", "udp_dst")
 _ENTRY_COLUMNS = (
     *("table", "priority", "matched", "in_port", "eth_type", "destination", "mask"),
     *("dscp", "ecn", "label", "traffic_class", "actions", "written", "next"),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv6Network
 from random import Random
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
 from kuijia_app.proof.model.packet import Label, VlanTag
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.classifiers import LAST_TRANSPORT_PORT, Classifier, Classifiers, PortRange
-from kuijia_app.tables.families import Address
+from kuijia_app.tables.families import Address, Family, Prefix, first_of
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
@@ -200,13 +200,13 @@ def _random_classifiers(random: Random, layout: QueueLayout, wiring: Wiring) -> 
     priorities = [each.priority for each in layout.classes]
     rules: list[Classifier] = []
     for _ in range(random.randint(1, _MOST_RULES)):
-        protocol = random.choice([None, TCP, TCP, UDP, 1])
-        has_ports = protocol in {TCP, UDP}
+        protocol = random.choice([None, TCP, TCP, UDP, 1, 58])
+        has_ports, family = protocol in {TCP, UDP}, random.choice(list(Family))
         rule = Classifier(
             random.choice(priorities),
             random.choice([None, None, *layout.classes[0].code_points, random.randrange(DSCP_NETWORK_CONTROL)]),
-            _random_prefix(random, wiring),
-            _random_prefix(random, wiring),
+            _random_prefix(random, wiring, family),
+            _random_prefix(random, wiring, family),
             protocol,
             _random_ports(random) if has_ports else None,
             _random_ports(random) if has_ports else None,
@@ -216,14 +216,16 @@ def _random_classifiers(random: Random, layout: QueueLayout, wiring: Wiring) -> 
     return Classifiers(tuple(rules), random.choice(priorities))
 
 
-def _random_prefix(random: Random, wiring: Wiring) -> IPv4Network | None:
+def _random_prefix(random: Random, wiring: Wiring, family: Family) -> Prefix | None:
     """Return the prefix of a site, a part of it, or one around it; mostly None."""
     if random.random() < 0.6:
         return None
-    address = random.choice(wiring.sites).address
-    if address.version != 4:
+    address = first_of(family, random.choice(wiring.sites).addresses)
+    if address is None:
         return None
-    return IPv4Network((int(address), random.choice((15, 23, 24, 25, 32))), strict=False)
+    length = random.choice((15, 23, 24, 25, 32) if family is Family.IPV4 else (32, 55, 64, 65, 128))
+    start = int(address) >> family.bits - length << family.bits - length
+    return family.prefix(start, length)
 
 
 def _random_ports(random: Random) -> PortRange | None:

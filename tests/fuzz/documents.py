@@ -171,7 +171,9 @@ TARGETS: Sequence[CaseTarget] = (
     ReportTarget(
         "report:command", "exhibit.json", lambda: [*exhibit_examples(), *result_examples()], read_exhibit_report, _JSON
     ),
-    FileTarget("layout:yaml", "layout.yaml", partial(examples.texts, "layout.yaml"), load_layout, _YAML),
+    FileTarget(
+        "layout:yaml", "layout.yaml", partial(examples.texts, "layout.yaml", "classifiers.yaml"), load_layout, _YAML
+    ),
     FileTarget(
         "interfaces:yaml", "interfaces.yaml", partial(examples.texts, "interfaces.yaml"), read_interfaces, _YAML
     ),

@@ -62,6 +62,11 @@ TRANSPORTS: st.SearchStrategy[dict[str, Any]] = st.one_of(
 
 MATCHES = st.one_of(
     st.builds(
+        lambda source, fields: Match(eth_type=ETH_TYPE_IPV6, ipv6_src=source, **fields),
+        st.sampled_from([None, IPv6Network("2001:db8::/33"), IPv6Network("2001:db8::1")]),
+        TRANSPORTS,
+    ),
+    st.builds(
         lambda source, fields: Match(eth_type=ETH_TYPE_IPV4, ipv4_src=source, **fields),
         st.none() | PREFIXES,
         TRANSPORTS,

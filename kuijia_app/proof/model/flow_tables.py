@@ -23,6 +23,7 @@ class _Shape(NamedTuple):
 
 _MPLS_FIELDS = ("mpls_label", "mpls_tc", "mpls_bos")
 _DESTINATIONS = ("ipv4_dst", "ipv6_dst")
+_SOURCES = ("ipv4_src", "ipv6_src")
 
 
 @dataclass(frozen=True)
@@ -68,14 +69,14 @@ def _shape(entry: FlowEntry) -> _Shape:
     wanted = replace(match, vlan_vid=None) if match.vlan_vid == ANY_VLAN else match
     fields = tuple(name for name in _READERS if getattr(wanted, name) is not None)
     mask = 0 if match.destination is None else int(match.destination.netmask)
-    source_mask = 0 if match.ipv4_src is None else int(match.ipv4_src.netmask)
+    source_mask = 0 if match.source is None else int(match.source.netmask)
     return _Shape(entry.priority, fields, mask, source_mask)
 
 
 def _key_of_match(match: Match, shape: _Shape) -> Key:
     destination = 0 if match.destination is None else int(match.destination.network_address)
-    source = 0 if match.ipv4_src is None else int(match.ipv4_src.network_address)
-    starts = {"ipv4_src": source, **dict.fromkeys(_DESTINATIONS, destination)}
+    source = 0 if match.source is None else int(match.source.network_address)
+    starts = {**dict.fromkeys(_SOURCES, source), **dict.fromkeys(_DESTINATIONS, destination)}
     return tuple(starts[name] if name in starts else getattr(match, name) for name in shape.fields)
 
 
@@ -106,6 +107,7 @@ _READERS: dict[str, Callable[[Packet, _Shape], Hashable]] = {
     "vlan_vid": lambda packet, _: packet.vlans[0].vid if packet.vlans else NO_VLAN,
     "vlan_pcp": lambda packet, _: packet.vlans[0].pcp,
     "ipv4_src": lambda packet, shape: int(packet.source) & shape.source_mask,
+    "ipv6_src": lambda packet, shape: int(packet.source) & shape.source_mask,
     "ip_proto": lambda packet, _: packet.transport.protocol,
     "tcp_src": lambda packet, _: packet.transport.source_port,
     "tcp_dst": lambda packet, _: packet.transport.destination_port,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Network
 
 import pytest
 
@@ -17,6 +17,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import FlowEntry, SwitchTables
 from tests.kuijia_app.proof.verifying import verify
 from tests.kuijia_app.tables.test_classifiers import RULES, classified, two_classes
+from tests.kuijia_app.wirings import dual_stack
 
 TCP, UDP = 6, 17
 
@@ -47,6 +48,34 @@ def test_tables_with_classifiers_are_sound(tagging: Tagging, form: Form, rules: 
         found_with(None, PipelineOptions(layout=classified(*rules), tagging=tagging, form=form, liveness=liveness))
         == []
     )
+
+
+OF_BOTH_FAMILIES = (
+    Classifier(1, source=IPv6Network("2001:db8:0:1::/65"), protocol=TCP),
+    Classifier(0, source=IPv6Network("2001:db8::/32"), destination=IPv6Network("2001:db8:0:4::/64")),
+    Classifier(0, source=IPv4Network("10.0.1.0/24")),
+    Classifier(1, protocol=58),
+)
+
+
+@pytest.mark.parametrize("form", Form)
+@pytest.mark.parametrize("tagging", Tagging)
+def test_rules_with_prefixes_of_ipv6_are_proved(tagging: Tagging, form: Form) -> None:
+    wiring = dual_stack(two_classes().topology)
+    options = PipelineOptions(layout=classified(*OF_BOTH_FAMILIES), tagging=tagging, form=form, wiring=wiring)
+    assert found_with(None, options) == []
+
+
+def test_a_wrong_prefix_of_ipv6_is_found() -> None:
+    def widened(entry: FlowEntry) -> list[FlowEntry]:
+        source = entry.match.ipv6_src
+        if source is None or source.prefixlen != 65:
+            return [entry]
+        return [replace(entry, match=replace(entry.match, ipv6_src=source.supernet()))]
+
+    wiring = dual_stack(two_classes().topology)
+    found = found_with(widened, PipelineOptions(layout=classified(*OF_BOTH_FAMILIES), wiring=wiring))
+    assert {each.rule for each in found} == {"class"}
 
 
 def test_other_traffic_needs_no_class() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import IPv4Network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 
 import pytest
@@ -11,6 +11,7 @@ import pytest
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.proof.acceptance import refusals
 from kuijia_app.tables.classifiers import Classifier, Classifiers, PortRange
+from kuijia_app.tables.families import Family
 from kuijia_app.tables.options import Form, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS, named_layout
@@ -19,9 +20,10 @@ from kuijia_app.tables.rules import FlowEntry, Match, SwitchTables
 from kuijia_base.errors import InputError
 from te_solver.model.plan import Plan
 from tests.kuijia_app.plans import motivation_plan
+from tests.kuijia_app.wirings import dual_stack
 
 MOST_CLASSIFIER_ENTRIES = 1024
-ETH_TYPE_IPV4, TCP, UDP = 0x0800, 6, 17
+ETH_TYPE_IPV4, ETH_TYPE_IPV6, TCP, UDP = 0x0800, 0x86DD, 6, 17
 
 FILE = """\
 base: four
@@ -79,7 +81,7 @@ FAULTS = {
     ("unmatched: 1", "unmatched: 2"): "7: there is no class 2, expected one of the layout: 0, 1",
     ("unmatched: 1", "unmatched: low"): "7: unmatched 'low' is not a number",
     ("protocol: 50", "protocol: 256"): "6: protocol 256, expected 0 to 255",
-    ("protocol: 50", "protocol: esp"): "6: protocol 'esp' is not a number, expected icmp, tcp, udp or a number",
+    ("protocol: 50", "protocol: esp"): "6: protocol 'esp' is not a number, expected icmp, icmpv6, tcp, udp or a number",
     (", protocol: 50", ""): "6: a classifier matches everything, expected one of dscp, source,",
     ("protocol: 50", "destination_port: 50"): "6: destination_port without a protocol that has ports",
     ("protocol: 50", "protocol: icmp, source_port: 50"): "6: source_port without a protocol that has ports",
@@ -90,8 +92,12 @@ FAULTS = {
     ("5000-5003", "1-1023"): "5: classifiers need 1025 flow entries up to number 3, expected at most 1024",
     ("dscp: 46", "dscp: 48"): "4: code point 48 is that of control traffic, expected another one",
     ("dscp: 46", "dscp: 64"): "4: code point 64, expected 0 to 63",
-    ("10.0.1.0/25", "10.0.1.1/25"): "4: source '10.0.1.1/25', expected a prefix of IPv4",
-    ("10.0.4.0/24", "site 4"): "5: destination 'site 4', expected a prefix of IPv4",
+    ("10.0.1.0/25", "fe80::%eth0/64"): "4: source 'fe80::%eth0/64', expected a prefix such as",
+    ("destination: 10.0.4.0/24", "source: 2001:db8::/32, destination: 10.0.4.0/24"): (
+        "5: destination 10.0.4.0/24 is not of the same version of IP as source 2001:db8::/32, expected both of IPv4"
+    ),
+    ("10.0.1.0/25", "10.0.1.1/25"): "4: source '10.0.1.1/25', expected a prefix such as 10.0.1.0/24 or 2001:db8::/32",
+    ("10.0.4.0/24", "site 4"): "5: destination 'site 4', expected a prefix such as",
     ("protocol: 50", "protocol: tcp, destination_port: 443, dscp: 0"): (
         "6: classifier 4 never decides, as classifier 1 takes all its packets, expected the narrower one first"
     ),
@@ -126,6 +132,29 @@ def test_classifiers_lead_into_a_table_for_each_class_the_first_one_first() -> N
         Match(eth_type=ETH_TYPE_IPV4, ip_dscp=46): (150, 5),
         Match(): (100, 6),
     }
+
+
+def test_a_rule_with_prefixes_takes_packets_of_their_version_of_ip_alone(tmp_path: Path) -> None:
+    rules = "[{class: 0, source: 2001:db8:1::/48, destination: 2001:db8:4::/64, protocol: icmpv6}]"
+    own = layout(f"base: four\nclassifiers: {rules}\nunmatched: 1\n", tmp_path)
+    (rule,) = own.classifiers.rules
+    source, destination = IPv6Network("2001:db8:1::/48"), IPv6Network("2001:db8:4::/64")
+    match = Match(eth_type=ETH_TYPE_IPV6, ip_proto=58, ipv6_src=source, ipv6_dst=destination)
+    assert list(rule.matches(Family.IPV6)) == [match]
+    assert list(rule.matches(Family.IPV4)) == []
+    plan = two_classes()
+    stated = PipelineOptions(layout=own, wiring=dual_stack(plan.topology))
+    for options, count in ((PipelineOptions(layout=own), 0), (stated, 1)):
+        tables = build_tables(plan, options)["s1"]
+        assert sum(entry.match.ipv6_src is not None for entry in tables.flows) == count
+
+
+def test_a_prefix_covers_none_of_the_other_version_of_ip() -> None:
+    everything_ipv4, everything_ipv6 = (Classifier(0, source=ip_network(text)) for text in ("0.0.0.0/0", "::/0"))
+    assert not everything_ipv4.covers(everything_ipv6)
+    assert not everything_ipv6.covers(everything_ipv4)
+    assert everything_ipv6.covers(Classifier(1, source=IPv6Network("2001:db8::/32")))
+    assert not Classifier(1, source=IPv6Network("2001:db8::/32")).covers(everything_ipv6)
 
 
 def test_a_class_that_is_not_planned_is_treated_as_the_last_planned_one() -> None:
