@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
+from kuijia_app.control.host_frames import tagged, untagged
 from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_connection import SwitchConnection
@@ -102,7 +103,9 @@ class Gateway:
 
     def arrived(self, switch: str, port: int, frame: bytes) -> None:
         """Take in a frame that a switch has sent to the controller, whatever it is."""
-        self._do(self._neighbours.arrived(switch, port, frame, self._clock()))
+        segment = self._neighbours.segment(switch)
+        own = frame if segment is None or segment.vlan is None else untagged(frame, segment.vlan)
+        self._do(self._neighbours.arrived(switch, port, own, self._clock()))
 
     def port_went_down(self, switch: str, port: int) -> None:
         """Take in that a port of the network went down."""
@@ -128,10 +131,12 @@ class Gateway:
         for switch in {**concerned, **dict.fromkeys(each.switch for each in step.frames)}:
             connection = self._connections.get(switch)
             if connection is not None:
-                connection.send_for_hosts(_messages(connection.messages, switch, step))
+                segment = self._neighbours.segment(switch)
+                vlan = None if segment is None else segment.vlan
+                connection.send_for_hosts(_messages(connection.messages, switch, step, vlan))
 
 
-def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep) -> Iterator[Any]:
+def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep, vlan: int | None) -> Iterator[Any]:
     for its, entry in step.deleted:
         if its == switch:
             yield messages.delete_neighbour(entry)
@@ -140,4 +145,4 @@ def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep) -> Ite
             yield messages.put_neighbour(entry, LIFETIME, None)
     for each in step.frames:
         if each.switch == switch:
-            yield messages.send_frame(each.port, each.frame)
+            yield messages.send_frame(each.port, each.frame if vlan is None else tagged(each.frame, vlan))

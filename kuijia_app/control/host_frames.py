@@ -14,7 +14,7 @@ from typing import Final
 
 from kuijia_app.control.probe_frames import internet_checksum
 from kuijia_app.tables.families import Family
-from kuijia_app.tables.rules import ETH_TYPE_ARP, ETH_TYPE_IPV4, ETH_TYPE_OF
+from kuijia_app.tables.rules import ETH_TYPE_ARP, ETH_TYPE_IPV4, ETH_TYPE_OF, ETH_TYPE_VLAN
 
 BROADCAST: Final = b"\xff" * 6
 _UNKNOWN_MAC: Final = bytes(6)
@@ -23,6 +23,7 @@ ICMP: Final = 1
 """Protocol number (RFC 792)."""
 
 _ETHERNET: Final = struct.Struct("!6s6sH")
+_VLAN_TAG: Final = struct.Struct("!HH")
 _ARP: Final = struct.Struct("!HHBBH6s4s6s4s")
 _ARP_OF_IPV4: Final = (1, ETH_TYPE_IPV4, 6, 4)
 """Hardware and protocol types, and the lengths of their addresses (RFC 826)."""
@@ -148,6 +149,20 @@ def framed(destination_mac: bytes, source_mac: bytes, packet: bytes) -> bytes:
     """Return the frame with a packet of IP."""
     eth_type = ETH_TYPE_OF[Family(packet[0] >> 4)]
     return (_ETHERNET.pack(destination_mac, source_mac, eth_type) + packet).ljust(_SHORTEST_FRAME, b"\0")
+
+
+def tagged(frame: bytes, vlan: int) -> bytes:
+    """Return a frame in a VLAN, with priority 0 (IEEE 802.1Q)."""
+    return frame[:12] + _VLAN_TAG.pack(ETH_TYPE_VLAN, vlan) + frame[12:]
+
+
+def untagged(frame: bytes, vlan: int) -> bytes:
+    """Return a frame without the tag of a VLAN, whatever its priority; any other frame as it is."""
+    if len(frame) < 12 + _VLAN_TAG.size:
+        return frame
+    eth_type, control = _VLAN_TAG.unpack_from(frame, 12)
+    is_in_vlan = eth_type == ETH_TYPE_VLAN and control & 0xFFF == vlan
+    return frame[:12] + frame[12 + _VLAN_TAG.size :] if is_in_vlan else frame
 
 
 def is_unicast(address: IPv4Address) -> bool:

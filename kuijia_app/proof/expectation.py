@@ -71,6 +71,7 @@ class ExpectedTraffic:
         last: treatment while no tunnel is alive, should a packet be sent all the same.
         host_port: port of the target where they leave the network.
         conversation: their source, protocol and ports.
+        vlan: VLAN in which they leave, None if they have no tag.
     """
 
     source: str
@@ -87,6 +88,7 @@ class ExpectedTraffic:
     last: Treatment
     host_port: int
     conversation: Conversation = ORDINARY
+    vlan: int | None = None
 
     def __str__(self) -> str:
         ecn = f", ecn {self.ecn}" if self.ecn else ""
@@ -154,6 +156,7 @@ def expected_traffic(
                     _treatment(options, served.victim if is_split else normal),
                     host_port,
                     conversation,
+                    wiring.vlan(target),
                 )
 
 
@@ -199,6 +202,7 @@ def _others(
                 moved=treatment,
                 last=treatment,
                 host_port=wiring.host_port(direction.egress),
+                vlan=wiring.vlan(direction.egress),
             )
 
 

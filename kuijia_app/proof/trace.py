@@ -28,7 +28,7 @@ _MOST_WORDS = 16
 
 PACKET_SYNTAX = (
     "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N] "
-    "[protocol=tcp | udp | icmp | icmpv6 | N] [source_port=N] [destination_port=N]"
+    "[protocol=tcp | udp | icmp | N] [source_port=N] [destination_port=N]"
 )
 
 _TRANSPORT_WORDS = {
@@ -63,9 +63,8 @@ class AskedPacket:
     def entering(self, network: ModelNetwork) -> Packet:
         wiring = network.wiring
         wiring.require_hosts((self.source, self.target))
-        ends = wiring.host_address(self.source), wiring.host_address(self.target)
-        in_port, tos = wiring.host_port(self.source), (self.dscp, self.ecn)
-        return Packet(in_port, *ends, *tos, slot=self.slot, transport=self.transport)
+        packet = network.host_packet(self.source, wiring.host_address(self.target), self.dscp, self.ecn, slot=self.slot)
+        return replace(packet, transport=self.transport)
 
 
 def parse_packet(packet: str | tuple[str, str], topology: Topology, options: PipelineOptions) -> AskedPacket:

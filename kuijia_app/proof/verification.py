@@ -26,7 +26,7 @@ from kuijia_app.proof.expectation import (
 )
 from kuijia_app.proof.header_values import values_told_apart, with_another
 from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Packet, VlanTag
 from kuijia_app.proof.model.switch import GroupStep
 from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
 from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, tag_texts, way_text
@@ -34,7 +34,7 @@ from kuijia_app.tables.identifiers import DROP_GROUP
 from kuijia_app.tables.neighbours import with_known_hosts
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import Bucket, SwitchTables
+from kuijia_app.tables.rules import LAST_VLAN_ID, Bucket, SwitchTables
 from te_solver.model.failures import NO_FAILURE, Failure
 from te_solver.model.plan import Plan
 
@@ -166,16 +166,25 @@ class Verifier:
             targets.setdefault(source, []).append(target)
         for source, told in self._told_apart.items():
             planned = [prefix for target in targets.get(source, ()) for prefix in wiring.prefixes(target)]
-            addresses = told.addresses_outside(planned)
-            values = (addresses, with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS))
-            in_port = wiring.host_port(source)
-            for address, code_point, ecn in product(*values):
+            tos = with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS)
+            strays = [
+                self._network.host_packet(source, *values) for values in product(told.addresses_outside(planned), *tos)
+            ]
+            vlan = wiring.vlan(source)
+            if vlan is not None:  # others on the trunk do not belong to the site
+                own = (
+                    self._network.host_packet(source, *values)
+                    for values in product([each[0] for each in planned], *tos)
+                )
+                others = ((), (VlanTag(vlan % LAST_VLAN_ID + 1, 0),))
+                strays += (replace(packet, vlans=vlans) for packet, vlans in product(own, others))
+            for packet in strays:
                 self._found.walks += 1
-                host = wiring.source_for(source, address)
-                walk = self._network.walk(source, Packet.between(in_port, host, address, code_point, ecn))
+                walk = self._network.walk(source, packet)
                 is_sent = walk.hops[0].forwarding.sent or walk.choices
                 if is_sent or walk.hops[0].forwarding.is_miss:
-                    about = f"{source} -> {address}, dscp {code_point}, ecn {ecn}"
+                    tags = "".join(f", {tag}" for tag in tag_texts(packet)) if packet.vlans else ""
+                    about = f"{source} -> {packet.destination}, dscp {packet.dscp}, ecn {packet.ecn}{tags}"
                     fault = "but not dropped" if is_sent else "dropped but not counted"
                     problem = f"traffic of no pair, {fault} at {place(walk.hops[0])}"
                     self._found.violations.append(Violation("stray", NO_FAILURE.name, about, (), problem))
@@ -362,13 +371,5 @@ class Verifier:
 
 def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Packet:
     """Return a packet of this traffic as its host sends it to the ingress."""
-    wiring = network.wiring
-    packet = Packet.between(
-        wiring.host_port(traffic.source),
-        wiring.source_for(traffic.source, traffic.address),
-        traffic.address,
-        traffic.code_point,
-        traffic.ecn,
-        slot=slot,
-    )
+    packet = network.host_packet(traffic.source, traffic.address, traffic.code_point, traffic.ecn, slot=slot)
     return traffic.conversation.of(packet)

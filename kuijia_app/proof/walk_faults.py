@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kuijia_app.proof.expectation import ExpectedTraffic, Path, Treatment
 from kuijia_app.proof.model.network import End, Hop, Walk
+from kuijia_app.proof.model.packet import VlanTag
 from kuijia_app.proof.walk_text import place, tag_texts, way_text
 from kuijia_app.tables.rules import eth_type_of
 from te_solver.model.failures import Failure
@@ -105,6 +106,11 @@ def _faults_of_delivery(last: Hop, traffic: ExpectedTraffic, tos: tuple[int, int
     assert sent is not None, "a packet that left was sent"
     if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
         yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {place(last)}"
+    due = () if traffic.vlan is None else (VlanTag(traffic.vlan, 0),)
+    if due and sent.vlans[:1] != due:
+        yield "header", f"delivered without the tag of VLAN {traffic.vlan} at {place(last)}"
+    else:
+        sent = replace(sent, vlans=sent.vlans[len(due) :])
     for tag in tag_texts(sent):
         yield "header", f"delivered with {tag} at {place(last)}"
     if not sent.labels and sent.eth_type != eth_type_of(traffic.address):

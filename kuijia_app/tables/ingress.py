@@ -13,9 +13,9 @@ from kuijia_app.tables.families import Prefix, families_of, family_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
 from kuijia_app.tables.routes import Direction
-from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, ToGroup
+from kuijia_app.tables.rules import Action, Bucket, FlowEntry, Group, GroupType, Match, ToGroup
 from kuijia_app.tables.slots import cut_slots
-from kuijia_app.tables.tagging import Tags
+from kuijia_app.tables.tagging import Tags, arriving_at
 from kuijia_app.tables.wiring import Wiring
 from te_solver.schemes.failure_scheme import VICTIM
 
@@ -83,18 +83,18 @@ class Ingress:
         to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last), family))
         if layout.classifiers.are_used:
             data, to_table = self._match(prefix, port), identifiers.CLASSIFIER_TABLE
-            yield FlowEntry(identifiers.DATA_PRIORITY, data, goto_table=to_table)
+            yield FlowEntry(identifiers.DATA_PRIORITY, data, self._untag, goto_table=to_table)
             marked = []
         else:
-            yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (to_last,))
+            yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (*self._untag, to_last))
         for direction in marked:
             index = self._class_index(direction)
             to_class = ToGroup(identifiers.split_group(self._egress_id, index, family))
             for code_point in layout.classes[index].code_points:
                 match = self._match(prefix, port, code_point)
-                yield FlowEntry(identifiers.CLASS_PRIORITY, match, (to_class,))
+                yield FlowEntry(identifiers.CLASS_PRIORITY, match, (*self._untag, to_class))
         match = self._match(prefix, port, DSCP_NETWORK_CONTROL)
-        to_control = (*self.tags.name(family), ToGroup(identifiers.control_group(self._egress_id)))
+        to_control = (*self._untag, *self.tags.name(family), ToGroup(identifiers.control_group(self._egress_id)))
         yield FlowEntry(identifiers.CONTROL_PRIORITY, match, to_control)
 
     def _entries_by_class(self) -> Iterator[FlowEntry]:
@@ -119,7 +119,12 @@ class Ingress:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
 
     def _match(self, prefix: Prefix, port: int, code_point: int | None = None) -> Match:
-        return Match.to(prefix, in_port=port, ip_dscp=code_point, vlan_vid=self.tags.arriving)
+        vlan_id, _ = arriving_at(self.wiring, self.classes[0].ingress, self.tags)
+        return Match.to(prefix, in_port=port, ip_dscp=code_point, vlan_vid=vlan_id)
+
+    @property
+    def _untag(self) -> tuple[Action, ...]:
+        return arriving_at(self.wiring, self.classes[0].ingress, self.tags)[1]
 
     def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)

@@ -19,10 +19,13 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_ARP,
     ETH_TYPE_OF,
     IN_PORT,
+    Action,
     FlowEntry,
     LowerTtl,
     Match,
     Output,
+    PopVlan,
+    PushVlan,
     SetEthernet,
     SwitchTables,
     ToController,
@@ -58,6 +61,7 @@ class Segment:
         gateways: addresses at which the gateway answers.
         router: the hosts' own router, None if all prefixes are on the cable.
         table_id: table in which packets for the hosts end.
+        vlan: VLAN of the hosts at the ports, None if their packets have no tag.
     """
 
     switch: str
@@ -66,6 +70,7 @@ class Segment:
     gateways: tuple[Address, ...]
     router: Address | None = None
     table_id: int = identifiers.HOST_TABLE
+    vlan: int | None = None
 
     def has(self, address: Address) -> bool:
         """Return True for an address of the site."""
@@ -99,6 +104,16 @@ class Segment:
         """The families of its prefixes."""
         return families_of(self.prefixes)
 
+    @property
+    def untag(self) -> tuple[Action, ...]:
+        """The actions that remove the tag of the hosts' VLAN from their packets."""
+        return () if self.vlan is None else (PopVlan(),)
+
+    @property
+    def retag(self) -> tuple[Action, ...]:
+        """The actions that put packets for the hosts into their VLAN."""
+        return () if self.vlan is None else (PushVlan(self.vlan, 0),)
+
     def is_gateway(self, address: Address) -> bool:
         """Return True for an address at which the gateway answers."""
         return address in self.gateways or (address == LINK_LOCAL_GATEWAY and Family.IPV6 in self.families)
@@ -117,7 +132,8 @@ def segment_of(wiring: Wiring, switch: str) -> Segment | None:
     gateways = wiring.gateways(switch) if wiring.has_host(switch) else ()
     if not gateways:
         return None
-    return Segment(switch, wiring.host_ports(switch), wiring.prefixes(switch), gateways, wiring.router(switch))
+    ports, prefixes, router = wiring.host_ports(switch), wiring.prefixes(switch), wiring.router(switch)
+    return Segment(switch, ports, prefixes, gateways, router, vlan=wiring.vlan(switch))
 
 
 def segments_of(wiring: Wiring) -> tuple[Segment, ...]:
@@ -132,11 +148,12 @@ def standing_entries(segment: Segment) -> Iterator[Standing]:
     """
     to_controller = (ToController(),)
     for port in segment.ports:
-        matches = [Match(in_port=port, eth_type=ETH_TYPE_ARP)] if Family.IPV4 in segment.families else []
-        matches += (Match.to(whole(gateway), in_port=port) for gateway in segment.gateways)
+        vlan, has_arp = segment.vlan, Family.IPV4 in segment.families
+        matches = [Match(in_port=port, eth_type=ETH_TYPE_ARP, vlan_vid=vlan)] if has_arp else []
+        matches += (Match.to(whole(gateway), in_port=port, vlan_vid=vlan) for gateway in segment.gateways)
         if Family.IPV6 in segment.families:
             groups = (SOLICITED_NODES, whole(ALL_NODES), whole(LINK_LOCAL_GATEWAY))
-            matches += (Match.to(group, in_port=port) for group in groups)
+            matches += (Match.to(group, in_port=port, vlan_vid=vlan) for group in groups)
         for match in matches:
             yield Standing(FlowEntry(identifiers.GATEWAY_PRIORITY, match, to_controller), port)
         if segment.table_id == identifiers.HOST_TABLE:
@@ -154,12 +171,13 @@ def _beside_plan(segment: Segment, port: int) -> Iterator[Standing]:
     """Yield what becomes of a host's packets to its own site, and to nowhere."""
     for prefix in segment.prefixes:
         # Only what was sent to the gateway: an Ethernet switch of the site may flood frames to this port, too.
-        match = Match.to(prefix, in_port=port, eth_dst=GATEWAY_MAC)
-        yield Standing(FlowEntry(identifiers.LOCAL_PRIORITY, match, goto_table=segment.table_id))
+        match = Match.to(prefix, in_port=port, eth_dst=GATEWAY_MAC, vlan_vid=segment.vlan)
+        yield Standing(FlowEntry(identifiers.LOCAL_PRIORITY, match, segment.untag, goto_table=segment.table_id))
     for family in segment.families:
         for never in _NEVER_ROUTED[family]:
-            yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, Match.to(never, in_port=port)))
-        rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC)
+            match = Match.to(never, in_port=port, vlan_vid=segment.vlan)
+            yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, match))
+        rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC, vlan_vid=segment.vlan)
         yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port)
 
 
@@ -173,7 +191,7 @@ def host_entries(segment: Segment, address: Address, mac: str, port: int) -> Ite
     prefixes = [whole(address)]
     if address == segment.router:
         prefixes += segment.behind_router
-    rewrite = (LowerTtl(), SetEthernet(GATEWAY_MAC, mac))
+    rewrite = (LowerTtl(), SetEthernet(GATEWAY_MAC, mac), *segment.retag)
     for prefix in prefixes:
         yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), (*rewrite, Output(port)), segment.table_id)
         if len(segment.prefixes) > 1:  # otherwise hosts at one port need no gateway between them
@@ -186,7 +204,7 @@ def with_known_hosts(tables: Mapping[str, SwitchTables], wiring: Wiring) -> dict
     known = dict(tables)
     for segment in segments_of(wiring):
         its = known[segment.switch]
-        rewrite = LowerTtl(), SetEthernet(GATEWAY_MAC, GATEWAY_MAC)
+        rewrite = LowerTtl(), SetEthernet(GATEWAY_MAC, GATEWAY_MAC), *segment.retag
         delivered = tuple(
             FlowEntry(
                 identifiers.HOST_PRIORITY,

@@ -21,7 +21,7 @@ from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.queues import QueueLayout, TrafficClass
 from kuijia_app.tables.routes import Direction, Route, directions
 from kuijia_app.tables.rules import FlowEntry, Group, Match, ToGroup
-from kuijia_app.tables.tagging import Tags
+from kuijia_app.tables.tagging import Tags, arriving_at
 from kuijia_app.tables.tunnel_entries import TunnelEntries
 from kuijia_app.tables.wiring import Wiring
 from te_solver.model.plan import Plan
@@ -87,8 +87,9 @@ class OtherEntries:
             (route,) = direction.routes
             ends = product(self.wiring.host_ports(direction.ingress), self.wiring.prefixes(direction.egress))
             for host_port, prefix in ends:
-                to_group = (*self.tags.name(family_of(prefix)), ToGroup(self._group_id(direction)))
-                match = Match.to(prefix, in_port=host_port, vlan_vid=self.tags.arriving)
+                vlan_id, untag = arriving_at(self.wiring, direction.ingress, self.tags)
+                to_group = (*untag, *self.tags.name(family_of(prefix)), ToGroup(self._group_id(direction)))
+                match = Match.to(prefix, in_port=host_port, vlan_vid=vlan_id)
                 yield direction.ingress, FlowEntry(identifiers.OTHER_PRIORITY, match, to_group)
             queues = (served_as(self.options.layout).victim,)
             along.update(dict.fromkeys(tunnels.of_tunnel(route.path_id, route.nodes, queues)))

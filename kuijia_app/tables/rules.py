@@ -19,6 +19,9 @@ ETH_TYPE_SERVICE_VLAN = 0x88A8
 NO_VLAN = 0
 """VLAN id in a match for packets without a tag; no tag of ours has it (OpenFlow 1.3.5, 7.2.3.7)."""
 
+LAST_VLAN_ID = 4094
+"""4095 is reserved (IEEE 802.1Q, table 9-2)."""
+
 VLAN_PRESENT = 0x1000
 """Bit of OpenFlow's field for the VLAN id that is set if there is a tag (7.2.3.7)."""
 

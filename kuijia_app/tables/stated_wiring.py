@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from kuijia_app.tables.families import Address, Prefix
@@ -26,6 +26,7 @@ class HostEnd:
         gateways: addresses at which the site finds its gateway; none if its hosts are not learned.
         router: the site's own router, behind which the prefixes are that it is in none of.
         more_addresses: further addresses of the host: of each family of the prefixes it has one.
+        vlan: VLAN of the site at its ports, which are trunks; None if its packets have no tag.
     """
 
     port: int
@@ -35,6 +36,7 @@ class HostEnd:
     gateways: tuple[Address, ...] = ()
     router: Address | None = None
     more_addresses: tuple[Address, ...] = ()
+    vlan: int | None = None
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -128,6 +130,15 @@ class StatedWiring:
                         (*where, neighbour), problem, f"a neighbour: {', '.join(neighbours) or 'none'}"
                     )
         return FittedWiring(topology, self)
+
+    @property
+    def untagged(self) -> StatedWiring:
+        """The same with no site behind a trunk, for models whose hosts send no tags."""
+        switches = {
+            name: ends if ends.host is None else replace(ends, host=replace(ends.host, vlan=None))
+            for name, ends in self.switches.items()
+        }
+        return replace(self, switches=switches)
 
     @property
     def databases(self) -> dict[str, str]:
@@ -259,6 +270,9 @@ class FittedWiring(Wiring):
     def router(self, switch: str) -> Address | None:
         return self._host(switch).router
 
+    def vlan(self, switch: str) -> int | None:
+        return self._host(switch).vlan
+
     @cached_property
     def sites(self) -> tuple[Site, ...]:
         """The hosts that the file states, each with its switch's name."""
@@ -272,6 +286,7 @@ class FittedWiring(Wiring):
                 more_prefixes=host.prefixes[1:],
                 more_ports=host.more_ports,
                 more_addresses=host.more_addresses,
+                vlan=host.vlan,
             )
             for node in self.topology.nodes
             if (host := self._ends(node).host) is not None
@@ -322,7 +337,7 @@ def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:
             port, *more = wiring.host_ports(node)
             address, *more_addresses = wiring.host_addresses(node)
             routed = tuple(more), wiring.gateways(node), wiring.router(node), tuple(more_addresses)
-            host = HostEnd(port, address, wiring.prefixes(node), *routed)
+            host = HostEnd(port, address, wiring.prefixes(node), *routed, wiring.vlan(node))
         switches[node] = SwitchEnds(wiring.datapath_id(node), links, host)
     return StatedWiring(source, switches)
 

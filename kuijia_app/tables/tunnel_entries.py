@@ -10,7 +10,7 @@ from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Family
 from kuijia_app.tables.queues import Queue, QueueLayout
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, FlowEntry, Match, Output, SetQueue
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, PushVlan, SetQueue
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.wiring import Wiring
 
@@ -88,7 +88,13 @@ class TunnelEntries:
             if is_end and out_port == self._learned_port(switch):
                 yield FlowEntry(priority, match, treated, goto_table=identifiers.HOST_TABLE)
             else:
-                yield FlowEntry(priority, match, (*treated, Output(out_port)))
+                retag = self._retag(switch) if is_end and not is_session else ()
+                yield FlowEntry(priority, match, (*unmark, *retag, SetQueue(queue.queue_id), Output(out_port)))
+
+    def _retag(self, switch: str) -> tuple[Action, ...]:
+        """Return the actions that put packets for a site into its VLAN, if it is behind a trunk."""
+        vlan = self.wiring.vlan(switch) if self.wiring.has_host(switch) else None
+        return () if vlan is None else (PushVlan(vlan, 0),)
 
     def _learned_port(self, switch: str) -> int | None:
         """Return the port of a site whose hosts are learned, None for any other switch."""

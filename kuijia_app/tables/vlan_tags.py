@@ -10,12 +10,9 @@ from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Family
 from kuijia_app.tables.identifiers import LINK_PROBE_LABEL, default_path_id, other_path_id
 from kuijia_app.tables.queues import Queue
-from kuijia_app.tables.rules import NO_VLAN, Action, Match, PopVlan, PushVlan
+from kuijia_app.tables.rules import LAST_VLAN_ID, NO_VLAN, Action, Match, PopVlan, PushVlan
 from kuijia_base.errors import UnsoundError
 from te_solver.model.plan import FIRST_PATH_ID
-
-LAST_VLAN_ID = 4094
-"""4095 is reserved (IEEE 802.1Q, table 9-2)."""
 
 LINK_PROBE_VLAN_ID = LINK_PROBE_LABEL
 """VLAN id of frames that probe a link: below those of tunnels."""

@@ -57,6 +57,7 @@ class Site:
         more_prefixes: further addresses it answers to.
         more_ports: further ports of the same switch that lead to it.
         more_addresses: further addresses of its own, such as that of the other family.
+        vlan: VLAN of its packets on its cable, None if they have no tag.
     """
 
     name: str
@@ -68,6 +69,7 @@ class Site:
     more_prefixes: tuple[Prefix, ...] = ()
     more_ports: tuple[int, ...] = ()
     more_addresses: tuple[Address, ...] = ()
+    vlan: int | None = None
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -160,6 +162,10 @@ class Wiring:
 
     def router(self, switch: str) -> Address | None:  # noqa: ARG002  # the hosts are on the cable
         """Return the address of a site's own router, behind which the prefixes are that it is in none of."""
+        return None
+
+    def vlan(self, switch: str) -> int | None:  # noqa: ARG002  # a file may state one
+        """Return the VLAN of a site behind a trunk; None if its packets have no tag."""
         return None
 
     @cached_property

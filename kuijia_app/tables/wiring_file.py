@@ -14,6 +14,7 @@ import yaml
 
 from kuijia_app.tables.families import Address, Prefix, family_of
 from kuijia_app.tables.identifiers import LAST_PORT
+from kuijia_app.tables.rules import LAST_VLAN_ID
 from kuijia_app.tables.stated_wiring import (
     ALL_BITS,
     HostEnd,
@@ -32,7 +33,7 @@ VERSION = 1
 
 _KEYS = ("version", "switches", "not_ours")
 _SWITCH_KEYS = ("datapath_id", "links", "host", "ovsdb")
-_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router")
+_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router", "vlan")
 
 _DATAPATH_ID = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{16})|0[xX]([0-9A-Fa-f]{1,15})|(\d{1,15})")
 _PAIRS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")
@@ -63,11 +64,16 @@ def emulated_wiring(topology: Topology, file: str, neighbours: str = Neighbours.
     `neighbours` is a value of `Neighbours`.
 
     Raises:
-        InputError: the file is bad, or that of another network.
+        InputError: the file is bad, that of another network, or has a site behind a trunk.
     """
     if not file:
         return Wiring(topology, neighbours=Neighbours(neighbours))
-    return replace(load_wiring(Path(file)).of(topology), neighbours=Neighbours(neighbours))
+    stated = load_wiring(Path(file))
+    for name, ends in stated.switches.items():
+        if ends.host is not None and ends.host.vlan is not None:
+            problem = "hosts of a lab send no tags"
+            raise stated.contradiction(("switches", name, "host", "vlan"), problem, "no such key")
+    return replace(stated.of(topology), neighbours=Neighbours(neighbours))
 
 
 def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
@@ -92,6 +98,8 @@ def _host_to_json(host: HostEnd) -> dict[str, Any]:
         described["gateway"] = _one_or_all(host.gateways)
     if host.router is not None:
         described["router"] = str(host.router)
+    if host.vlan is not None:
+        described["vlan"] = host.vlan
     return described
 
 
@@ -294,7 +302,8 @@ class _Reader:
                 raise self._document.error(keys["router"], problem, "the site's own router, and the key gateway")
         routed = tuple(more_ports), gateways, router
         address, *more_addresses = with_defaults(stated, prefixes, (*gateways, *([] if router is None else [router])))
-        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses))
+        vlan = self._number(keys["vlan"], f"{what}.vlan", "VLAN id", LAST_VLAN_ID) if "vlan" in keys else None
+        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses), vlan)
 
     def _ports(self, node: yaml.Node, what: str) -> list[int]:
         if isinstance(node, yaml.ScalarNode):
@@ -315,9 +324,12 @@ class _Reader:
         return found
 
     def _port(self, node: yaml.Node, what: str) -> int:
-        expected = f"a port number from 1 to {LAST_PORT}"
+        return self._number(node, what, "port number", LAST_PORT)
+
+    def _number(self, node: yaml.Node, what: str, kind: str, last: int) -> int:
+        expected = f"a {kind} from 1 to {last}"
         number = self._document.number(node, what, expected)
-        if not (1 <= number <= LAST_PORT and number.is_integer()):
+        if not (1 <= number <= last and number.is_integer()):
             raise self._document.error(node, f"{what}: {quoted(str(node.value))}", expected)
         return int(number)
 

@@ -175,7 +175,9 @@ class PlanRun:
     tables: Mapping[str, SwitchTables] | None = None
 
     def __post_init__(self) -> None:
-        # A packet of the model has a class already, and no ports to classify it by.
+        # A packet of the model has a class already, no ports to classify it by, and no tag of its site.
+        wiring = self.options.wiring
+        self.options = replace(self.options, wiring=None if wiring is None else wiring.untagged)
         self.options = replace(self.options, layout=replace(self.options.layout, classifiers=NO_CLASSIFIERS))
         scheme = self.options.scheme
         if not scheme.is_precut:

@@ -150,8 +150,9 @@ class RealNetwork:
             (switch, group.group_id): group for switch, tables in self._tables.items() for group in tables.groups
         }
         self._down: frozenset[tuple[str, int]] = frozenset()
-        # The packet model's packets have classes, but no ports to classify them by.
-        simulated = {} if case.options.layout.classifiers.are_used else self._tables
+        # The packet model's packets have classes, but no ports to classify them by, and its hosts send no tags.
+        is_beyond = case.options.layout.classifiers.are_used or any(site.vlan for site in self._wiring.sites)
+        simulated = {} if is_beyond else self._tables
         self._simulated = {switch: LoneSwitch(tables) for switch, tables in simulated.items()}
         self._set_simulated_ports(self._model.dead_ports, self._down)
 
@@ -260,8 +261,7 @@ class RealNetwork:
                 packet = with_tag(packet, Label(IPV6_EXPLICIT_NULL, 0))
             return stray.switch, with_tag(packet, stray.tag), 1
         drawn = random_packet(self._case, self._destinations, random)
-        in_port, source = self._wiring.host_port(drawn.source), self._wiring.source_for(drawn.source, drawn.destination)
-        packet = Packet.between(in_port, source, drawn.destination, drawn.dscp, drawn.ecn)
+        packet = self._model.host_packet(drawn.source, drawn.destination, drawn.dscp, drawn.ecn)
         talk = random.choice(conversations(self._case.options.layout, ())) if not self._simulated else ORDINARY
         return drawn.source, talk.of(packet), drawn.dp_hash
 

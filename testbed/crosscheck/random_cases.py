@@ -15,10 +15,9 @@ from kuijia_app.tables.families import Address, Family, Prefix, first_of
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, QueueLayout, TrafficClass, require_sound
-from kuijia_app.tables.rules import TCP, UDP
+from kuijia_app.tables.rules import LAST_VLAN_ID, TCP, UDP
 from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.stated_wiring import StatedWiring, stated
-from kuijia_app.tables.vlan_tags import LAST_VLAN_ID
 from kuijia_app.tables.wiring import Wiring
 from te_solver.model.failures import Failure
 from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
@@ -35,6 +34,8 @@ _IPV4_SHARE = 0.4
 _CLASSIFIED_SHARE = 0.4
 """Share of the plans whose layout has classifiers."""
 _MOST_RULES = 6
+_TRUNK_SHARE = 0.2
+"""Share of the sites of a stated wiring that are behind a trunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,8 @@ def _random_families(topology: Topology, random: Random) -> StatedWiring | None:
             host = replace(host, prefixes=(*host.prefixes, prefix), more_addresses=(prefix[1],))
         elif kind == 2:
             host = replace(host, prefixes=(prefix,), address=prefix[1])
+        if random.random() < _TRUNK_SHARE:
+            host = replace(host, vlan=random.choice((1, 16, 17, random.randint(1, LAST_VLAN_ID))))
         switches[name] = replace(ends, host=host)
     return StatedWiring("random", switches)
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import re
 import subprocess
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from ipaddress import IPv4Address, IPv4Network
 from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import TracebackType
+from types import MappingProxyType, TracebackType
 
 from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.queues import PLAIN_LAYOUT
@@ -42,6 +42,7 @@ _LINK_PORTS = {
     "rome": {"paris": 5, "london": 21},
 }
 _HOST_PORTS = {"paris": 12, "london": 4, "rome": 9}
+NO_TRUNKS: Mapping[str, int] = MappingProxyType({})
 FIRST_VLAN = 40
 """VLAN of the first leased link."""
 
@@ -57,9 +58,14 @@ def triangle_plan() -> Plan:
     return plan_of(topology, *(f"{a}-{b} {a}-{thirds[a, b]}-{b}" for a, b in permutations(SITES, 2)))
 
 
-def triangle_wiring() -> StatedWiring:
+def triangle_wiring(trunks: Mapping[str, int] = NO_TRUNKS) -> StatedWiring:
     hosts = {
-        site: HostEnd(_HOST_PORTS[site], IPv4Address(f"172.20.{number}.10"), (IPv4Network(f"172.20.{number}.0/24"),))
+        site: HostEnd(
+            _HOST_PORTS[site],
+            IPv4Address(f"172.20.{number}.10"),
+            (IPv4Network(f"172.20.{number}.0/24"),),
+            vlan=trunks.get(site),
+        )
         for number, site in enumerate(SITES, start=1)
     }
     switches = {site: SwitchEnds(_DATAPATH_IDS[site], _LINK_PORTS[site], hosts[site]) for site in SITES}
@@ -72,6 +78,7 @@ class OwnSwitches:
     Attributes:
         folder: for files of the test.
         leased: links that are VLANs through the two switches of a provider, br-west and br-east, joined by a trunk.
+        trunks: VLANs of sites that are behind a switch of their own, which tags what their host sends.
         plan, wiring: as in `plan_file` and `wiring_file`.
         ovs: the Open vSwitch of all bridges.
         hosts: by site.
@@ -80,12 +87,17 @@ class OwnSwitches:
     """
 
     def __init__(
-        self, folder: Path, plan: Plan | None = None, leased: Collection[tuple[str, str]] = frozenset()
+        self,
+        folder: Path,
+        plan: Plan | None = None,
+        leased: Collection[tuple[str, str]] = frozenset(),
+        trunks: Mapping[str, int] = NO_TRUNKS,
     ) -> None:
         self.folder = folder
         self.leased = leased
+        self.trunks = trunks
         self.plan = plan or triangle_plan()
-        self.wiring = triangle_wiring().of(self.plan.topology)
+        self.wiring = triangle_wiring(trunks).of(self.plan.topology)
         self.plan_file, self.wiring_file = folder / "plan.json", folder / "wiring.yaml"
         self.hosts: dict[str, Host] = {}
         self.controller_port = free_port()
@@ -94,7 +106,7 @@ class OwnSwitches:
     def __enter__(self) -> OwnSwitches:
         with self.undo as stack:
             save_plan(self.plan, self.plan_file)
-            self.wiring_file.write_text(wiring_text(triangle_wiring()))
+            self.wiring_file.write_text(wiring_text(triangle_wiring(self.trunks)))
             stack.enter_context(private_network())
             # The path of a Unix socket may have 107 characters; a test's folder is often longer.
             short = Path(stack.enter_context(TemporaryDirectory(prefix="kj")))
@@ -108,6 +120,8 @@ class OwnSwitches:
                 self._make_bridge(site)
             if self.leased:
                 self._make_provider()
+            for site in self.trunks:
+                self._make_access(site)
             self.undo = stack.pop_all()
         return self
 
@@ -242,6 +256,13 @@ class OwnSwitches:
                 ]
         self.ovs.vsctl(*words[:-1])
 
+    def _make_access(self, site: str) -> None:
+        """Make a site's own switch, which learns addresses, between its host and a trunk to ours."""
+        bridge, words = f"acc-{site}", ["datapath_type=netdev"]
+        for port, options in ((_access_end(site, "t"), []), (_access_end(site, "h"), [f"tag={self.trunks[site]}"])):
+            words += ["--", "add-port", bridge, port, *options]
+        self.ovs.vsctl("add-br", bridge, "--", "set", "Bridge", bridge, *words)
+
     def carry_in_trunk(self, vlans: Iterable[int]) -> None:
         """Let the provider's trunk carry these VLANs only; all ports stay up."""
         self.ovs.vsctl("set", "Port", _TRUNK[0], f"trunks={','.join(map(str, vlans))}")
@@ -253,6 +274,9 @@ class OwnSwitches:
         host = self.hosts[site] = Host(site, self.wiring.host_address(site), "eth0", holder.pid)
         interface = self.interface(site, site)
         peer = ["type", "veth", "peer", "name", "eth0", "netns", str(holder.pid)]
+        if site in self.trunks:
+            _join(interface, _access_end(site, "t"))
+            interface = _access_end(site, "h")
         run_command(["ip", "link", "add", interface, *peer])
         run_command(["ip", "link", "set", interface, "up"])
         macs = {other: f"02:00:00:00:00:{number:02x}" for number, other in enumerate(SITES, start=1)}
@@ -298,6 +322,11 @@ def _join(*ends: str) -> None:
     run_command(["ip", "link", "add", ends[0], "type", "veth", "peer", "name", ends[1]])
     for end in ends:
         run_command(["ip", "link", "set", end, "up"])
+
+
+def _access_end(site: str, side: str) -> str:
+    """Return the interface of a site's own switch that leads to the trunk ("t") or the host ("h")."""
+    return f"{side}-{site[:6]}-acc"
 
 
 def _provider_end(end: str) -> str:

@@ -11,10 +11,11 @@ from ipaddress import IPv4Address
 from kuijia_app.control.liveness import LivenessChange, LivenessTracker
 from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.control.restoration import Layer, Restoration, Situation, carried_at_once
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import BucketChoice, Fact, FactSubject, ModelForwarding, ModelSwitch
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.failover import emptied_liveness_group
+from kuijia_app.tables.families import Address
 from kuijia_app.tables.identifiers import egress_of_last_resort, path_id_of_liveness_group
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import liveness_group
@@ -217,6 +218,13 @@ class ModelNetwork:
                 return walk
             switch, in_port = far_end
             packet = replace(sent, in_port=in_port, queue=None)
+
+    def host_packet(self, site: str, target: Address, dscp: int = 0, ecn: int = 0, *, slot: int = 0) -> Packet:
+        """Return a packet of a site's host as it comes to the ingress: in the site's VLAN, if it has one."""
+        in_port, source = self.wiring.host_port(site), self.wiring.source_for(site, target)
+        vlan = self.wiring.vlan(site)
+        packet = Packet.between(in_port, source, target, dscp, ecn, slot=slot)
+        return with_tag(packet, None if vlan is None else VlanTag(vlan, 0))
 
     def session_packet(self, session: BfdSession) -> Packet:
         """Return a session's packet, as sent at either end."""

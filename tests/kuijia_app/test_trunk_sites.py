@@ -1,0 +1,43 @@
+"""Sites behind VLAN trunks with real packets: hosts stated or learned, a cut, and another VLAN on the trunk."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kuijia_app.tables.options import OptionWords
+from tests.kuijia_app.own_switches import SITES, OwnSwitches
+
+pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
+
+TRUNKS = {"paris": 100, "rome": 16}
+"""Rome's VLAN has the number of a tunnel."""
+
+
+def use_gateways(network: OwnSwitches) -> None:
+    """Leave hosts an address and a route by the gateway of their site."""
+    for site, host in network.hosts.items():
+        others = [str(network.wiring.host_address(other)) for other in SITES if other != site]
+        gateway = network.wiring.prefix(site)[1]
+        host.batch("ip", [["neigh", "del", other, "dev", "eth0"] for other in others])
+        host.batch("ip", [f"route replace 172.20.0.0/16 via {gateway} dev eth0 onlink".split()])
+
+
+@pytest.mark.parametrize("neighbours", ["static", "learned"])
+@pytest.mark.parametrize("tagging", ["mpls", "vlan"])
+def test_sites_behind_trunks_reach_each_other_also_after_a_cut(tmp_path: Path, tagging: str, neighbours: str) -> None:
+    with OwnSwitches(tmp_path, trunks=TRUNKS) as network:
+        network.make_queues()
+        network.set_mtu(1504)
+        if neighbours == "learned":
+            use_gateways(network)
+        words = OptionWords(wiring=str(network.wiring_file), tagging=tagging, neighbours=neighbours)
+        with network.controller(words=words, missing="refuse") as controller:
+            controller.wait_until_ready(network.plan.topology.nodes)
+            for source in SITES:
+                assert all(network.sends(source, target, count=3) for target in SITES if target != source)
+            network.cut("paris", "rome")
+            assert network.sends("paris", "rome", 1400) == 1.0
+            network.ovs.vsctl("set", "Port", "h-paris-acc", "tag=101")
+            assert network.sends("paris", "rome", count=3) == 0.0
