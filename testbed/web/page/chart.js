@@ -51,7 +51,7 @@ export class Chart {
       this.#plot.setScale("y", { min: 0, max: top * 1.08 || 1 });
     });
     const cuts = this.#marks.map((each) => `${each.text} at ${moment(each.time, this.clock)}`);
-    const label = `Goodput of ${shown.length} flows over the last ${SECONDS} s. ${cuts.join("; ")}`;
+    const label = `Goodput of ${shown.length} flows since ${moment(start, this.clock)}. ${cuts.join("; ")}`;
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);
   }
 

@@ -3,19 +3,25 @@
 import { actionButton, element, setText } from "./dom.js";
 import { demandsDialogue, flowDialogue, planDialogue } from "./dialogues.js";
 import { moment } from "./quantities.js";
+import { Scenario } from "./scenario.js";
 import { schemeTitle } from "./view_panel.js";
 
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 
 export class Controls {
-  /** `app` has `lab`, `act(what, method, path, body)` and `get(path)`. */
+  /** `app` has `lab`, `act(what, method, path, body)`, `get(path)`, and those of `Scenario`, `healAll()` and `undo()`. */
   constructor(box, app, theme) {
     const { lab } = app;
     const can = (kind) => lab.actions.includes(kind) && !lab.view_only;
     const parts = [];
     if (lab.clock === "simulated") parts.push(this.#clock(app, can("clock")));
     if (can("scheme")) parts.push(schemeMenu(app));
-    if (can("links") || can("nodes")) parts.push(this.#clicks());
+    if (can("links") || can("nodes")) {
+      this.undo = actionButton("Undo", () => app.undo(), { title: "Undo your last cut or heal" });
+      this.healAll = actionButton("Heal all", () => app.healAll());
+      this.scenario = new Scenario(app);
+      parts.push(this.#clicks(lab.backend), this.undo, this.healAll, this.scenario.root);
+    }
     if (can("flows")) parts.push(flowDialogue(app));
     if (can("demands")) parts.push(demandsDialogue(app));
     if (can("plan")) parts.push(planDialogue(app));
@@ -24,14 +30,21 @@ export class Controls {
 
   /** True if a click on the drawing cuts and heals. */
   get clicksAct() {
-    return this.clicks?.value === "act";
+    return this.clicks?.value === "act" || this.clicksAsk;
   }
 
-  #clicks() {
+  /** True if a click on the drawing asks before it cuts or heals: so it is with real switches. */
+  get clicksAsk() {
+    return this.clicks?.value === "ask";
+  }
+
+  #clicks(backend) {
+    const isReal = backend === "lab" || backend === "boxes";
     this.clicks = element(
       "select",
       {},
       element("option", { value: "act" }, "cuts and heals"),
+      element("option", { value: "ask", selected: isReal }, "asks first"),
       element("option", { value: "show" }, "only shows"),
     );
     return element("label", {}, "A click ", this.clicks);
@@ -61,6 +74,7 @@ export class Controls {
   }
 
   update(state, lab) {
+    this.scenario?.passed(state.time);
     if (!this.time) return;
     setText(this.time, moment(state.time, lab.clock));
     if (!this.pause || !state.clock) return;
@@ -82,8 +96,9 @@ function schemeMenu(app) {
   const simulated = lab.clock === "simulated";
   const choices = available.map((each) => [each]);
   if (simulated && available.length > 1) {
-    const others = available.filter((each) => each !== "kuijia");
-    choices.push(...(available.includes("kuijia") ? others.map((each) => [each, "kuijia"]) : [available.slice(0, 2)]));
+    const last = (each) => (each === "kuijia" ? 1 : 0); // what others are compared with stands on the right
+    const sorted = [...available].sort((a, b) => last(a) - last(b));
+    choices.push(...sorted.flatMap((one, number) => sorted.slice(number + 1).map((other) => [one, other])));
   }
   const now = JSON.stringify(lab.schemes);
   if (!choices.some((each) => JSON.stringify(each) === now)) choices.unshift(lab.schemes);

@@ -3,7 +3,7 @@
 import { element, setText } from "./dom.js";
 
 /** Return a button and the dialogue it opens. `submit` does the action and returns false if it was refused. */
-function dialogue(label, fields, submit, { opened = () => {}, verb = label } = {}) {
+export function dialogue(label, fields, submit, { opened = () => {}, verb = label } = {}) {
   const problem = element("p", { className: "problem", role: "alert" });
   const send = element("button", { className: "strong" }, verb);
   const close = element("button", { type: "button", onclick: () => box.close() }, "Close");
@@ -28,7 +28,7 @@ function dialogue(label, fields, submit, { opened = () => {}, verb = label } = {
   return element("span", {}, element("button", { type: "button", onclick: open }, `${label}…`), box);
 }
 
-const field = (label, input) => element("p", { className: "field" }, element("label", {}, label, " ", input));
+export const field = (label, input) => element("p", { className: "field" }, element("label", {}, label, " ", input));
 
 const nodeSelect = (lab, chosen) =>
   element(
@@ -36,6 +36,22 @@ const nodeSelect = (lab, chosen) =>
     {},
     ...lab.nodes.filter((each) => each.site).map((each) => element("option", { value: each.name, selected: each.name === chosen }, each.name)),
   );
+
+/** Ask a question; return a promise of true if the answer is yes. */
+export function confirmed(question, verb) {
+  const yes = element("button", { className: "strong", value: "yes" }, verb);
+  const no = element("button", { value: "", autofocus: true }, "Cancel");
+  const form = element("form", { method: "dialog" }, element("p", {}, question), element("p", { className: "buttons" }, yes, no));
+  const box = element("dialog", { "aria-label": question }, form);
+  document.body.append(box);
+  box.showModal();
+  return new Promise((resolve) => {
+    box.addEventListener("close", () => {
+      box.remove();
+      resolve(box.returnValue === "yes");
+    });
+  });
+}
 
 export function flowDialogue(app) {
   const sites = app.lab.nodes.filter((each) => each.site);

@@ -3,12 +3,14 @@
 
 import cytoscape from "./vendor/cytoscape/cytoscape.esm.min.mjs";
 import { queueColour } from "./colours.js";
+import { element } from "./dom.js";
 import { draw } from "./frames.js";
 import { Gauges } from "./gauges.js";
 import { beside, places, sizes } from "./geometry.js";
 import { labelSides, measurer } from "./labels.js";
 import { unitFor } from "./quantities.js";
 import { styleSheet } from "./drawing_style.js";
+import { Zoom } from "./zoom.js";
 
 const TUNNEL_GAP = 4;
 
@@ -46,6 +48,7 @@ export class Drawing {
     this.#cy.on("mouseout", "edge[link], node", () => on.over(null));
     this.#cy.on("mouseover", "edge[link], node", () => box.classList.add("pointed"));
     this.#cy.on("mouseout", "edge[link], node", () => box.classList.remove("pointed"));
+    this.zoom = new Zoom(box, () => this.layOut());
     this.#watch = new ResizeObserver(() => this.layOut());
     this.#watch.observe(box);
   }
@@ -70,9 +73,10 @@ export class Drawing {
     if (!width || !height) return;
     const cy = this.#cy;
     cy.resize();
-    this.sizes = sizes(this.lab.nodes.length, this.lab.links.length, width, height);
+    const { scale } = this.zoom; // as much room as a box of that size has
+    this.sizes = sizes(this.lab.nodes.length, this.lab.links.length, scale * width, scale * height);
     this.#gauges.resize(width, height);
-    const at = places(this.lab.nodes, width, height);
+    const at = places(this.lab.nodes, width, height).map((point) => this.zoom.place(point));
     cy.batch(() => {
       cy.style(styleSheet(this.palette, this.sizes));
       this.lab.nodes.forEach((node, number) => this.#node(node.name).position(at[number]));
@@ -230,6 +234,19 @@ export class Drawing {
     this.#cy.batch(() =>
       this.#cy.edges(".tunnel").forEach((edge) => this.#place(edge, first + TUNNEL_GAP * edge.data("number"))),
     );
+  }
+
+  /** Return a promise of the drawing as a PNG, with a background. */
+  async picture(background) {
+    const scale = window.devicePixelRatio || 1;
+    const above = await createImageBitmap(this.#cy.png({ output: "blob", scale }));
+    const canvas = element("canvas", { width: above.width, height: above.height });
+    const context = canvas.getContext("2d");
+    context.fillStyle = background;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(this.#gauges.canvas, 0, 0);
+    context.drawImage(above, 0, 0);
+    return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
   }
 
   close() {

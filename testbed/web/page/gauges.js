@@ -3,21 +3,21 @@
 import { element } from "./dom.js";
 
 export class Gauges {
-  #canvas = element("canvas", { className: "gauges" });
+  canvas = element("canvas", { className: "gauges" });
   #lines = new Map();
   #isStale = true;
 
   constructor(box) {
-    box.prepend(this.#canvas);
+    box.prepend(this.canvas);
   }
 
   /** Take the size of the box, in pixels of the page. */
   resize(width, height) {
     const scale = window.devicePixelRatio || 1;
-    this.#canvas.width = Math.round(width * scale);
-    this.#canvas.height = Math.round(height * scale);
-    this.#canvas.style.width = `${width}px`;
-    this.#canvas.style.height = `${height}px`;
+    this.canvas.width = Math.round(width * scale);
+    this.canvas.height = Math.round(height * scale);
+    this.canvas.style.width = `${width}px`;
+    this.canvas.style.height = `${height}px`;
     this.scale = scale;
     this.#lines.clear();
     this.#isStale = true;
@@ -54,9 +54,9 @@ export class Gauges {
         begun = end;
       });
     }
-    const context = this.#canvas.getContext("2d");
+    const context = this.canvas.getContext("2d");
     context.setTransform(this.scale, 0, 0, this.scale, 0, 0);
-    context.clearRect(0, 0, this.#canvas.width, this.#canvas.height);
+    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
     context.lineWidth = width;
     paths.forEach((path, place) => {
       context.strokeStyle = colours[place];

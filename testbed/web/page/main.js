@@ -3,6 +3,7 @@
 import { colours, themeSwitch } from "./colours.js";
 import { Connection, keepToken, takeToken } from "./connection.js";
 import { Controls } from "./controls.js";
+import { confirmed } from "./dialogues.js";
 import { element, setText } from "./dom.js";
 import { FlowsTable } from "./flows_table.js";
 import { drawingTime, nextFrame } from "./frames.js";
@@ -29,6 +30,7 @@ class App {
   #troubled = false;
   #controlsKey = "";
   #shown = { ended: 0, took: 0 };
+  #done = [];
   #theme = themeSwitch(() => this.#recolour());
 
   constructor(token) {
@@ -47,6 +49,7 @@ class App {
   run() {
     byId("controls").replaceChildren(this.#theme);
     document.addEventListener("visibilitychange", () => this.#soon());
+    addEventListener("pagehide", () => this.#model.save());
     return this.connection.run();
   }
 
@@ -158,8 +161,8 @@ class App {
     byId("views").replaceChildren(panels, this.tunnels.root);
     for (const panel of this.#panels) panel.open();
     this.#buildControls();
-    this.links = new LinksTable(byId("links"), lab, (link, up) => this.#setLink(link, up));
-    this.nodes = new NodesTable(byId("nodes"), lab, (name, up) => this.#setNode(name, up));
+    this.links = new LinksTable(byId("links"), lab, (link, up) => this.setLink(link, up));
+    this.nodes = new NodesTable(byId("nodes"), lab, (name, up) => this.setNode(name, up));
     this.flows = new FlowsTable(byId("flows"), lab, palette, {
       pair: (source, target) => this.tunnels.choose(source, target),
       startedFlows: () => this.#model.startedFlows,
@@ -188,24 +191,44 @@ class App {
     if (clicks && this.controls.clicks) this.controls.clicks.value = clicks;
   }
 
-  #clicked(id, name) {
+  async #clicked(id, name) {
     if (!this.controls?.clicksAct) return;
     const view = this.#model.state?.views[0];
-    if (!view) return;
-    if (name !== null) {
-      if (this.lab.actions.includes("nodes")) this.#setNode(name, view.nodes_down.includes(name));
-    } else if (this.lab.actions.includes("links")) {
-      const link = this.lab.links.find((each) => each.id === id);
-      this.#setLink(link, !view.links.find((each) => each.id === id).up);
+    if (!view || !this.lab.actions.includes(name === null ? "links" : "nodes")) return;
+    const link = this.lab.links.find((each) => each.id === id);
+    const up = link ? !view.links.find((each) => each.id === id).up : view.nodes_down.includes(name);
+    const what = link ? linkWhat(link, up) : nodeWhat(name, up);
+    if (this.controls.clicksAsk && !(await confirmed(`${sentence(what)} on ${BACKENDS[this.lab.backend]}?`, sentence(what)))) return;
+    if (link) this.setLink(link, up);
+    else this.setNode(name, up);
+  }
+
+  async setLink(link, up) {
+    this.#done.push(() => this.#act(linkWhat(link, !up), pathTo("links", link.id), !up));
+    await this.#act(linkWhat(link, up), pathTo("links", link.id), up);
+  }
+
+  async setNode(name, up) {
+    this.#done.push(() => this.#act(nodeWhat(name, !up), pathTo("nodes", nameInAddress(name)), !up));
+    await this.#act(nodeWhat(name, up), pathTo("nodes", nameInAddress(name)), up);
+  }
+
+  #act(what, path, up) {
+    return this.act(what, "PATCH", path, { up });
+  }
+
+  /** Undo the last cut or heal of this page. */
+  async undo() {
+    await this.#done.pop()?.();
+  }
+
+  /** Heal all links and restore all nodes. */
+  async healAll() {
+    const view = this.#model.state?.views[0];
+    for (const name of view?.nodes_down ?? []) await this.setNode(name, true);
+    for (const { id, up } of view?.links ?? []) {
+      if (!up) await this.setLink(this.lab.links.find((link) => link.id === id), true);
     }
-  }
-
-  #setLink(link, up) {
-    return this.act(`${up ? "heal" : "cut"} ${linkName(link)}`, "PATCH", pathTo("links", link.id), { up });
-  }
-
-  #setNode(name, up) {
-    return this.act(`${up ? "restore" : "take down"} ${name}`, "PATCH", pathTo("nodes", nameInAddress(name)), { up });
   }
 
   #recolour() {
@@ -271,6 +294,12 @@ class App {
     pill.dataset.kind = troubles.length || (controller && !controller.alive) ? "bad" : "good";
   }
 }
+
+const linkWhat = (link, up) => `${up ? "heal" : "cut"} ${linkName(link)}`;
+
+const nodeWhat = (name, up) => `${up ? "restore" : "take down"} ${name}`;
+
+const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 function memberText({ number, alive, acts, since }) {
   if (acts) return `controller ${number} acts since ${since === null ? "the start" : new Date(1000 * since).toLocaleTimeString()}`;

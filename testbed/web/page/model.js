@@ -2,6 +2,8 @@
 
 const KEPT_SAMPLES = 900;
 const KEPT_ENTRIES = 500;
+const STORED = "kuijia-goodput";
+const LONGEST_ABSENCE = 60;
 export const MARKING = new Set(["cut", "heal", "node-down", "node-up"]);
 
 export class Model {
@@ -22,7 +24,34 @@ export class Model {
     return true;
   }
 
+  /** Keep the curves for the page that is loaded next in this tab. */
+  save() {
+    if (!this.state) return;
+    const histories = [...this.#histories].map(([scheme, { times, series }]) => [scheme, times, [...series]]);
+    const kept = { name: this.lab.name, backend: this.lab.backend, time: this.state.time, histories };
+    try {
+      sessionStorage.setItem(STORED, JSON.stringify(kept));
+    } catch {
+      sessionStorage.removeItem(STORED); // there is no room
+    }
+  }
+
+  /** Go on with the curves of the page that was loaded before, if it showed the same lab a moment ago. */
+  #restore(time) {
+    const stored = sessionStorage.getItem(STORED);
+    sessionStorage.removeItem(STORED);
+    if (!stored) return;
+    const kept = JSON.parse(stored);
+    const absence = time - kept.time;
+    if (kept.name !== this.lab.name || kept.backend !== this.lab.backend || absence < 0 || absence > LONGEST_ABSENCE) return;
+    for (const [scheme, times, series] of kept.histories) {
+      this.#histories.set(scheme, Object.assign(new History(), { times, series: new Map(series) }));
+    }
+    this.#missed = true;
+  }
+
   take(state) {
+    if (!this.state && this.lab) this.#restore(state.time);
     if (this.state && state.time < this.state.time) this.#histories.clear();
     this.state = state;
     for (const view of state.views) {

@@ -2,8 +2,8 @@
 
 import { Chart } from "./chart.js";
 import { Drawing } from "./drawing.js";
-import { element, setText } from "./dom.js";
-import { linkWords, rate, rateOf } from "./quantities.js";
+import { actionButton, element, setText } from "./dom.js";
+import { linkWords, percent, rate, rateOf } from "./quantities.js";
 
 export const ROLES = ["untouched", "direct", "indirect", "victim"];
 const HINT = "Point at a link to read the load of its queues.";
@@ -19,13 +19,20 @@ export class ViewPanel {
     const groups = ROLES.map((role) =>
       element("div", { className: "tile", dataset: { role } }, element("dt", {}, role), this.tiles.get(role)),
     );
+    this.verdict = element("p", { className: "verdict" });
     this.canvas = element("div", { className: "drawing", role: "img" });
     this.tip = element("p", { className: "tip" }, HINT);
     this.plot = element("div", { className: "chart", role: "img" });
     this.root = element(
       "section",
       { className: "card view", dataset: { view: scheme }, "aria-label": schemeTitle(scheme) },
-      element("div", { className: "view-head" }, this.heading, element("dl", { className: "tiles" }, ...groups)),
+      element(
+        "div",
+        { className: "view-head" },
+        element("div", { className: "card-head" }, this.heading, this.#tools()),
+        this.verdict,
+        element("dl", { className: "tiles" }, ...groups),
+      ),
       this.canvas,
       this.tip,
       element("h3", {}, "Goodput"),
@@ -33,6 +40,26 @@ export class ViewPanel {
     );
     this.on = on;
     this.palette = palette;
+  }
+
+  #tools() {
+    const tool = (text, label, act) => actionButton(text, act, { "aria-label": label, title: label });
+    return element(
+      "span",
+      { className: "tools" },
+      tool("+", "Zoom in", () => this.drawing.zoom.closer()),
+      tool("−", "Zoom out", () => this.drawing.zoom.farther()),
+      tool("Fit", "Fit the whole network", () => this.drawing.zoom.reset()),
+      tool("Full", "Full screen", () => (document.fullscreenElement ? document.exitFullscreen() : this.root.requestFullscreen())),
+      tool("PNG", "PNG of the drawing", () => this.#save()),
+    );
+  }
+
+  async #save() {
+    const picture = await this.drawing.picture(getComputedStyle(this.root).backgroundColor);
+    const address = URL.createObjectURL(picture);
+    element("a", { href: address, download: `${this.lab.name}-${this.scheme}.png` }).click();
+    URL.revokeObjectURL(address);
   }
 
   /** Draw; to be called when the panel is part of the page, as drawings need their size. */
@@ -73,6 +100,7 @@ export class ViewPanel {
       cell.parentElement.classList.toggle("none", !count);
       cell.title = cell.textContent;
     }
+    setText(this.verdict, lossesIn(view));
     this.#describe();
     this.#tell();
   }
@@ -105,6 +133,20 @@ export class ViewPanel {
     this.drawing.close();
     this.chart.close();
   }
+}
+
+/** Return in a sentence who loses how much of what they want. */
+function lossesIn(view) {
+  const lost = (isAmong) => {
+    const flows = [...view.flows, ...view.unshown].filter((flow) => isAmong(flow.role));
+    const [goodput, wanted] = ["goodput", "wanted"].map((key) => flows.reduce((sum, flow) => sum + flow[key], 0));
+    return { some: wanted > 0, share: wanted > 0 ? Math.max(0, 1 - goodput / wanted) : 0 };
+  };
+  const words = ({ share }) => ({ "0%": "nothing", "100.00%": "all" })[percent(share)] ?? percent(share);
+  const [victims, others] = [lost((role) => role === "victim"), lost((role) => role !== "victim")];
+  if (!victims.some) return `No flow is a victim; flows lose ${words(others)} of their rate.`;
+  if (!others.some) return `All flows are victims, and lose ${words(victims)} of their rate.`;
+  return `Victims lose ${words(victims)} of their rate, everybody else ${words(others)}.`;
 }
 
 /** Return the loads of a direction's queues in words. */

@@ -88,6 +88,7 @@ def take_switches(browser: Browser, name: str) -> None:
         one_flow_on_each_tunnel(lab, visit)
         visit.page.wait_for_timeout(BEFORE_CUT)
         visit.click_on_drawing("s2~s4 from s2")
+        visit.page.locator("dialog[open]").get_by_role("button", name="Cut s2-s4").click()
         visit.wait_for_state("link", "s2~s4", "down")
         visit.page.wait_for_timeout(AFTER_CUT)
         save(visit, name, "to the log")

@@ -109,6 +109,7 @@ def test_a_click_cuts_a_link_of_switches_and_only_its_victim_falls(lab: Path) ->
         wait(visit, lambda: all_of(visit, everyone, is_whole), "all flows get what they want")
 
         visit.click_on_drawing("s2~s4 from s2")
+        visit.page.locator("dialog[open]").get_by_role("button", name="Cut s2-s4").click()
         visit.wait_for_state("link", "s2~s4", "down")
         assert not server.is_up("s2~s4")
         wait(visit, lambda: all_of(visit, {victim}, has_fallen), "the victim falls")

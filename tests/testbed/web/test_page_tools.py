@@ -1,0 +1,211 @@
+"""What a teacher needs of the page: zoom, pictures, undo, scenarios, questions before cuts, and curves that stay."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+for module in ("httpx", "playwright", "starlette", "uvicorn"):
+    pytest.importorskip(module, reason=f"no {module}, which ./run test installs")
+
+from playwright.sync_api import Browser, Locator  # noqa: E402  # may be missing
+
+from testbed.web.backend import SetClock  # noqa: E402  # needs NumPy only
+from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette
+from tests.testbed.web.browsing import Server, Visit, browsing, serving, visiting  # noqa: E402  # needs all
+from tests.testbed.web.test_page import SCHEMES, backend  # noqa: E402  # needs all
+
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian package chromium)")
+
+LINK = "s2~s4"
+NODE_PLACE = "() => document.querySelector('.drawing')._cyreg.cy.getElementById('node s2').renderedPosition()"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    assert CHROMIUM is not None
+    with browsing(CHROMIUM) as opened:
+        yield opened
+
+
+@pytest.fixture
+def model() -> FlowBackend:
+    return backend()
+
+
+@pytest.fixture
+def server(model: FlowBackend) -> Iterator[Server]:
+    with serving(model) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Browser, server: Server) -> Iterator[Visit]:
+    with visiting(browser, server.url) as opened:
+        yield opened
+        assert opened.complaints == []
+
+
+def place(visit: Visit) -> tuple[float, float]:
+    found = visit.page.evaluate(NODE_PLACE)
+    return found["x"], found["y"]
+
+
+def button(visit: Visit, name: str) -> Locator:
+    return visit.page.get_by_role("button", name=name, exact=True).first
+
+
+def cut_by_table(visit: Visit, link: str = LINK) -> None:
+    visit.row("link", link).get_by_role("button").first.click()
+    visit.wait_for_state("link", link, "down")
+
+
+def test_a_zoomed_drawing_is_dragged_without_cuts_and_a_click_still_meets_its_link(
+    visit: Visit, server: Server
+) -> None:
+    whole = place(visit)
+    button(visit, "Zoom in").click()
+    button(visit, "Zoom in").click()
+    near = place(visit)
+    assert near != pytest.approx(whole, abs=5)
+
+    box = visit.page.locator("[data-view=kuijia] .drawing").bounding_box()
+    assert box is not None
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    visit.page.mouse.move(x, y)
+    visit.page.mouse.down()
+    visit.page.mouse.move(x + 40, y + 25, steps=5)
+    visit.page.mouse.up()
+    assert place(visit) == pytest.approx((near[0] + 40, near[1] + 25), abs=1)
+    assert all(server.is_up(each["id"]) for each in server.state()["views"][0]["links"])
+
+    visit.click_on_drawing("s1~s4 from s1")  # in the middle
+    visit.wait_for_state("link", "s1~s4", "down")
+    button(visit, "Fit the whole network").click()
+    assert place(visit) == pytest.approx(whole, abs=0.5)
+
+
+def test_the_wheel_zooms_with_ctrl_alone_at_the_point_under_the_mouse(visit: Visit) -> None:
+    box = visit.page.locator("[data-view=kuijia] .drawing").bounding_box()
+    assert box is not None
+    whole = place(visit)
+    visit.page.mouse.move(box["x"] + whole[0], box["y"] + whole[1])
+    visit.page.keyboard.down("Control")
+    visit.page.mouse.wheel(0, -400)
+    visit.page.keyboard.up("Control")
+    visit.wait("() => document.querySelector('.drawing')._cyreg.cy.getElementById('node s2').renderedPosition()")
+    assert place(visit) == pytest.approx(whole, abs=1)
+    other = "() => document.querySelector('.drawing')._cyreg.cy.getElementById('node s1').renderedPosition().x"
+    assert visit.page.evaluate(other) < whole[0] - 1
+
+
+def test_a_drawing_is_saved_as_a_picture_of_its_size(visit: Visit, tmp_path: Path) -> None:
+    with visit.page.expect_download() as download:
+        button(visit, "PNG of the drawing").click()
+    assert download.value.suggested_filename == "fig1-kuijia.png"
+    file = tmp_path / "drawing.png"
+    download.value.save_as(file)
+    data = file.read_bytes()
+    box = visit.page.locator("[data-view=kuijia] .drawing").bounding_box()
+    assert box is not None
+    assert data[:8] == b"\x89PNG\r\n\x1a\n"
+    size = int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big")
+    assert size == pytest.approx((box["width"], box["height"]), abs=1)
+    assert len(data) > 3000  # one colour alone takes less
+
+
+def test_undo_takes_back_the_last_cuts_and_heal_all_mends_links_and_nodes(visit: Visit, server: Server) -> None:
+    cut_by_table(visit)
+    cut_by_table(visit, "s1~s4")
+    button(visit, "Undo").click()
+    visit.wait_for_state("link", "s1~s4", "up")
+    assert not server.is_up(LINK)
+    button(visit, "Undo").click()
+    visit.wait_for_state("link", LINK, "up")
+
+    cut_by_table(visit)
+    visit.row("node", "s3").get_by_role("button").first.click()
+    visit.wait_for_state("node", "s3", "down")
+    button(visit, "Heal all").click()
+    visit.wait_for_state("link", LINK, "up")
+    visit.wait_for_state("node", "s3", "up")
+
+
+def test_a_scenario_cuts_and_heals_by_the_clock_of_the_lab(visit: Visit, server: Server, model: FlowBackend) -> None:
+    model.act(SetClock(speed=5.0, paused=False))
+    button(visit, "Scenario…").click()
+    text = visit.page.locator("dialog[open] textarea")
+    text.fill("1 cut s2-s9")
+    button(visit, "Run").click()
+    visit.page.locator(".problem", has_text="line 1: there is no link s2-s9").wait_for()
+    text.fill("2 cut s4-s2\n12 heal s2-s4\n4 down s3\n6 up s3\n")
+    address = visit.page.locator("dialog[open] input[type=text]").input_value()
+    begun = server.state()["time"]
+    button(visit, "Run").click()
+    visit.wait_for_state("link", LINK, "down")
+    assert server.state()["time"] >= begun + 2
+    visit.wait_for_state("node", "s3", "down")
+    visit.wait_for_state("node", "s3", "up")
+    visit.wait_for_state("link", LINK, "up")
+    assert server.state()["time"] >= begun + 12
+    visit.page.locator("button", has_text="Stop the scenario").wait_for(state="hidden")
+
+    assert "token" not in address
+    visit.page.goto(address)
+    button(visit, "Scenario…").click()
+    assert visit.page.locator("dialog[open] textarea").input_value().startswith("2 cut s4-s2\n12 heal")
+
+
+def test_a_click_that_asks_first_cuts_only_after_yes(visit: Visit, server: Server) -> None:
+    visit.page.get_by_label("A click").select_option("ask")
+    visit.click_on_drawing(f"{LINK} from s2")
+    question = visit.page.locator("dialog[open]", has_text="Cut s2-s4 on flow model?")
+    question.get_by_role("button", name="Cancel").click()
+    visit.page.locator("dialog[open]").wait_for(state="detached")
+    assert server.is_up(LINK)
+    visit.click_on_drawing(f"{LINK} from s2")
+    question.get_by_role("button", name="Cut s2-s4").click()
+    visit.wait_for_state("link", LINK, "down")
+
+
+def test_the_curves_go_on_where_they_were_when_the_page_is_loaded_again(visit: Visit, model: FlowBackend) -> None:
+    model.act(SetClock(speed=5.0, paused=False))
+    since = (
+        "() => Number(document.querySelector('.chart').getAttribute('aria-label')?.match(/since ([-\\d.]+) s/)?.[1])"
+    )
+    visit.wait("() => Number(document.querySelector('.time').textContent.split(' ')[0]) > 25")
+    before = visit.page.evaluate(since)
+    assert before < 14  # the page knows more than the ten seconds that it shows at least
+    visit.page.reload()
+    visit.page.locator("#stream", has_text="live").wait_for()
+    visit.wait(since)
+    assert visit.page.evaluate(since) == before
+
+
+def test_each_view_says_in_a_sentence_who_loses_how_much(visit: Visit) -> None:
+    def says(scheme: str) -> Locator:
+        return visit.page.locator(f"[data-view={scheme}] .verdict")
+
+    assert says("kuijia").inner_text() == "No flow is a victim; flows lose nothing of their rate."
+    top = "() => document.querySelector('.drawing').getBoundingClientRect().top + scrollY"
+    before = visit.page.evaluate(top)
+    cut_by_table(visit)
+    visit.wait("() => document.querySelector('.verdict').textContent.startsWith('Victims')")
+    assert says("kuijia").inner_text() == "Victims lose all of their rate, everybody else nothing."
+    # Two links carry half of the victim each, and share their room evenly between it and their own flow.
+    assert says("rescaling").inner_text() == "Victims lose nothing of their rate, everybody else 50.00%."
+    assert visit.page.evaluate(top) == before
+
+
+def test_any_two_schemes_can_be_compared(visit: Visit) -> None:
+    menu = visit.page.get_by_label("Scheme")
+    single = menu.locator("option").all_inner_texts()
+    names = [each for each in single if " | " not in each]
+    pairs = {frozenset(each.split(" | ")) for each in single if " | " in each}
+    assert len(names) >= 4
+    assert len(pairs) == len(names) * (len(names) - 1) // 2
+    assert {each.capitalize() for each in SCHEMES} in pairs
