@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from experiments.flashpass.dynamic import Case, wan
 from experiments.flashpass.schemes import Scheme
-from experiments.flashpass.wan import Case, wan
 from simulator.packet import scenario
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.simulation import Simulation

@@ -1,23 +1,43 @@
-"""Figure 10: long flows of many senders to one receiver, with different and with equal round trips."""
+"""Figures 10 and 4 with Tables III and IV: long flows to one receiver, and two flows whose data meets or does not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
 
 from experiments.experiment import Outcome
-from experiments.flashpass.schemes import BURSTS, LABELS, PACED, PACED_BY_US, PUBLISHED, Scheme, published_name
+from experiments.flashpass.schemes import (
+    BURSTS,
+    HEADER,
+    LABELS,
+    NAMES,
+    PACED,
+    PACED_BY_US,
+    PUBLISHED,
+    Scheme,
+    published_name,
+)
 from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from experiments.results.score import SizeBar
-from simulator.packet.credited import DATA
+from kuijia_base.picture_file import write_picture
+from kuijia_base.picture_style import legend_below, look, new_figure
+from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.portable_random import Draws
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 RATE = 10_000.0
 MOST_DELAY, RECEIVER_DELAY = 0.02, 0.01
@@ -162,4 +182,179 @@ SIZE_BARS = {
     "flashpass-fig10-loss": SizeBar(0.2, causes=_CAUSES),  # less is a few packets of a burst
 }
 
-EXPERIMENTS = offered({"flashpass-fig10": Offered(run_static, without=("full",))})
+
+Vector = NDArray[np.float64]
+
+
+def timeline_figure(curves: Mapping[str, tuple[Vector, Vector]]) -> Figure:
+    """Return the packets that wait over milliseconds, a curve for each transport."""
+    figure = new_figure(5, 3.4)
+    axes = figure.subplots()
+    for position, (label, (times, queued)) in enumerate(curves.items()):
+        how = look(position)
+        axes.plot(1e3 * times, queued, color=how.colour, linestyle=how.dashes, label=label)
+    axes.set_xlabel("time (ms)")
+    axes.set_ylabel("queue (packets)")
+    axes.grid(alpha=0.3)
+    legend_below(figure, axes)
+    return figure
+
+
+DURATION = 0.02
+"""Seconds that each flow lasts at the rate that data may have."""
+
+LATER = 0.03
+"""Seconds from the start of flow 1 to that of flow 2."""
+
+FAR, NEAR = 0.01, 0.0
+"""Seconds from a sender to the switch for a round trip of 40 and of 20 ms; the receiver is 10 ms behind it."""
+
+CONTROL_LATER = (0.0, 0.01, 0.02, 0.03)
+"""The same for the control with equal round trips."""
+
+STEP, END = 2.5e-4, 0.14
+"""Seconds between two readings of the counters, and at the end."""
+
+PHASES = ("credits from", "to", "sends from", "to ", "arrives from", "to  ")
+
+MOST_QUEUED = 6.0
+"""Bar: packets that wait at most where round trips are equal."""
+
+
+@dataclass(frozen=True, eq=False)
+class Timeline:
+    """Two flows over time.
+
+    Attributes:
+        phases: milliseconds of each flow in the order of `PHASES`, shape (2, 6).
+        times: seconds of the readings, shape (T,).
+        queued: packets that wait for the receiver's link, shape (T,).
+        peak: the most that ever waited.
+    """
+
+    phases: NDArray[np.float64]
+    times: NDArray[np.float64]
+    queued: NDArray[np.float64]
+    peak: float
+
+
+def scheme_of(name: str) -> Scheme:
+    """Return ExpressPass or FlashPass, both at the full rate at once and without credits beyond the demand."""
+    if name == "expresspass":
+        express = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, timeout=1.0)
+        return Scheme(replace(express, smallest_credit=CONTROL, largest_credit=CONTROL), None)
+    flash = FlashPass(pace=1.0, jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
+    return Scheme(flash, None)
+
+
+def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later: float = LATER) -> Timeline:
+    """Return the timeline of two flows to one receiver."""
+    scheme = scheme_of(name)
+    plain = network_of(delays)
+    network = scheme.on(plain)
+    size = round(DURATION * RATE * 1e6 / 8 * (1 - SHARE) / DATA) * (DATA - HEADER)
+    flows = Flows.of([0, 1], 2, scheme.transport, size=size, start=[0.0, later])
+    to_receiver = len(network.links) - 1
+    setting = Setting(seed=seed, probed=[to_receiver], probe_every=STEP)
+    simulation = Simulation(network, [flows], setting)
+    readings = []
+    times = np.arange(0, END, STEP)
+    for time in times:
+        simulation.complete(time)
+        arrived = simulation.flow_results().arrived
+        credited = simulation.port_counters()["sent_packets"][[1, 3]]
+        sent = simulation.flow_results().sent
+        readings.append([*credited.tolist(), *sent.tolist(), *arrived.tolist()])
+    table = np.array(readings, np.int64).reshape(times.size, 3, 2)
+    phases = np.zeros((2, len(PHASES)))
+    for flow in (0, 1):
+        for kind in range(3):
+            first, last = _span(table[:, kind, flow], times)
+            # Credits are counted where they leave the switch, a link behind the receiver.
+            before = network.links[to_receiver].delay if kind == 0 else 0.0
+            phases[flow, 2 * kind : 2 * kind + 2] = 1e3 * (first - before), 1e3 * (last - before)
+    at, queued = simulation.probes()
+    peak = float(simulation.link_results().queued_peak[to_receiver]) / DATA
+    return Timeline(phases, at, queued[:, 0] / DATA, peak)
+
+
+def _span(counted: NDArray[np.int64], times: NDArray[np.float64]) -> tuple[float, float]:
+    """Return between which times the counter goes from 1 % to 99 % of its end: stragglers do not count."""
+    if counted[-1] == 0:
+        return float("nan"), float("nan")
+    begun = np.flatnonzero(counted > 0.01 * counted[-1])[0]
+    ended = np.flatnonzero(counted >= 0.99 * counted[-1])[0]
+    return float(times[begun]), float(times[ended])
+
+
+def run_scheduling(execution: Execution) -> Outcome:
+    """Run both transports with different round trips, and ExpressPass with equal ones."""
+    found = {name: simulate(name, execution.settings.seed) for name in ("expresspass", "flashpass")}
+    control = [simulate("expresspass", execution.settings.seed, (FAR, FAR), later) for later in CONTROL_LATER]
+    exhibits = [_times(name, found[name], table) for name, table in (("expresspass", "III"), ("flashpass", "IV"))]
+    exhibits.append(_queues(found["expresspass"], found["flashpass"], control))
+    lines = {NAMES[name]: (each.times, each.queued) for name, each in found.items()}
+    write_picture(execution.output, "flashpass-fig4-queue-over-time.svg", lambda: timeline_figure(lines))
+    return execution.written(*exhibits)
+
+
+def _times(name: str, found: Timeline, table: str) -> Exhibit:
+    theirs = PUBLISHED["scheduling"][name]
+    lines = []
+    for flow, row in enumerate(found.phases.tolist()):
+        label = f"flow {flow + 1}"
+        points = [Point.of(x, [value], their) for x, value, their in zip(PHASES, row, theirs[label], strict=True)]
+        lines.append(Line(label, tuple(points)))
+    return Exhibit(
+        name=f"flashpass-fig4-{name}",
+        title=f"{NAMES[name]}: two flows of 20 ms at 10 Gbit/s, round trips of 40 and 20 ms, the second 30 ms later",
+        reproduces=f"FlashPass Table {table}",
+        backend="packet",
+        axis="phase",
+        quantity="milliseconds from the start of flow 1",
+        lines=tuple(lines),
+        published=PUBLISHED["source"],
+        remarks=(
+            f"Read every {1e3 * STEP:g} ms; from 1 % to 99 % of a flow's packets.",
+            "A flow has what data may send in 20 ms: 94.82 % of 25 MB.",
+            "The published times are a model's, without the queue in which data that collides waits.",
+        ),
+    )
+
+
+def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> Exhibit:
+    theirs = PUBLISHED["scheduling"]["queue"]
+    equal = max(each.peak for each in control)
+    rows = (
+        ("ExpressPass, 40 and 20 ms", express.peak, theirs["expresspass"]),
+        ("ExpressPass, equal round trips", equal, theirs["same-rtt"]),
+        ("FlashPass, 40 and 20 ms", flash.peak, None),
+    )
+    most = 0.02 * RATE * 1e6 / 8 / DATA  # equation 1 of the paper
+    return Exhibit(
+        name="flashpass-fig4-queue",
+        title="longest queue where two flows meet",
+        reproduces="FlashPass Figure 4",
+        backend="packet",
+        axis="packets",
+        quantity="packets of 1538 bytes",
+        lines=tuple(Line(label, (Point.of("longest queue", [value], their),)) for label, value, their in rows),
+        published=PUBLISHED["source"],
+        checks=(
+            limit("ExpressPass with equal round trips", equal, high=MOST_QUEUED),
+            limit("ExpressPass, 40 and 20 ms: difference of round trips x rate", express.peak, high=most),
+            limit("FlashPass", flash.peak, high=MOST_QUEUED),
+        ),
+        remarks=(
+            "Both flows' data comes to the switch from 60 to 80 ms: (2 x 0.9482 - 1) x 25 MB wait in the end.",
+            "The paper reports 12.5 MB: half of its own equation 1, and half of the packets of one flow.",
+        ),
+    )
+
+
+EXPERIMENTS = offered(
+    {
+        "flashpass-fig10": Offered(run_static, without=("full",)),
+        "flashpass-fig4": Offered(run_scheduling, without=("repetitions", "quick", "full"), sweeps=False),
+    }
+)

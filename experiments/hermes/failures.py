@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
-from experiments.hermes.faults import Drops, Hole
 from experiments.hermes.loads import SEEDS, WEB, WHOLE, extent_of, grid_of, profile_option, written
-from experiments.hermes.networks import SIMULATED
-from experiments.hermes.runs import PATIENCE, Measured, swept_grids
-from experiments.hermes.tables import Naming, label_of, over_loads, ratio_bar, theirs_of
+from experiments.hermes.networks import SIMULATED, Drops, Hole
+from experiments.hermes.runs import PATIENCE, Measured, Naming, label_of, over_loads, ratio_bar, swept_grids, theirs_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.result import Check
 from experiments.results.score import SizeBar

@@ -1,4 +1,4 @@
-"""Figures 9 to 14: load balancers on the testbed and in the simulated network, symmetric and asymmetric."""
+"""Figures 9 to 14, Table 2 and plain TCP: load balancers on the testbed and in the simulated network."""
 
 from __future__ import annotations
 
@@ -8,13 +8,23 @@ from dataclasses import dataclass, replace
 
 from experiments.experiment import Options, Outcome
 from experiments.grid import Execution, Offered, offered
-from experiments.hermes.faults import Fault
-from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
-from experiments.hermes.runs import Grid, Measured, swept_grids
-from experiments.hermes.schemes import NAMES, Scheme
-from experiments.hermes.tables import Naming, order_as_published, over_loads, ratio_bar, theirs_of
-from experiments.results.exhibit import Exhibit
+from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric, Fault
+from experiments.hermes.runs import (
+    Grid,
+    Measured,
+    Naming,
+    label_of,
+    order_as_published,
+    over_loads,
+    ratio_bar,
+    swept_grids,
+    theirs_of,
+)
+from experiments.hermes.schemes import NAMES, ONE_WAY, PUBLISHED, SIMULATED_HERMES, Scheme
+from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.result import Check
 from simulator.flow_sizes.published import published_flow_sizes
+from simulator.packet.transports import Congestion
 
 ON_TESTBED = ("clove-ecn", "hermes", "presto", "ecmp")
 SYMMETRIC = ("ecmp", "conga", "hermes")
@@ -251,6 +261,102 @@ def run_asymmetric(execution: Execution) -> Outcome:
 WHOLE = "five seeds, and the paper's loads and flows (default: a part of them)"
 """Help of --full."""
 
+
+SEEN_UNDER = ("ecmp", "hermes")
+PAIRS = {
+    "switch pair": SIMULATED.leaves * (SIMULATED.leaves - 1),
+    "host pair": SIMULATED.hosts * (SIMULATED.hosts - SIMULATED.leaf_hosts),
+}
+
+
+def run_visibility(execution: Execution) -> Outcome:
+    """Run both workloads and derive the mean number of flows between pairs from completion times."""
+    name = execution.name
+    extent = extent_of(execution, BOTH, ((0.6, 0.8), (0.6, 0.8)))
+    grids = [grid_of(SIMULATED, workload, SEEN_UNDER, extent) for workload in extent.flows]
+    with swept_grids(grids, execution) as measured:
+        theirs = PUBLISHED["table2"]
+        lines = []
+        for scheme in SEEN_UNDER:
+            for pair, count in PAIRS.items():
+                points = []
+                for workload, found in zip(extent.flows, measured, strict=True):
+                    for load in extent.loads:
+                        column = f"{workload}, {load:g}"
+                        value = theirs[pair][theirs["cases"].index(column)] if column in theirs["cases"] else None
+                        flows = [each for each in found.values(scheme, load, "in progress") if each is not None]
+                        points.append(Point.of(column, [each / count for each in flows], value))
+                lines.append(Line(f"{label_of(scheme)}, {pair}", tuple(points)))
+        exhibit = Exhibit(
+            name=name,
+            title=f"concurrent flows between two leaves and between two hosts, {SIMULATED.name}",
+            reproduces="Hermes Table 2",
+            backend="packet",
+            axis="workload, load",
+            quantity="flows at a time, mean over pairs",
+            lines=tuple(lines),
+            published=PUBLISHED["source"],
+            remarks=(
+                "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
+                "The paper does not define its count.",
+                "By Little's law: the rate of arrival times the completion times of the middle half of the flows.",
+                *(f"{each.grid.size} of {each.grid.workload} in each run." for each in measured),
+            ),
+            logarithmic=True,
+        )
+        return written([exhibit], extent, execution)
+
+
+LONGER = 1.5
+"""Factor of T_RTT_high and Delta_RTT under plain TCP, the paper's."""
+
+TCP_FLOWLET = 500e-6
+"""Seconds of CONGA's gap under plain TCP, the paper's."""
+
+WITHIN = (0.75, 1.25)
+"""Bar: Hermes relative to CONGA; published is that it is within 10 to 25 % of it."""
+
+HERMES = replace(
+    SIMULATED_HERMES,
+    uses_ecn=False,
+    high=LONGER * (SIMULATED_HERMES.high + ONE_WAY * 1e-6) - ONE_WAY * 1e-6,
+    better_round_trip=LONGER * SIMULATED_HERMES.better_round_trip,
+)
+"""Hermes without marks. The factor is for the paper's T_RTT_high, which contains the way of an empty network."""
+
+
+def plain(scheme: Scheme) -> Scheme:
+    """Return the scheme with NewReno, which does not react to marks."""
+    return replace(scheme, transport=replace(scheme.transport, congestion=Congestion.NEW_RENO))
+
+
+def run_plain_tcp(execution: Execution) -> Outcome:
+    """Run ECMP, CONGA and Hermes with web search in the symmetric network."""
+    name = execution.name
+    extent = extent_of(execution, WEB)
+    (workload,) = extent.flows
+    schemes = {
+        "ecmp": Scheme.of("ecmp", SIMULATED),
+        "conga": Scheme.conga(TCP_FLOWLET, SIMULATED),
+        "hermes": Scheme.hermes(HERMES, SIMULATED),
+    }
+    grid = Grid(
+        SIMULATED,
+        workload,
+        {scheme: plain(each) for scheme, each in schemes.items()},
+        extent.counts(SIMULATED, workload),
+    )
+    with swept_grids([grid], execution) as (found,):
+        checks = [
+            Check(f"Hermes / CONGA at {load:g}", found.ratio("hermes", "conga", load), *WITHIN) for load in extent.loads
+        ]
+        remark = "Published, in words alone: Hermes is within 10 to 25 % of CONGA."
+        naming = Naming(name, "plain TCP", f"{workload}, NewReno, {SIMULATED.name}", bars=True, remarks=(remark,))
+        exhibit = over_loads(naming, found, "overall average", None, checks)
+        exhibit = replace(exhibit, published=PUBLISHED["source"])  # in words alone, so without points
+        return execution.written(exhibit)
+
+
 EXPERIMENTS = offered(
     {
         "hermes-fig9": Offered(run_testbed, TESTBED_SEEDS, full=WHOLE, configure=profile_option),
@@ -259,5 +365,7 @@ EXPERIMENTS = offered(
         "hermes-fig12": Offered(run_symmetric, SEEDS, full=WHOLE, configure=profile_option),
         "hermes-fig13": Offered(run_asymmetric, SEEDS, full=WHOLE, configure=profile_option),
         "hermes-fig14": Offered(run_asymmetric, SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-table2": Offered(run_visibility, SEEDS, full=WHOLE, configure=profile_option),
+        "hermes-plain-tcp": Offered(run_plain_tcp, SEEDS, full=WHOLE),
     }
 )

@@ -12,8 +12,8 @@ import numpy as np
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.hermes.networks import PACKET, Fabric
+from experiments.hermes.runs import label_of
 from experiments.hermes.schemes import PUBLISHED, Scheme
-from experiments.hermes.tables import label_of
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check

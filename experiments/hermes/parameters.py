@@ -10,9 +10,8 @@ from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.hermes.loads import BOTH, MINING, SEEDS, WEB, WHOLE, extent_of, profile_option, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
-from experiments.hermes.runs import Grid, Measured, swept_grids
+from experiments.hermes.runs import Grid, Measured, Naming, over_loads, ratio_bar, remarks_of, swept_grids
 from experiments.hermes.schemes import ONE_WAY, PUBLISHED, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
-from experiments.hermes.tables import Naming, over_loads, ratio_bar, remarks_of
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check

@@ -21,7 +21,7 @@ from experiments.experiment import (
     given,
     refuse_given,
 )
-from experiments.measuring.failure_run import Failing
+from experiments.measuring.failure_run import Failing, FlowPaths, roles
 from experiments.measuring.packet_options import BUFFER_PACKETS, add_clocks, add_conditions
 from experiments.measuring.packet_run import Conditions, conditions_from, simulate
 from experiments.motivation.report import (
@@ -43,7 +43,6 @@ from experiments.motivation.report import (
 from experiments.reporting.plots import goodput_figure
 from experiments.results.comparability import timing_told
 from experiments.results.result import FlowResult, Result, result_to_json
-from experiments.results.roles import FlowPaths, roles
 from experiments.results.score import SizeBar
 from kuijia_app.tables.options import Liveness, OptionWords, Tagging, pipeline_options
 from kuijia_base.errors import InputError

@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_picture import exhibit_figure
-from experiments.reporting.size_bars import judged
-from experiments.reporting.verdict import UNPUBLISHED, judgement_of
+from experiments.reporting.verdict import UNPUBLISHED, judged, judgement_of
 from experiments.results.exhibit import Exhibit, exhibit_to_json
 from experiments.results.exhibit_table import exhibit_text
 from kuijia_base.output_folder import OutputFolder

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from experiments.reporting.exhibit_picture import exhibit_figure
-from experiments.reporting.report import Report, difference
-from experiments.reporting.report_lead import HEADINGS, NUMBERS
+from experiments.reporting.report import HEADINGS, NUMBERS, Report, difference
 from experiments.reporting.verdict import judgement_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.exhibit_table import Row, table_of

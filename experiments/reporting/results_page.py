@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from experiments.reporting.headlines import Claim, headline_of
-from experiments.reporting.report import report_of
-from experiments.reporting.report_lead import SCORED, scored
+from experiments.reporting.report import SCORED, report_of, scored
 from experiments.reporting.verdict import (
     DIFFERS,
     NOISE,

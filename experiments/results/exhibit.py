@@ -12,8 +12,7 @@ from statistics import fmean
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from experiments.results.result import Check, check_from_json, check_to_json
-from experiments.results.schema_check import refuse_fault
+from experiments.results.result import Check, check_from_json, check_to_json, refuse_fault
 from kuijia_base.validation import make_validator
 
 if TYPE_CHECKING:

@@ -11,15 +11,25 @@ from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from experiments.results.schema_check import refuse_fault
-from kuijia_base.errors import InputError, key_path
+from kuijia_base.errors import InputError, key_path, quoted
 from kuijia_base.json_document import read_json
 from kuijia_base.reading import reading
 from kuijia_base.text import write_text
-from kuijia_base.validation import make_validator
+from kuijia_base.validation import first_faults, make_validator
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
+
+
+def refuse_fault(data: object, validator: Draft202012Validator, source: str | Path) -> None:
+    """Raise InputError for the first violation of a schema; names `source` and the place of the fault as the key."""
+    fault = min(first_faults(validator, data), key=lambda error: error.json_path, default=None)
+    if fault is not None:
+        assert isinstance(fault.schema, Mapping), "a fault is found by the part of our schema for its place"
+        place = key_path(tuple(fault.absolute_path))
+        expected = fault.schema.get("description") or quoted(fault.message)  # which has the value, however long
+        raise InputError(source, place, "breaks the schema", str(expected))
+
 
 FORMAT = "kuijia-result"
 MOST_GOODPUT = 2.0
@@ -91,7 +101,7 @@ class FlowResult:
 
 ORDER, LIMIT, SIZE = "order: ", "limit: ", "size: "
 """First words of the names of bars that are about an order or effect only; about a bound, the paper's or our own; and
-about a size, made of an exhibit's points (`experiments.reporting.size_bars`)."""
+about a size, made of an exhibit's points (`experiments.reporting.verdict`)."""
 
 Kind = Literal["order", "limit", "size"]
 

@@ -72,11 +72,12 @@ def _stored(path: Path, data: Mapping[str, Any]) -> StoredFile:
     return StoredFile(path, experiment, data)
 
 
-def each_file(make: Make) -> Reader:
-    """Return a reader of files that each make exhibits of their own."""
+def each_file(make: Make, having: str = "experiment") -> Reader:
+    """Return a reader of the files that have a key, each of which makes exhibits of its own."""
 
     def read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
-        yield from told_apart((file.path, made) for file in files for made in made_of(file.path, make, file.data))
+        own = [file for file in files if having in file.data]
+        yield from told_apart((file.path, made) for file in own for made in made_of(file.path, make, file.data))
 
     return read
 

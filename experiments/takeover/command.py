@@ -6,11 +6,9 @@ The paper has one controller. The bars are our own goals.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.results.exhibit import Exhibit
-from experiments.results.stored_files import StoredFile, made_of, told_apart
+from experiments.results.stored_files import each_file
 from experiments.takeover.report import TakeoverOptions, exhibits_of_run
 from kuijia_base.option_values import positive_count
 from kuijia_base.output_folder import OutputFolder
@@ -35,13 +33,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> TakeoverOptions:
     return TakeoverOptions(handovers, args.failures or (QUICK_FAILURES if quick else FAILURES))
 
 
-def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
-    whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
-    yield from told_apart(
-        (file.path, made) for file in whole for made in made_of(file.path, exhibits_of_run, file.data)
-    )
-
-
 def takeover(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     from experiments.takeover.run import run_takeover  # noqa: PLC0415  # only on Linux
 
@@ -52,6 +43,6 @@ EXPERIMENTS = {
     "takeover": Experiment(
         takeover,
         configure=configure,
-        reader=_read,
+        reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
     ),
 }

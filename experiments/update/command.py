@@ -6,13 +6,11 @@ The paper has no such figure. The bars are our own goals.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
 from experiments.measuring.packet_options import add_notice, notice_from, refuse_notice
-from experiments.results.exhibit import Exhibit
-from experiments.results.stored_files import StoredFile, made_of, told_apart
+from experiments.results.stored_files import each_file
 from experiments.update.report import NETWORK, UpdateOptions, exhibits_of_run
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_count
@@ -41,13 +39,6 @@ def options_from(args: argparse.Namespace, *, quick: bool) -> UpdateOptions:
     return UpdateOptions(updates, args.restarts or (QUICK_RESTARTS if quick else RESTARTS))
 
 
-def _read(files: Sequence[StoredFile]) -> Iterator[Exhibit]:
-    whole = [file for file in files if "manifest" in file.data]  # others are summaries of them
-    yield from told_apart(
-        (file.path, made) for file in whole for made in made_of(file.path, exhibits_of_run, file.data)
-    )
-
-
 def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
     options = options_from(args, quick=settings.quick)
     if settings.backend == "packet":
@@ -70,6 +61,6 @@ EXPERIMENTS = {
         update,
         configure=configure,
         without=("repetitions", "full"),
-        reader=_read,
+        reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
     ),
 }

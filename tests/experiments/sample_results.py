@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from experiments.measuring.failure_run import FlowPaths, roles
 from experiments.results.result import Check, Failure, FlowResult, Result, Series, Window
-from experiments.results.roles import FlowPaths, roles
 
 CAPACITY = 20.0
 LINK = ("s2", "s4")

@@ -9,7 +9,7 @@ ROOMS = {
     "kuijia_app": (27_810, 161),
     "hedera": (4_400, 39),
     "testbed": (22_760, 149),
-    "experiments": (21_250, 119),
+    "experiments": (21_040, 105),
     "kuijia": (10_190, 69),
     "benchmarks": (3_660, 33),
     "docs": (800, 11),

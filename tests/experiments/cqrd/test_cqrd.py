@@ -8,8 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from experiments.cqrd.deployment import deployed
-from experiments.cqrd.loads import PARTS, mean_error, of_kinds, run_parts
+from experiments.cqrd.loads import PARTS, deployed, mean_error, of_kinds, run_parts
 from experiments.cqrd.one_output import simulate
 from experiments.cqrd.runs import (
     PUBLISHED,

@@ -11,14 +11,19 @@ import pytest
 
 from experiments.experiment import Outcome
 from experiments.flashpass import dynamic, static
-from experiments.flashpass.convergence import UNIFORM, WEIGHT, converged_after, shares
-from experiments.flashpass.dynamic import STATISTICS, run_waste
-from experiments.flashpass.parking_lot import NAIVE, run_parking_lot, utilisation
-from experiments.flashpass.scheduling import PHASES, simulate
+from experiments.flashpass.dynamic import DELAYS, HOSTS, STATISTICS, run_waste, wan
+from experiments.flashpass.dynamic import Case as WanCase
+from experiments.flashpass.expresspass import (
+    NAIVE,
+    UNIFORM,
+    WEIGHT,
+    converged_after,
+    run_parking_lot,
+    shares,
+    utilisation,
+)
 from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, PUBLISHED, Scheme
-from experiments.flashpass.static import Case, measured, run_static
-from experiments.flashpass.wan import DELAYS, HOSTS, wan
-from experiments.flashpass.wan import Case as WanCase
+from experiments.flashpass.static import PHASES, Case, measured, run_static, simulate
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Finishing, FlashPass
 from tests.experiments.executions import TWO_SEEDS, execution_in
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.flashpass import buffers, data_center, shuffle
+from experiments.flashpass import buffers, data_center
 from experiments.flashpass.buffers import needed, utilisation
 from experiments.flashpass.data_center import Case, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
@@ -83,7 +83,7 @@ def test_data_centre_experiments_have_published_numbers_beside_ours(
 
 
 def test_all_flows_of_a_shuffle_end_soon_after_what_a_link_needs_for_its_data() -> None:
-    found = [shuffle.outcome(None, shuffle.Case(name, 1, 1, hosts=8)) for name in shuffle.TRANSPORTS]
+    found = [data_center.shuffled(None, data_center.TaskCase(name, 1, 1, hosts=8)) for name in data_center.TRANSPORTS]
     for run in found:
         assert run["unfinished"] == 0
         assert run["median"] <= run["99th"] <= run["longest"]
@@ -92,14 +92,15 @@ def test_all_flows_of_a_shuffle_end_soon_after_what_a_link_needs_for_its_data() 
 
 
 def test_a_shuffle_of_the_paper_takes_what_is_published() -> None:
-    ideal = shuffle.ideal(shuffle.HOSTS, shuffle.FULL_TASKS)
+    ideal = data_center.ideal(data_center.HOSTS, data_center.FULL_TASKS)
     median, *_, longest = PUBLISHED["shuffle"]["expresspass"]
     assert ideal < median < longest < 1.1 * ideal
 
 
 def test_the_shuffle_has_published_numbers_beside_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(shuffle, "outcome", lambda *_: {"median": 1.0, "99th": 1.1, "longest": 1.2, "unfinished": 3})
-    outcome = shuffle.run_shuffle(execution_in(tmp_path, "expresspass-shuffle"))
+    run = {"median": 1.0, "99th": 1.1, "longest": 1.2, "unfinished": 3}
+    monkeypatch.setattr(data_center, "shuffled", lambda *_: run)
+    outcome = data_center.run_shuffle(execution_in(tmp_path, "expresspass-shuffle"))
     assert outcome.broken == ()  # only sizes differ
     assert "differs" in outcome.text
     assert "A host receives 39 flows of 1 MB" in outcome.text

@@ -4,7 +4,7 @@ import pytest
 
 from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
 from experiments.gscale.exhibits import LOSS_FIGURES, exhibits_of, mean_loss, role_loss
-from experiments.reporting.size_bars import judged
+from experiments.reporting.verdict import judged
 from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_curves
 from experiments.results.result import Result, Role

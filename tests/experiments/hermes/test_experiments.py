@@ -15,11 +15,19 @@ from experiments.catalog import find_entry
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered
 from experiments.hermes import loads, motivation, probing, runs
-from experiments.hermes.faults import Drops, Hole
-from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED
-from experiments.hermes.runs import PATIENCE, Case, Grid, Measured, outcome, swept_grids
+from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED, Drops, Hole
+from experiments.hermes.runs import (
+    PATIENCE,
+    Case,
+    Grid,
+    Measured,
+    order_as_published,
+    outcome,
+    ratio_bar,
+    swept_grids,
+    theirs_of,
+)
 from experiments.hermes.schemes import PUBLISHED, Scheme
-from experiments.hermes.tables import order_as_published, ratio_bar, theirs_of
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from simulator.packet.path_selection import HERMES_NS3, PathsInTurn

@@ -8,8 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.hermes.faults import Drops, Hole
-from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric
+from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Drops, Fabric, Hole
 from experiments.hermes.parameters import DEFAULTS
 from experiments.hermes.runs import Case
 from experiments.hermes.schemes import NAMES, ONE_WAY, SIMULATED_HERMES, Scheme

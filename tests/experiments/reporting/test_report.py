@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from experiments.gscale.cases import LINKS, Case, grid
-from experiments.reporting.report import Report, report_of
-from experiments.reporting.report_lead import findings_of, lead_of
+from experiments.reporting.report import Report, findings_of, lead_of, report_of
 from experiments.reporting.report_pages import html_page, markdown_page, pictures_of
-from experiments.reporting.size_bars import judged
+from experiments.reporting.verdict import judged
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.results.result import Check, Result, result_to_json, save_result

@@ -10,8 +10,7 @@ import pytest
 
 from experiments.catalog import find_entry
 from experiments.reporting import results_page
-from experiments.reporting.report import report_of
-from experiments.reporting.report_lead import findings_of
+from experiments.reporting.report import findings_of, report_of
 from experiments.reporting.results_page import Item, Results, _row, all_items, page_of, places
 from experiments.reporting.verdict import REPRODUCED, UNPUBLISHED, judgement_of
 from experiments.results.result import LIMIT, ORDER

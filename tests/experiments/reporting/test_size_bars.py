@@ -9,8 +9,7 @@ from math import inf
 import pytest
 
 from experiments.reporting.results_page import all_items, places
-from experiments.reporting.size_bars import judged, size_bar
-from experiments.reporting.verdict import judgement_of
+from experiments.reporting.verdict import judged, judgement_of, size_bar
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_to_json
 from experiments.results.result import Check, check_from_json, check_to_json

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.results.roles import FlowPaths, roles
+from experiments.measuring.failure_run import FlowPaths, roles
 from tests.experiments.sample_results import LINK, PATHS
 
 
