@@ -13,9 +13,8 @@ import heapq
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import count
-from math import inf
 from typing import Generic, TypeVar
 
 from kuijia_app.control.host_frames import (
@@ -109,18 +108,31 @@ class NeighbourStep:
     deleted: list[tuple[str, FlowEntry]] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Host:
+    """A known host; small, as there are many.
+
+    It is itself an item of the heap of hosts, ordered by `looked_at`. `packed` is its address in bytes, which take half
+    the memory of an address.
+    """
+
+    site: _Site
+    packed: bytes
     mac: bytes
     port: int
-    heard_at: float
     put_at: float
     due: float
+    looked_at: float
     questions: int = 0
+
+    def __lt__(self, other: _Host) -> bool:
+        return self.looked_at < other.looked_at
 
 
 @dataclass(slots=True)
 class _Sought:
+    site: _Site
+    address: Address
     due: float
     questions: int = 0
     waiting: list[IpFrame] = field(default_factory=list)
@@ -132,20 +144,19 @@ class _Site:
 
     def __init__(self, segment: Segment, now: float) -> None:
         self.segment = segment
-        self.hosts: dict[Address, _Host] = {}
+        self.hosts: dict[bytes, _Host] = {}
         self.sought: dict[Address, _Sought] = {}
         self.of_card: defaultdict[bytes, int] = defaultdict(int)
-        self.queued: dict[Address, float] = {}
         self.allowances = {port: Allowance(PORT_RATE, PORT_BURST, now) for port in segment.ports}
         self.from_tunnels = Allowance(PORT_RATE, PORT_BURST, now)
         self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
         self.ignored = 0
 
-    def forget(self, address: Address) -> None:
-        host = self.hosts.pop(address)
-        self.of_card[host.mac] -= 1
-        if not self.of_card[host.mac]:
-            del self.of_card[host.mac]
+    def leave_card(self, mac: bytes) -> None:
+        """Count one address less of an Ethernet address."""
+        self.of_card[mac] -= 1
+        if not self.of_card[mac]:
+            del self.of_card[mac]
 
 
 class LearnedHosts:
@@ -165,7 +176,8 @@ class LearnedHosts:
         self._owners: _Prefixes[_Site] = _Prefixes(owned)
         self._allowance = Allowance(RATE, BURST, now)
         self._order = count()
-        self._due: list[tuple[float, int, _Site, Address]] = []
+        self._due: list[tuple[float, int, _Sought]] = []
+        self._quiet: list[_Host] = []
 
     @property
     def segments(self) -> Iterator[Segment]:
@@ -188,15 +200,16 @@ class LearnedHosts:
     def entries(self, switch: str) -> Iterator[FlowEntry]:
         """Yield the entries of all hosts known at a switch."""
         site = self._sites[switch]
-        for address, host in site.hosts.items():
-            yield from _entries(site, address, host)
+        for host in site.hosts.values():
+            yield from _entries(host)
 
     def forget(self) -> None:
         """Forget all hosts: another controller has answered them."""
         for site in self._sites.values():
-            for each in (site.hosts, site.sought, site.of_card, site.queued):
+            for each in (site.hosts, site.sought, site.of_card):
                 each.clear()
         self._due.clear()
+        self._quiet.clear()
 
     def arrived(self, switch: str, port: int, frame: bytes, now: float) -> NeighbourStep:
         """Take in a frame that a switch has sent to the controller, whatever it is."""
@@ -219,17 +232,14 @@ class LearnedHosts:
         """Look at the clock: ask hosts that are quiet and addresses that are sought, and give up those who are gone."""
         step = NeighbourStep()
         while self._due and self._due[0][0] <= now:
-            due, _, site, address = heapq.heappop(self._due)
-            if site.queued.get(address) != due:
-                continue  # it was looked at earlier than was planned
-            del site.queued[address]
-            host, sought = site.hosts.get(address), site.sought.get(address)
-            if sought is not None and sought.due <= now:
-                self._ask_again(site, address, sought, now, step)
-            elif host is not None and host.due <= now:
-                self._tend_host(site, address, host, now, step)
-            elif host is not None or sought is not None:
-                self._later(site, address, min(each.due for each in (host, sought) if each is not None))
+            sought = heapq.heappop(self._due)[-1]
+            if sought.site.sought.get(sought.address) is sought:  # else there was an answer
+                self._ask_again(sought, now, step)
+        while self._quiet and self._quiet[0].looked_at <= now:
+            host = heapq.heappop(self._quiet)
+            if host.due > now or self._is_left(host, now, step):
+                host.looked_at = host.due
+                heapq.heappush(self._quiet, host)
         return step
 
     def port_went_down(self, switch: str, port: int, now: float) -> None:
@@ -237,10 +247,10 @@ class LearnedHosts:
         site = self._sites.get(switch)
         if site is None or len(site.segment.ports) == 1:
             return
-        for address, host in site.hosts.items():
+        for host in site.hosts.values():
             if host.port == port:
-                host.due, host.questions = now, 1  # the question goes out of all ports
-                self._later(site, address, now)
+                host.due, host.looked_at, host.questions = now, now, 1  # the question goes out of all ports
+        heapq.heapify(self._quiet)
 
     def _said(self, site: _Site, port: int, said: Said, now: float, step: NeighbourStep) -> None:
         segment = site.segment
@@ -261,7 +271,7 @@ class LearnedHosts:
             return False  # a host asks whether an address is free (RFC 5227, RFC 4862)
         if not segment.has(said.target):
             return self._all.has(said.target)
-        host = site.hosts.get(said.target)
+        host = site.hosts.get(said.target.packed)
         if host is not None:
             return host.port != port
         if any(said.target in prefix for prefix in segment.behind_router):
@@ -274,36 +284,42 @@ class LearnedHosts:
         return False  # it is at the same port and answers itself, or is still sought
 
     def _heard(self, site: _Site, address: Address, mac: bytes, port: int, now: float, step: NeighbourStep) -> None:
-        host = site.hosts.get(address)
+        packed = address.packed
+        host = site.hosts.get(packed)
         if host is None or host.mac != mac:
-            if site.of_card[mac] >= MOST_OF_CARD or (host is None and len(site.hosts) >= MOST_HOSTS):
+            if site.of_card.get(mac, 0) >= MOST_OF_CARD or (host is None and len(site.hosts) >= MOST_HOSTS):
                 return
             if host is not None:
-                step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
-                site.forget(address)
+                site.leave_card(host.mac)
             site.of_card[mac] += 1
-            host = None
         if host is None:
-            host = site.hosts[address] = _Host(mac, port, now, now, now + QUIET)
-            self._later(site, address, host.due)
+            due = now + QUIET
+            host = site.hosts[packed] = _Host(site, packed, mac, port, now, due, due)
+            heapq.heappush(self._quiet, host)
             is_new = True
         else:
-            is_new = host.port != port or now - host.put_at >= RENEWED
-            if host.port != port:
-                step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
-            host.port, host.heard_at, host.due, host.questions = port, now, now + QUIET, 0
+            has_moved = host.port != port or host.mac != mac
+            is_new = has_moved or now - host.put_at >= RENEWED
+            if has_moved:
+                step.deleted += ((site.segment.switch, each) for each in _entries(host))
+            host.mac, host.port, host.due, host.questions = mac, port, now + QUIET, 0
         if is_new:
             host.put_at = now
-            its = [(site.segment.switch, entry) for entry in _entries(site, address, host)]
+            its = [(site.segment.switch, entry) for entry in _entries(host)]
             keys = {(entry.priority, entry.match) for _, entry in its}
             step.deleted = [each for each in step.deleted if (each[1].priority, each[1].match) not in keys]
             step.put += its
-        sought = site.sought.pop(address, _Sought(now))
+        sought = site.sought.pop(address, None)
+        if sought is not None:
+            self._answer_seekers(sought, host, step)
+
+    def _answer_seekers(self, sought: _Sought, host: _Host, step: NeighbourStep) -> None:
+        """Deliver what waited for a host, and answer those at other ports who asked for it."""
         for packet in sought.waiting:
-            self._deliver(site, host, packet, step)
+            self._deliver(host, packet, step)
         for asker, said in sought.askers:
-            if asker != port:
-                step.frames.append(FrameOut(site.segment.switch, asker, said.answer(_GATEWAY)))
+            if asker != host.port:
+                step.frames.append(FrameOut(host.site.segment.switch, asker, said.answer(_GATEWAY)))
 
     @staticmethod
     def _is_for_gateway_alone(site: _Site, packet: IpFrame, port: int, step: NeighbourStep) -> bool:
@@ -334,18 +350,18 @@ class LearnedHosts:
             is_known = self._all.has(packet.destination)
             self._refuse(site, packet, IcmpError.PROHIBITED if is_known else IcmpError.NET_UNREACHABLE, now, step)
             return
-        host = site.hosts.get(hop)
+        host = site.hosts.get(hop.packed)
         if host is None:
             self._seek(site, hop, packet, now, step)
             return
         if now - host.put_at >= ASKED_EVERY:  # the switch has lost its entry
             host.put_at = now
-            step.put += ((segment.switch, entry) for entry in _entries(site, hop, host))
-        self._deliver(site, host, packet, step)
+            step.put += ((segment.switch, entry) for entry in _entries(host))
+        self._deliver(host, packet, step)
 
     @staticmethod
-    def _deliver(site: _Site, host: _Host, packet: IpFrame, step: NeighbourStep) -> None:
-        step.frames.append(FrameOut(site.segment.switch, host.port, packet.forwarded(_GATEWAY, host.mac)))
+    def _deliver(host: _Host, packet: IpFrame, step: NeighbourStep) -> None:
+        step.frames.append(FrameOut(host.site.segment.switch, host.port, packet.forwarded(_GATEWAY, host.mac)))
 
     def _refuse(self, site: _Site, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
         """Report an error to the source of a packet, within limits, from the gateway that it knows."""
@@ -363,7 +379,7 @@ class LearnedHosts:
         hop = None if home is None else home.segment.next_hop(address)
         if home is None or hop is None:
             return  # who has that address is not known
-        host = home.hosts.get(hop)
+        host = home.hosts.get(hop.packed)
         if host is not None:
             step.frames.append(FrameOut(home.segment.switch, host.port, framed(host.mac, _GATEWAY, packet)))
             return
@@ -375,37 +391,41 @@ class LearnedHosts:
         if sought is None:
             if site.segment.is_gateway(address) or len(site.sought) >= MOST_SOUGHT:
                 return
-            sought = site.sought[address] = _Sought(now)
-            self._ask_again(site, address, sought, now, step)
+            sought = site.sought[address] = _Sought(site, address, now)
+            self._ask_again(sought, now, step)
         if packet is not None and len(sought.waiting) < MOST_WAITING:
             sought.waiting.append(packet)
 
-    def _ask_again(self, site: _Site, address: Address, sought: _Sought, now: float, step: NeighbourStep) -> None:
+    def _ask_again(self, sought: _Sought, now: float, step: NeighbourStep) -> None:
+        site = sought.site
         if sought.questions >= QUESTIONS:
-            del site.sought[address]
+            del site.sought[sought.address]
             for packet in sought.waiting:
                 self._refuse(site, packet, IcmpError.HOST_UNREACHABLE, now, step)
             return
         if self._allowance.take(now):
             sought.questions += 1
             sought.due = now + ASKED_EVERY
-            self._question(site, address, None, step)
+            self._question(site, sought.address, None, step)
         else:
             sought.due = now + _PUT_OFF
-        self._later(site, address, sought.due)
+        heapq.heappush(self._due, (sought.due, next(self._order), sought))
 
-    def _tend_host(self, site: _Site, address: Address, host: _Host, now: float, step: NeighbourStep) -> None:
+    def _is_left(self, host: _Host, now: float, step: NeighbourStep) -> bool:
+        """Ask a quiet host; return False once it is given up."""
+        site = host.site
         if host.questions >= QUESTIONS:
-            step.deleted += ((site.segment.switch, each) for each in _entries(site, address, host))
-            site.forget(address)
-            return
+            step.deleted += ((site.segment.switch, each) for each in _entries(host))
+            del site.hosts[host.packed]
+            site.leave_card(host.mac)
+            return False
         if self._allowance.take(now):
             host.questions += 1
             host.due = now + ASKED_EVERY
-            self._question(site, address, host if host.questions == 1 else None, step)
+            self._question(site, ip_address(host.packed), host if host.questions == 1 else None, step)
         else:
             host.due = now + _PUT_OFF
-        self._later(site, address, host.due)
+        return True
 
     @staticmethod
     def _question(site: _Site, address: Address, host: _Host | None, step: NeighbourStep) -> None:
@@ -419,12 +439,6 @@ class LearnedHosts:
             frame = question.frame(card or BROADCAST)
         ports = segment.ports if host is None else (host.port,)
         step.frames += (FrameOut(segment.switch, port, frame) for port in ports)
-
-    def _later(self, site: _Site, address: Address, due: float) -> None:
-        """Look at an address at this time, or when it is looked at before."""
-        if due < site.queued.get(address, inf):
-            site.queued[address] = due
-            heapq.heappush(self._due, (due, next(self._order), site, address))
 
 
 class _Prefixes(Generic[_Value]):
@@ -471,5 +485,5 @@ def _is_card(mac: bytes) -> bool:
     return is_unicast_mac(mac) and mac != _GATEWAY
 
 
-def _entries(site: _Site, address: Address, host: _Host) -> Iterator[FlowEntry]:
-    return host_entries(site.segment, address, host.mac.hex(":"), host.port)
+def _entries(host: _Host) -> Iterator[FlowEntry]:
+    return host_entries(host.site.segment, ip_address(host.packed), host.mac.hex(":"), host.port)

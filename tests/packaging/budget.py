@@ -6,7 +6,7 @@ ROOMS = {
     "kuijia_base": (3_980, 41),
     "te_solver": (12_900, 127),
     "simulator": (22_980, 230),
-    "kuijia_app": (27_810, 161),
+    "kuijia_app": (27_850, 161),
     "hedera": (4_400, 39),
     "testbed": (22_760, 149),
     "experiments": (21_040, 105),
