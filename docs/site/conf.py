@@ -27,6 +27,7 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"Kuijia {release}"
-html_static_path: list[str] = []
+html_static_path = ["static"]
+html_js_files = ["copy.js"]
 html_copy_source = False
 html_show_sourcelink = False
