@@ -15,7 +15,7 @@ from hedera.scheduling import events
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import TestbedError
 from te_solver.formats.topology_file import save_topology
-from testbed.controllers.application_process import LISTEN_PORT
+from testbed.controllers.application_process import LISTEN_PORT, Framework
 from testbed.controllers.controller_process import SchedulerProcess
 from testbed.controllers.event_history import Event
 from testbed.lab.manifest import describe_run
@@ -112,6 +112,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
     *,
     probes: bool = False,
     learned: bool = False,
+    framework: Framework = "os-ken",
 ) -> Iterator[HederaLab]:
     """Run a lab for the duration of a block.
 
@@ -124,6 +125,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
         report: receives a line about each step that takes time.
         probes: the scheduler probes links, and avoids those that carry nothing.
         learned: hosts have an address and a default route, and the scheduler learns them.
+        framework: that of the scheduler.
     """
     began = time.time()
     machine = require_emulation()
@@ -145,7 +147,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
             if isinstance(network.ovs, PrivateOvs):
                 network.ovs.vsctl("set", "Open_vSwitch", ".", f"other_config:max-revalidator={_statistics_age(period)}")
             checks = {"missing": "warn", "gray_loss": None} if probes else {}
-            scheduler = SchedulerProcess(run.path, {**told, **checks})
+            scheduler = SchedulerProcess(run.path, {**told, **checks}, framework)
             try:
                 scheduler.start()
                 network.connect(LISTEN_PORT)

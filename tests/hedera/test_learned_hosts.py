@@ -15,6 +15,7 @@ from hedera.scheduling.options import SchedulerOptions, build
 from hedera.scheduling.tables import Routing
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError
+from testbed.controllers.application_process import Framework
 from testbed.network.network_options import NetworkOptions
 from tests.kuijia_app.dummy_switches import wait_until
 
@@ -77,8 +78,10 @@ def test_learned_hosts_find_the_gateway_at_the_first_address_of_their_edge_switc
 
 
 @pytest.mark.emulation
-def test_the_first_ping_is_answered_within_a_second_near_and_far() -> None:
-    with hedera_lab(4, 5.0, "ecmp", 1.0, NetworkOptions(), lambda _: None, learned=True) as lab:
+@pytest.mark.parametrize("framework", ["os-ken", "ryu"])
+def test_the_first_ping_is_answered_within_a_second_near_and_far(framework: Framework) -> None:
+    network = NetworkOptions()
+    with hedera_lab(4, 5.0, "ecmp", 1.0, network, lambda _: None, learned=True, framework=framework) as lab:
         host = {name: lab.network.host(name) for name in ("h0", "h1", "h3", "h15")}
         for target in ("h15", "h1", "h3"):
             began = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kuijia_app.tables.stated_wiring import stated
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import emulated_wiring, wiring_text
 from kuijia_base.errors import InputError
 from te_solver.model.topology import Link, Topology
@@ -110,6 +110,14 @@ def test_hosts_know_each_other_by_the_addresses_their_cards_have(target: Target)
     said = [" ".join(command) for command in commands_for(target, "host a")]
     assert "ip -n kuijia-1 neighbour replace 10.0.3.1 lladdr 02:00:00:00:00:04 dev north nud permanent" in said
     assert "ip -n kuijia-1 address add 10.0.1.1/8 dev north" in said
+
+
+def test_hosts_whose_gateway_answers_know_it_alone(target: Target) -> None:
+    learned = replace(target, wiring=replace(target.wiring, neighbours=Neighbours.LEARNED))
+    said = [" ".join(command) for command in commands_for(learned, "host a")]
+    assert "ip -n kuijia-1 address add 10.0.1.1/24 dev north" in said
+    assert "ip -n kuijia-1 route add default via 10.0.1.254 dev north" in said
+    assert not [words for words in said if "neighbour replace" in words]
 
 
 def test_every_link_and_every_host_has_its_cable(target: Target) -> None:
