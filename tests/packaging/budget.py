@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_190, 69),
     "benchmarks": (3_660, 33),
     "docs": (800, 11),
-    "tests": (99_520, 833),
+    "tests": (99_680, 834),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

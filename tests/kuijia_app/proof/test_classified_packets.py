@@ -156,3 +156,11 @@ def test_conversations_lie_at_the_ends_of_a_rule_and_just_outside() -> None:
     assert {each.source_port for each in of_tcp} == {439, 440, 450, 451}
     whole = conversations(classified(Classifier(0, protocol=TCP, source_port=PortRange(1, 0xFFFF))), ())
     assert {each.transport.source_port for each in whole if each.transport.protocol == TCP} - {1000} == {1, 0xFFFF}
+
+
+def test_packets_of_two_rules_are_those_of_the_narrower_prefix() -> None:
+    wide = Classifier(1, source=IPv4Network("10.0.0.0/8"), protocol=UDP)
+    narrow = Classifier(0, source=IPv4Network("10.0.1.0/24"), destination_port=PortRange(443, 443))
+    for rules in ((wide, narrow), (narrow, wide)):
+        asked = {(each.source, each.transport) for each in conversations(classified(*rules), ())}
+        assert (IPv4Address("10.0.1.0"), Transport(UDP, destination_port=443)) in asked

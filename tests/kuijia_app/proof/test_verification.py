@@ -14,7 +14,7 @@ from kuijia_app.proof.expectation import expected_traffic
 from kuijia_app.proof.model.network import Hop, Walk
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import BucketChoice, ModelForwarding
-from kuijia_app.proof.verification import Verifier
+from kuijia_app.proof.verification import Verifier, Violation
 from kuijia_app.proof.walk_faults import Flow
 from kuijia_app.tables.options import Form, Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
@@ -171,3 +171,9 @@ def test_two_slots_that_part_after_a_failure_are_followed_each(monkeypatch: pyte
     assert both == [((0,), ways[0]), ((1,), ways[1])]
     assert list(verifier._walks_after(Flow(split, (0, 1), ways[0], None))) == [((0, 1), ways[0])]
     assert list(verifier._walks_after(Flow(split, (1,), Walk(), None))) == [((1,), ways[1])]
+
+
+def test_a_violation_names_what_failed_and_the_traffic_if_there_is_any() -> None:
+    split = Violation("split", "link a-b", "a to b", (0, 1, 5), "2 of 3")
+    assert str(split) == "split: link a-b down: a to b, slots 0-1,5: 2 of 3"
+    assert str(Violation("healed", NO_FAILURE.name, "", (), "a group differs")) == "healed: no failure: a group differs"

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kuijia_app.tables.identifiers import failover_group
+from kuijia_app.tables.options import PipelineOptions
+from kuijia_app.tables.pipeline import ingresses_of
+from kuijia_app.tables.rules import ToGroup
 from kuijia_app.tables.slots import SLOT_COUNTS, Slot, cut_slots
+from tests.kuijia_app.plans import motivation_plan
 
 weight_lists = (
     st.lists(st.integers(0, 1000), min_size=1, max_size=6)
@@ -79,3 +84,24 @@ def test_a_tunnels_slots_lie_together_so_that_ranges_stay_ranges(weights: list[f
 def test_unusable_weights_and_counts_are_refused(weights: list[float], slot_count: int, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         cut_slots(weights, slot_count)
+
+
+def test_slots_of_a_dead_tunnel_are_shared_by_the_live_ones_in_proportion() -> None:
+    plan = motivation_plan((0.5, 0.3, 0.2))
+    ingress = ingresses_of(plan, PipelineOptions())["s1", "s4"]
+
+    def heads(*dead: int) -> Counter[int]:
+        (group,) = ingress.splits(dead)
+        return Counter(
+            action.group_id for bucket in group.buckets for action in bucket.actions if isinstance(action, ToGroup)
+        )
+
+    of = {path_id: {failover_group(path_id, backup, 0) for backup in range(8)} for path_id in (16, 17, 18)}
+
+    def slots(found: Counter[int]) -> list[int]:
+        return [sum(found[group] for group in of[path_id]) for path_id in (16, 17, 18)]
+
+    assert slots(heads()) == [32, 19, 13]
+    assert slots(heads(16)) == [0, 38, 26]
+    assert slots(heads(16, 18)) == [0, 64, 0]
+    assert slots(heads(16, 17, 18)) == [32, 19, 13]
