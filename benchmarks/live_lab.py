@@ -17,10 +17,12 @@ from urllib.parse import urlsplit
 
 from benchmarks.networks import dense, wide_area
 from benchmarks.registry import Comparison, Setting, benchmark, goal
+from simulator.live.flow_model import SCHEMES, LiveFlowModel
+from simulator.live.states import LinkState, View
 from te_solver.model.demands import Demand
 from te_solver.solve import solve
-from testbed.web.backend import LinkState, State, View
-from testbed.web.flow_backend import SCHEMES, FlowBackend
+from testbed.web.backend import State
+from testbed.web.model_backend import ModelBackend
 from testbed.web.server import PageLink, Serving, serve
 
 _NODES, _PAIRS, _RATE = 100, 150, 40.0
@@ -34,7 +36,7 @@ DENSE_LINKS = 362
 _CHILD = "from benchmarks.live_lab import show; show()"
 
 
-class _Changing(FlowBackend):
+class _Changing(ModelBackend):
     """Shows new values in each state, as a real lab does, so that each state is encoded."""
 
     def state(self) -> State:
@@ -62,7 +64,9 @@ def show(*schemes: str, is_dense: bool = False) -> None:
     random = Random(1)
     pairs = {tuple(random.sample(topology.nodes, 2)): None for _ in range(_PAIRS)}
     demands = [Demand(source, target, _RATE) for source, target in pairs]
-    backend = _Changing(solve(topology, demands, 3), lambda *_: solve(topology, demands, 3), schemes or SCHEMES)
+    backend = _Changing(
+        LiveFlowModel(solve(topology, demands, 3), schemes or SCHEMES), lambda *_: solve(topology, demands, 3)
+    )
 
     def ready(link: PageLink) -> None:
         print(json.dumps({"server": link.server, "token": link.token}), flush=True)  # noqa: T201  # for the parent

@@ -17,18 +17,10 @@ from kuijia_base.errors import InputError, one_line, quoted
 from kuijia_base.option_values import positive_rate
 from kuijia_base.options import parsed
 from kuijia_base.text import name_in_address
+from simulator.live.states import LogEntry
 from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model import topology as core
-from testbed.web.backend import (
-    VERSION,
-    Description,
-    LogEntry,
-    SetClock,
-    SetDemands,
-    SetScheme,
-    StartFlow,
-    State,
-)
+from testbed.web.backend import VERSION, Description, SetClock, SetDemands, SetScheme, StartFlow, State
 from testbed.web.requests import Done, Liveness, Switch, Verdict
 from testbed.web.shapes import from_json, to_json
 

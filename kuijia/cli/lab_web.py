@@ -237,9 +237,10 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
     topology = read_topology(args)
     demands = read_demands(args, topology)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
+    from simulator.live.flow_model import LiveFlowModel, require_schemes  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.live.packet_model import LivePacketModel  # noqa: PLC0415  # as above
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
-    from testbed.web.flow_backend import FlowBackend, require_schemes  # noqa: PLC0415  # slow to import: NumPy
-    from testbed.web.packet_backend import PacketBackend  # noqa: PLC0415  # as above
+    from testbed.web.model_backend import ModelBackend  # noqa: PLC0415  # as above
 
     def solved(network: Topology, wanted: Sequence[Demand], source: str = "request") -> Plan:
         return solve(network, wanted, args.tunnels, source=source)
@@ -250,8 +251,8 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
         demands = tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
     plan = solved(topology, demands, str(args.demands))
     require_schemes(args.schemes, plan, "--schemes")
-    model = PacketBackend if kind == "packet" else FlowBackend
-    return model(plan, solved, args.schemes, elastic=args.traffic == "tcp")
+    model = LivePacketModel if kind == "packet" else LiveFlowModel
+    return ModelBackend(model(plan, args.schemes, elastic=args.traffic == "tcp"), solved)
 
 
 def _lab(args: argparse.Namespace, kind: str) -> Backend:

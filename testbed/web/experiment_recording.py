@@ -14,20 +14,9 @@ from typing import Any
 from kuijia_base.errors import InputError
 from kuijia_base.json_files import json_files
 from kuijia_base.reading import reading
+from simulator.live.states import Direction, FlowState, LinkState, LogEntry, QueueInfo, QueueLoad, Role, View
 from te_solver.model.topology import Link, Topology
-from testbed.web.backend import (
-    Description,
-    Direction,
-    FlowState,
-    LinkState,
-    LogEntry,
-    QueueInfo,
-    QueueLoad,
-    Role,
-    State,
-    TunnelInfo,
-    View,
-)
+from testbed.web.backend import Description, State, TunnelInfo
 from testbed.web.drawing import cables, node_places
 from testbed.web.recording import Recorded
 

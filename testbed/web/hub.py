@@ -13,7 +13,8 @@ from typing import Any
 
 from kuijia_base.errors import KuijiaError
 from kuijia_base.log_lines import part_logger
-from testbed.web.backend import Backend, Description, LogEntry, State
+from simulator.live.states import LogEntry
+from testbed.web.backend import Backend, Description, State
 from testbed.web.recording import Recorder, with_views
 from testbed.web.requests import FIRST_ENTRIES
 from testbed.web.shapes import to_json

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from testbed.web.backend import VERSION, Description, LogEntry, State
+from simulator.live.states import LogEntry
+from testbed.web.backend import VERSION, Description, State
 from testbed.web.requests import ENDPOINTS, REFUSALS, Done, Endpoint, Liveness, Refusal, Switch, Verdict
 from testbed.web.shapes import schema_of
 

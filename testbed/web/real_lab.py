@@ -16,6 +16,7 @@ from typing import Any
 from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.text import link_id
+from simulator.live.states import Direction, FlowState, LinkState, LogEntry, QueueInfo, QueueLoad, Role, View
 from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.lab_client import ask, running_lab, the_running_lab
@@ -26,14 +27,7 @@ from testbed.web.backend import (
     ControllerMember,
     ControllerState,
     Description,
-    Direction,
     Finding,
-    FlowState,
-    LinkState,
-    LogEntry,
-    QueueInfo,
-    QueueLoad,
-    Role,
     SetClock,
     SetDemands,
     SetLink,
@@ -43,7 +37,6 @@ from testbed.web.backend import (
     StartFlow,
     State,
     StopFlow,
-    View,
     WithdrawPlan,
 )
 from testbed.web.drawing import cables, node_places, tunnel_infos

@@ -10,8 +10,9 @@ from functools import lru_cache
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError
-from testbed.web.backend import Action, ClockState, Description, Finding, LogEntry, SetClock, State
-from testbed.web.clock import SimulatedClock
+from simulator.live.clock import SimulatedClock
+from simulator.live.states import ClockState, LogEntry
+from testbed.web.backend import Action, Description, Finding, SetClock, State
 from testbed.web.recording import Recorded
 
 _NO_LAB = "a recording has no lab: it only shows"

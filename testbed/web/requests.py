@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from kuijia_base.text import name_of_address
+from simulator.live.states import LogEntry
 from testbed.web.backend import (
     Action,
     Description,
     Finding,
-    LogEntry,
     SetClock,
     SetDemands,
     SetLink,

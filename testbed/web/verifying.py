@@ -8,8 +8,6 @@ from kuijia_app.control.plan_update import require_same_network
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.queue_layouts import LAYOUTS
-from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from te_solver.formats.plan_file import plan_from_json
 from te_solver.model.failures import single_links
@@ -28,15 +26,6 @@ def sound_plan(data: dict[str, Any], network: Plan) -> Plan:
     except UnsoundError as error:
         raise InputError(_SOURCE, key_path(error.where), error.problem, error.expected) from error
     return plan
-
-
-def layout_for(plan: Plan) -> QueueLayout:
-    """Return the smallest queue layout that serves a plan's classes of traffic; raises InputError if none does."""
-    priorities = {pair.priority for pair in plan.pairs}
-    fitting = [each for each in LAYOUTS.values() if priorities <= {served.priority for served in each.classes}]
-    if not fitting:
-        raise InputError(_SOURCE, "pairs", f"a pair of priority {max(priorities)}", "one that a queue layout serves")
-    return min(fitting, key=lambda each: len(each.classes))
 
 
 def findings(plan: Plan, options: PipelineOptions) -> list[Finding]:

@@ -14,11 +14,13 @@ import pytest
 import uvicorn
 
 import kuijia
+from simulator.live.flow_model import LiveFlowModel
+from simulator.live.states import LogEntry
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
 from testbed.web.app import make_app
-from testbed.web.backend import Description, LogEntry, State
-from testbed.web.flow_backend import FlowBackend
+from testbed.web.backend import Description, State
+from testbed.web.model_backend import ModelBackend
 from tests.testbed.web.memory_backend import PLAN, MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN
 
@@ -136,7 +138,7 @@ def test_a_failure_in_the_fluid_model_and_a_plan_solved_for_it() -> None:
     def solve(topology: Topology, demands: Sequence[Demand]) -> kuijia.Plan:
         return kuijia.solve(topology, list(demands))
 
-    with serving(FlowBackend(plan, solve)) as link:
+    with serving(ModelBackend(LiveFlowModel(plan), solve)) as link:
         lab = kuijia.connect(link)
         in_force, topology = lab.plan(), lab.topology()
         lab.cut("s2", "s4")

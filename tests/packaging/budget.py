@@ -5,13 +5,13 @@ from __future__ import annotations
 ROOMS = {
     "kuijia_base": (3_980, 41),
     "te_solver": (12_900, 127),
-    "simulator": (22_980, 230),
+    "simulator": (23_980, 236),
     "kuijia_app": (27_850, 161),
     "hedera": (4_400, 39),
-    "testbed": (22_760, 149),
+    "testbed": (21_730, 145),
     "experiments": (21_040, 105),
     "kuijia": (10_190, 69),
-    "benchmarks": (3_660, 33),
+    "benchmarks": (3_670, 33),
     "docs": (800, 11),
     "tests": (99_680, 834),
 }

@@ -46,6 +46,10 @@ ROOMS = {
         "kuijia_base te_solver simulator.flow simulator.flow_sizes simulator.packet simulator.planned"
         " simulator.portable_random kuijia_app.tables"
     ),
+    "simulator.live": (
+        "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables"
+        " kuijia_app.control.plan_update"
+    ),
     "kuijia_app.discovery": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.gate kuijia_app.control"
     ),
@@ -84,7 +88,7 @@ ROOMS = {
         " testbed.traffic testbed.controllers testbed.boxes kuijia_app.framework.metrics"
     ),
     "testbed.web": (
-        "kuijia_base te_solver simulator.flow simulator.planned simulator.packet kuijia_app.tables kuijia_app.proof"
+        "kuijia_base te_solver simulator.live kuijia_app.tables kuijia_app.proof"
         " kuijia_app.control.plan_update testbed.machine testbed.lab"
         " kuijia_app.framework.certificate_expiry kuijia_app.framework.followed_tls"
     ),

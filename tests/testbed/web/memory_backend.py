@@ -6,21 +6,24 @@ import threading
 from typing import Any
 
 from kuijia_base.errors import InputError
-from te_solver.formats.plan_file import plan_from_json
-from testbed.web.backend import (
-    Action,
-    Cable,
+from simulator.live.states import (
     ClockState,
-    Description,
     Direction,
-    Finding,
     FlowState,
     LinkState,
     LogEntry,
     LogKind,
-    NodePlace,
     QueueInfo,
     QueueLoad,
+    View,
+)
+from te_solver.formats.plan_file import plan_from_json
+from testbed.web.backend import (
+    Action,
+    Cable,
+    Description,
+    Finding,
+    NodePlace,
     SetClock,
     SetDemands,
     SetLink,
@@ -31,7 +34,6 @@ from testbed.web.backend import (
     State,
     StopFlow,
     TunnelInfo,
-    View,
     WithdrawPlan,
 )
 

@@ -15,11 +15,12 @@ from typing import Literal
 from playwright.sync_api import Browser, ViewportSize
 
 import kuijia
+from simulator.live.flow_model import LiveFlowModel
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology
 from testbed.web.backend import SetClock
-from testbed.web.flow_backend import FlowBackend
+from testbed.web.model_backend import ModelBackend
 from testbed.web.real_lab import RealLab
 from tests.testbed.web.browsing import Visit, browsing, serving, visiting
 from tests.testbed.web.test_page_lab import lab_of_figure_1, one_flow_on_each_tunnel
@@ -66,7 +67,7 @@ def main() -> int:
 
 def take(browser: Browser, name: str, size: ViewportSize, colours: Colours, part: str) -> None:
     """Cut a link in the model of Gscale and take a picture some seconds later."""
-    backend = FlowBackend(kuijia.solve(NETWORK, NETWORK), _unsolved)
+    backend = ModelBackend(LiveFlowModel(kuijia.solve(NETWORK, NETWORK)), _unsolved)
     with serving(backend) as server, visiting(browser, server.url, viewport=size, color_scheme=colours) as visit:
         backend.act(SetClock(speed=SPEED))
         until = "second => parseFloat(document.querySelector('.time').textContent) >= second"

@@ -21,10 +21,11 @@ from jsonschema import Draft202012Validator
 from starlette.testclient import TestClient
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
+from simulator.live.states import LogEntry
 from testbed.web import app, hub
 from testbed.web.access import RATES, Limiter, Rate
 from testbed.web.app import make_app
-from testbed.web.backend import Action, Description, Finding, LogEntry, State
+from testbed.web.backend import Action, Description, Finding, State
 from testbed.web.bodies import BodyError, parsed
 from testbed.web.requests import ENDPOINTS, LARGE, SMALL, Done, Liveness, Refusal
 from testbed.web.server import PageLink, Serving

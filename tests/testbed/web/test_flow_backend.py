@@ -14,6 +14,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, KuijiaError
+from simulator.live import fluid
+from simulator.live.flow_model import LiveFlowModel
+from simulator.live.fluid import FluidNetwork
+from simulator.live.states import View
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.demands import Demand
 from te_solver.model.failures import Failure
@@ -21,7 +25,6 @@ from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from te_solver.schemes.making import make_scheme
 from te_solver.solve import solve
-from testbed.web import fluid
 from testbed.web.backend import (
     KIND_OF,
     SetClock,
@@ -32,11 +35,9 @@ from testbed.web.backend import (
     SetScheme,
     StartFlow,
     StopFlow,
-    View,
     WithdrawPlan,
 )
-from testbed.web.flow_backend import FlowBackend
-from testbed.web.fluid import FluidNetwork
+from testbed.web.model_backend import ModelBackend
 from testbed.web.shapes import to_json
 from tests.testbed.web.documented import documented_actions
 
@@ -74,11 +75,11 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def backend(plan: Plan) -> FlowBackend:
-    return FlowBackend(plan, solved)
+def backend(plan: Plan) -> ModelBackend:
+    return ModelBackend(LiveFlowModel(plan), solved)
 
 
-def views(backend: FlowBackend) -> dict[str, View]:
+def views(backend: ModelBackend) -> dict[str, View]:
     return {view.scheme: view for view in backend.state().views}
 
 
@@ -88,7 +89,7 @@ def loads(view: View, link: str) -> dict[tuple[str, int], float]:
     return {(direction.from_, queue.queue): queue.rate for direction in state.directions for queue in direction.queues}
 
 
-def test_nodes_stand_where_the_file_says_with_north_up(backend: FlowBackend) -> None:
+def test_nodes_stand_where_the_file_says_with_north_up(backend: ModelBackend) -> None:
     places = {node.name: node for node in backend.describe().nodes}
     assert (places["b"].y, places["a"].x) == (0.0, 0.0)
     assert places["a"].y == places["c"].y == 1.0
@@ -96,7 +97,7 @@ def test_nodes_stand_where_the_file_says_with_north_up(backend: FlowBackend) -> 
     assert [name for name, node in places.items() if not node.site] == ["c"]
 
 
-def test_without_a_failure_all_that_is_sent_arrives(backend: FlowBackend) -> None:
+def test_without_a_failure_all_that_is_sent_arrives(backend: ModelBackend) -> None:
     for view in views(backend).values():
         assert sum(flow.goodput for flow in view.flows) == pytest.approx(27)
         assert {flow.role for flow in view.flows} == {"untouched"}
@@ -105,7 +106,7 @@ def test_without_a_failure_all_that_is_sent_arrives(backend: FlowBackend) -> Non
         assert loads(view, "a~d")["a", 2] == 0
 
 
-def test_a_cut_makes_victims_that_hurt_others_only_under_rescaling(backend: FlowBackend) -> None:
+def test_a_cut_makes_victims_that_hurt_others_only_under_rescaling(backend: ModelBackend) -> None:
     backend.act(SetLink("a~d", up=False))
     kuijia, rescaling = (views(backend)[name] for name in ("kuijia", "rescaling"))
     for view in (kuijia, rescaling):
@@ -126,7 +127,7 @@ def test_a_cut_makes_victims_that_hurt_others_only_under_rescaling(backend: Flow
     assert [entry.kind for entry in backend.events(0)] == ["cut", "group", "group"]
 
 
-def test_a_healed_link_restores_all(backend: FlowBackend) -> None:
+def test_a_healed_link_restores_all(backend: ModelBackend) -> None:
     before = backend.state().views
     backend.act(SetLink("a~d", up=False))
     assert backend.state().views != before
@@ -134,7 +135,7 @@ def test_a_healed_link_restores_all(backend: FlowBackend) -> None:
     assert backend.state().views == before
 
 
-def test_no_queue_carries_more_than_its_link(backend: FlowBackend) -> None:
+def test_no_queue_carries_more_than_its_link(backend: ModelBackend) -> None:
     for link in ("a~d", "b~d"):
         backend.act(SetLink(link, up=False))
         for view in views(backend).values():
@@ -144,7 +145,7 @@ def test_no_queue_carries_more_than_its_link(backend: FlowBackend) -> None:
 
 
 def test_inelastic_traffic_is_dropped_where_it_is_too_much(plan: Plan) -> None:
-    backend = FlowBackend(plan, solved, ["rescaling"], elastic=False)
+    backend = ModelBackend(LiveFlowModel(plan, ["rescaling"], elastic=False), solved)
     backend.act(SetLink("a~d", up=False))
     (view,) = backend.state().views
     dropped = sum(queue.dropped for link in view.links for each in link.directions for queue in each.queues)
@@ -153,7 +154,7 @@ def test_inelastic_traffic_is_dropped_where_it_is_too_much(plan: Plan) -> None:
     assert dropped == pytest.approx(lost, abs=1e-2)
 
 
-def test_a_node_takes_its_traffic_along(backend: FlowBackend) -> None:
+def test_a_node_takes_its_traffic_along(backend: ModelBackend) -> None:
     backend.act(SetNode("b", up=False))
     for view in views(backend).values():
         assert view.nodes_down == ("b",)
@@ -162,7 +163,7 @@ def test_a_node_takes_its_traffic_along(backend: FlowBackend) -> None:
     assert [entry.kind for entry in backend.events(0) if entry.view is None] == ["node-down", "node-up"]
 
 
-def test_other_demands_replace_the_plan_and_keep_the_failure(backend: FlowBackend) -> None:
+def test_other_demands_replace_the_plan_and_keep_the_failure(backend: ModelBackend) -> None:
     backend.act(SetLink("a~d", up=False))
     done = backend.act(SetDemands((("a", "d", 4.0, 0), ("c", "b", 2.0, 1))))
     assert done["pairs"] == 2
@@ -177,7 +178,7 @@ def test_other_demands_replace_the_plan_and_keep_the_failure(backend: FlowBacken
     assert not next(link for link in views(backend)["kuijia"].links if link.id == "a~d").up
 
 
-def test_a_plan_is_verified_put_in_force_and_withdrawn(backend: FlowBackend) -> None:
+def test_a_plan_is_verified_put_in_force_and_withdrawn(backend: ModelBackend) -> None:
     other = plan_to_json(solved(TOPOLOGY, DEMANDS[:1]))
     assert backend.verify(other) == []
     assert backend.act(SetPlan(other))["pairs"] == 1
@@ -191,7 +192,7 @@ def test_a_plan_is_verified_put_in_force_and_withdrawn(backend: FlowBackend) -> 
     assert len(backend.state().views[0].flows) >= 1
 
 
-def test_a_plan_for_another_network_is_refused(backend: FlowBackend) -> None:
+def test_a_plan_for_another_network_is_refused(backend: ModelBackend) -> None:
     ring = Topology("ring", ("a", "b"), (Link("a", "b", 1.0), Link("b", "a", 1.0)))
     other = plan_to_json(solved(ring, (Demand("a", "b", 1.0),)))
     for refused in (lambda: backend.verify(other), lambda: backend.act(SetPlan(other))):
@@ -200,7 +201,7 @@ def test_a_plan_for_another_network_is_refused(backend: FlowBackend) -> None:
 
 
 def test_a_started_flow_takes_its_share_and_ends_by_itself(plan: Plan) -> None:
-    backend = FlowBackend(plan, solved, wall=(wall := Wall()))
+    backend = ModelBackend(LiveFlowModel(plan, wall=(wall := Wall())), solved)
     name = backend.act(StartFlow("a", "d", 3.0, "udp", 10.0))["id"]
     started = views(backend)["kuijia"].flows[-1]
     assert (started.id, started.goodput, started.role) == (name, 3.0, "untouched")
@@ -213,7 +214,7 @@ def test_a_started_flow_takes_its_share_and_ends_by_itself(plan: Plan) -> None:
     assert backend.events(0)[-1].text == f"flow {name} has ended"
 
 
-def test_a_started_flow_is_a_victim_when_its_tunnel_dies(backend: FlowBackend) -> None:
+def test_a_started_flow_is_a_victim_when_its_tunnel_dies(backend: ModelBackend) -> None:
     name = backend.act(StartFlow("a", "d", 1.0))["id"]
     (own,) = views(backend)["kuijia"].flows[-1].path_ids
     nodes = next(tunnel.nodes for tunnel in backend.describe().tunnels if tunnel.path_id == own)
@@ -225,7 +226,7 @@ def test_a_started_flow_is_a_victim_when_its_tunnel_dies(backend: FlowBackend) -
     assert views(backend)["kuijia"].flows[-1].id != name
 
 
-def test_schemes_are_chosen(backend: FlowBackend) -> None:
+def test_schemes_are_chosen(backend: ModelBackend) -> None:
     backend.act(SetScheme(("recompute", "kuijia", "precomputed")))
     backend.act(SetLink("a~d", up=False))
     assert list(views(backend)) == ["recompute", "kuijia", "precomputed"]
@@ -233,7 +234,7 @@ def test_schemes_are_chosen(backend: FlowBackend) -> None:
 
 
 def test_the_clock_runs_at_its_speed_and_can_be_held(plan: Plan) -> None:
-    backend = FlowBackend(plan, solved, wall=(wall := Wall()))
+    backend = ModelBackend(LiveFlowModel(plan, wall=(wall := Wall())), solved)
     wall.seconds = 2.0
     assert backend.state().time == 2.0
     backend.act(SetClock(speed=10.0))
@@ -265,7 +266,7 @@ def test_the_clock_runs_at_its_speed_and_can_be_held(plan: Plan) -> None:
         (SetClock(time=3.0), "cannot go to another time"),
     ],
 )
-def test_actions_that_make_no_sense_change_nothing(backend: FlowBackend, action: Any, complaint: str) -> None:  # noqa: ANN401  # any action
+def test_actions_that_make_no_sense_change_nothing(backend: ModelBackend, action: Any, complaint: str) -> None:  # noqa: ANN401  # any action
     before = backend.state().views
     with pytest.raises(InputError, match=complaint):
         backend.act(action)
@@ -273,7 +274,7 @@ def test_actions_that_make_no_sense_change_nothing(backend: FlowBackend, action:
     assert backend.events(0) == []
 
 
-def test_what_is_down_cannot_be_cut(backend: FlowBackend) -> None:
+def test_what_is_down_cannot_be_cut(backend: ModelBackend) -> None:
     backend.act(SetLink("a~d", up=False))
     with pytest.raises(KuijiaError, match="link a~d is down already"):
         backend.act(SetLink("a~d", up=False))
@@ -287,7 +288,7 @@ def test_others_go_on_while_a_plan_is_solved(plan: Plan) -> None:
         assert go_on.wait(20)
         return solved(topology, demands)
 
-    backend = FlowBackend(plan, slow)
+    backend = ModelBackend(LiveFlowModel(plan), slow)
     worker = threading.Thread(target=backend.act, args=(SetDemands((("a", "d", 4.0, 0),)),))
     worker.start()
     assert solving.wait(20)
@@ -298,7 +299,7 @@ def test_others_go_on_while_a_plan_is_solved(plan: Plan) -> None:
     assert [entry.kind for entry in backend.events(0)] == ["cut", "group", "group", "plan"]
 
 
-def test_it_can_do_all_kinds_of_actions_and_everything_is_json(backend: FlowBackend) -> None:
+def test_it_can_do_all_kinds_of_actions_and_everything_is_json(backend: ModelBackend) -> None:
     assert set(backend.describe().actions) == set(KIND_OF.values())
     assert documented_actions("flow") == sorted(backend.describe().actions)
     for message in (backend.describe(), backend.state()):
@@ -321,7 +322,7 @@ _ACTIONS = st.one_of(
 @settings(max_examples=40, deadline=None)
 @given(actions=st.lists(_ACTIONS, max_size=6))
 def test_whatever_is_done_the_views_are_of_this_world(actions: list[Any]) -> None:
-    backend = FlowBackend(PLAN, solved)
+    backend = ModelBackend(LiveFlowModel(PLAN), solved)
     for action in actions:
         with contextlib.suppress(KuijiaError):
             backend.act(action)

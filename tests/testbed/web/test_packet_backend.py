@@ -7,20 +7,14 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from kuijia_base.errors import InputError, KuijiaError
+from simulator.live.packet_model import LivePacketModel
+from simulator.live.states import View
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from te_solver.solve import solve
-from testbed.web.backend import (
-    SetClock,
-    SetDemands,
-    SetLink,
-    SetNode,
-    SetScheme,
-    View,
-    WithdrawPlan,
-)
-from testbed.web.packet_backend import PacketBackend
+from testbed.web.backend import SetClock, SetDemands, SetLink, SetNode, SetScheme, WithdrawPlan
+from testbed.web.model_backend import ModelBackend
 from tests.testbed.web.documented import documented_actions
 
 CABLES = (("a", "b"), ("b", "d"), ("a", "d"), ("a", "c"), ("c", "d"))
@@ -40,10 +34,15 @@ def plan() -> Plan:
 
 
 @pytest.fixture
-def backend(plan: Plan) -> Iterator[PacketBackend]:
-    backend = PacketBackend(plan, solved, ("kuijia", "rescaling"), runs=False)
-    yield backend
-    backend.close()
+def model(plan: Plan) -> Iterator[LivePacketModel]:
+    model = LivePacketModel(plan, ("kuijia", "rescaling"), runs=False)
+    yield model
+    model.close()
+
+
+@pytest.fixture
+def backend(model: LivePacketModel) -> ModelBackend:
+    return ModelBackend(model, solved)
 
 
 def goodput(view: View, *, victims: bool) -> float:
@@ -60,15 +59,15 @@ def queue_rates(view: View, queue: int) -> float:
     )
 
 
-def test_a_cut_hurts_only_victims_under_kuijia_and_heals(backend: PacketBackend) -> None:
-    backend.step(2.0)  # what flows may catch up with at the beginning is over
-    backend.step(1.0)
+def test_a_cut_hurts_only_victims_under_kuijia_and_heals(model: LivePacketModel, backend: ModelBackend) -> None:
+    model.step(2.0)  # what flows may catch up with at the beginning is over
+    model.step(1.0)
     for view in backend.state().views:
         assert goodput(view, victims=False) == pytest.approx(27 * 1448 / 1518, rel=0.03)
         assert queue_rates(view, 2) == 0
     before = backend.state().views
     backend.act(SetLink("a~d", up=False))
-    backend.step(2.0)
+    model.step(2.0)
     kuijia, rescaling = backend.state().views
     others = sum(flow.wanted for flow in kuijia.flows if flow.role != "victim") * 1448 / 1518
     assert goodput(kuijia, victims=False) == pytest.approx(others, rel=0.03)
@@ -78,24 +77,24 @@ def test_a_cut_hurts_only_victims_under_kuijia_and_heals(backend: PacketBackend)
     assert not next(link for link in kuijia.links if link.id == "a~d").up
     assert kuijia.tunnels_dead
     backend.act(SetLink("a~d", up=True))
-    backend.step(3.0)
-    backend.step(1.0)
+    model.step(3.0)
+    model.step(1.0)
     for view, earlier in zip(backend.state().views, before, strict=True):
         assert goodput(view, victims=False) == pytest.approx(goodput(earlier, victims=False), rel=0.03)
     assert [entry.time for entry in backend.events(0) if entry.kind in {"cut", "heal"}] == [3.5, 5.5]
 
 
-def test_other_demands_start_on_the_network_as_it_is(backend: PacketBackend) -> None:
+def test_other_demands_start_on_the_network_as_it_is(model: LivePacketModel, backend: ModelBackend) -> None:
     backend.act(SetNode("c", up=False))
     backend.act(SetDemands((("a", "d", 5.0, 0),)))
-    backend.step(1.0)
+    model.step(1.0)
     for view in backend.state().views:
         assert view.nodes_down == ("c",)
         assert [flow.source for flow in view.flows] == ["a"]
         assert goodput(view, victims=False) == pytest.approx(5 * 1448 / 1518, rel=0.05)
 
 
-def test_it_describes_the_queues_of_the_ports(backend: PacketBackend) -> None:
+def test_it_describes_the_queues_of_the_ports(backend: ModelBackend) -> None:
     described = backend.describe()
     assert [(queue.queue, queue.role) for queue in described.queues] == [(0, "control"), (1, "normal"), (2, "victim")]
     assert described.dropped_unit == "packets/s"
@@ -103,10 +102,11 @@ def test_it_describes_the_queues_of_the_ports(backend: PacketBackend) -> None:
 
 
 def test_constant_rates_lose_packets_where_there_are_too_many(plan: Plan) -> None:
-    backend = PacketBackend(plan, solved, ["rescaling"], elastic=False, runs=False)
+    model = LivePacketModel(plan, ["rescaling"], elastic=False, runs=False)
+    backend = ModelBackend(model, solved)
     backend.act(SetLink("a~d", up=False))
-    backend.step(1.0)
-    backend.step(1.0)
+    model.step(1.0)
+    model.step(1.0)
     (view,) = backend.state().views
     dropped = sum(q.dropped for link in view.links for each in link.directions for q in each.queues)
     lost = sum(flow.wanted * 1448 / 1518 - flow.goodput for flow in view.flows)
@@ -114,10 +114,10 @@ def test_constant_rates_lose_packets_where_there_are_too_many(plan: Plan) -> Non
     backend.close()
 
 
-def test_schemes_and_clock_are_set_and_the_rest_is_refused(backend: PacketBackend) -> None:
+def test_schemes_and_clock_are_set_and_the_rest_is_refused(model: LivePacketModel, backend: ModelBackend) -> None:
     backend.act(SetScheme(("rescaling",)))
     assert [view.scheme for view in backend.state().views] == ["kuijia", "rescaling"]  # until the next step
-    backend.step(0.1)
+    model.step(0.1)
     assert [view.scheme for view in backend.state().views] == ["rescaling"]
     assert backend.act(SetClock(speed=2.0, paused=True)) == {"speed": 2.0, "paused": True}
     with pytest.raises(InputError, match="found recompute, expected one that switches can be programmed with"):
@@ -129,13 +129,14 @@ def test_schemes_and_clock_are_set_and_the_rest_is_refused(backend: PacketBacken
 
 
 def test_its_thread_moves_time_on_until_it_is_closed(plan: Plan) -> None:
-    backend = PacketBackend(plan, solved, ["kuijia"])
+    model = LivePacketModel(plan, ["kuijia"])
+    backend = ModelBackend(model, solved)
     while backend.state().time < 0.75:  # it begins at 0.5 s; the test's own limit of time ends it otherwise
         pass
     backend.close()
-    assert not backend._thread.is_alive()
+    assert not model._thread.is_alive()
     assert backend.state().faults == ()
 
 
-def test_the_documentation_lists_its_actions(backend: PacketBackend) -> None:
+def test_the_documentation_lists_its_actions(backend: ModelBackend) -> None:
     assert documented_actions("packet") == sorted(backend.describe().actions)

@@ -16,13 +16,14 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
 from playwright.sync_api import Browser, ViewportSize  # noqa: E402  # may be missing
 
 from kuijia_base.quantities import rate, rate_of, share  # noqa: E402
+from simulator.live import fluid  # noqa: E402  # needs NumPy only
+from simulator.live.flow_model import LiveFlowModel  # noqa: E402  # needs starlette
 from te_solver.model.demands import Demand  # noqa: E402
 from te_solver.model.plan import Plan  # noqa: E402
 from te_solver.model.topology import Link, Topology  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
-from testbed.web import fluid  # noqa: E402  # needs NumPy only
 from testbed.web.backend import SetClock, SetDemands, SetLink, SetNode, SetScheme  # noqa: E402
-from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette
+from testbed.web.model_backend import ModelBackend  # noqa: E402  # needs starlette
 from tests.testbed.web.browsing import Server, Visit, browsing, serving, visiting  # noqa: E402  # needs all
 
 CHROMIUM = shutil.which("chromium")
@@ -55,12 +56,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="module")
-def model() -> FlowBackend:
+def model() -> ModelBackend:
     return backend()
 
 
 @pytest.fixture(scope="module")
-def server(model: FlowBackend) -> Iterator[Server]:
+def server(model: ModelBackend) -> Iterator[Server]:
     with serving(model) as running:
         yield running
 
@@ -72,7 +73,7 @@ def shared(browser: Browser, server: Server) -> Iterator[Visit]:
 
 
 @pytest.fixture
-def visit(shared: Visit, server: Server, model: FlowBackend) -> Iterator[Visit]:
+def visit(shared: Visit, server: Server, model: ModelBackend) -> Iterator[Visit]:
     """The page that tests share, as opening it costs a second, over the model as it was at first."""
     restore(model, server)
     shared.wait("() => !document.querySelector('td.state.down') && document.querySelectorAll('.view').length === 2")
@@ -81,7 +82,7 @@ def visit(shared: Visit, server: Server, model: FlowBackend) -> Iterator[Visit]:
     assert shared.complaints == []
 
 
-def restore(model: FlowBackend, server: Server) -> None:
+def restore(model: ModelBackend, server: Server) -> None:
     view = server.state()["views"][0]
     for link in view["links"]:
         if not link["up"]:
@@ -99,13 +100,13 @@ def solved(topology: Topology, demands: Sequence[Demand]) -> Plan:
     return solve(topology, demands, 3)
 
 
-def backend(names: Sequence[str] = NAMES) -> FlowBackend:
+def backend(names: Sequence[str] = NAMES) -> ModelBackend:
     """Return the model of Fig. 1: three full tunnels of 1 Gbit/s from the first node to the last."""
     s1, s2, s3, s4 = names
     cables = [(s1, s2), (s2, s4), (s1, s4), (s1, s3), (s3, s4)]
     links = [Link(a, b, 1000.0) for one, other in cables for a, b in ((one, other), (other, one))]
     topology = Topology("fig1", tuple(names), tuple(links))
-    return FlowBackend(solved(topology, [Demand(s1, s4, 3000.0)]), solved, SCHEMES)
+    return ModelBackend(LiveFlowModel(solved(topology, [Demand(s1, s4, 3000.0)]), SCHEMES), solved)
 
 
 def victims(server: Server, scheme: str) -> set[str]:

@@ -13,9 +13,10 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
 from playwright.sync_api import ViewportSize  # noqa: E402  # may be missing
 
 from benchmarks.networks import dense  # noqa: E402
+from simulator.live.flow_model import LiveFlowModel  # noqa: E402  # needs starlette
 from te_solver.model.demands import Demand  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
-from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette
+from testbed.web.model_backend import ModelBackend  # noqa: E402  # needs starlette
 from tests.testbed.web.browsing import browsing, serving, visiting  # noqa: E402  # needs all
 
 CHROMIUM = shutil.which("chromium")
@@ -52,7 +53,9 @@ def test_on_a_phone_names_of_many_nodes_cover_neither_each_other_nor_nodes() -> 
     random = Random(1)
     pairs = [random.sample(topology.nodes, 2) for _ in range(5)]
     demands = [Demand(source, target, 40.0) for source, target in pairs]
-    model = FlowBackend(solve(topology, demands, 1), lambda *_: solve(topology, demands, 1), ("kuijia",))
+    model = ModelBackend(
+        LiveFlowModel(solve(topology, demands, 1), ("kuijia",)), lambda *_: solve(topology, demands, 1)
+    )
     with (
         serving(model) as server,
         browsing(CHROMIUM) as browser,

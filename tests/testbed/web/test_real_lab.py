@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
+from simulator.live.states import View
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.plan import Plan
 from testbed.web.backend import (
@@ -20,7 +21,6 @@ from testbed.web.backend import (
     SetScheme,
     StartFlow,
     StopFlow,
-    View,
     WithdrawPlan,
 )
 from testbed.web.real_lab import RealLab

@@ -9,15 +9,8 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from kuijia_base.errors import InputError
-from testbed.web.backend import (
-    Description,
-    LogEntry,
-    SetClock,
-    SetDemands,
-    SetLink,
-    StartFlow,
-    State,
-)
+from simulator.live.states import LogEntry
+from testbed.web.backend import Description, SetClock, SetDemands, SetLink, StartFlow, State
 from testbed.web.shapes import from_json, schema_of, to_json
 from tests.testbed.web.memory_backend import MemoryBackend
 

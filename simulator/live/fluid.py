@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from kuijia_base.text import link_id
 from simulator.flow.failure_impact import FailureModel, paths_of
 from simulator.flow.model import Flags, Flows, Vector, share
+from simulator.live.states import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, RoleSum, View
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology
@@ -19,7 +20,6 @@ from te_solver.schemes.failure_scheme import VICTIM
 from te_solver.schemes.models.interface import Scheme
 from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.models.traffic import PlannedTraffic
-from testbed.web.backend import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, RoleSum, View
 
 MOST_FLOWS = 300
 """Flows that a view shows; of more, the largest."""

@@ -1,12 +1,16 @@
-"""A clock for models: runs at a chosen speed, and can be held."""
+"""The clock of a live model or a recording, and the log of its events."""
 
 from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
+from typing import Any
 
-from testbed.web.backend import ClockState
+from simulator.live.states import ClockState, LogEntry, LogKind
+
+_KEPT = 5000
 
 
 class SimulatedClock:
@@ -40,3 +44,21 @@ class SimulatedClock:
         if self._state.paused:
             return self._time
         return self._time + (self._wall() - self._since) * self._state.speed
+
+
+class LiveJournal:
+    """Numbers entries from 1 on; its methods may be called by several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._entries: deque[LogEntry] = deque(maxlen=_KEPT)
+        self._seq = 0
+
+    def note(self, time: float, kind: LogKind, text: str, view: str | None = None, **subject: Any) -> None:  # noqa: ANN401  # JSON
+        with self._lock:
+            self._seq += 1
+            self._entries.append(LogEntry(self._seq, round(time, 3), view, kind, text, subject))
+
+    def after(self, seq: int) -> list[LogEntry]:
+        with self._lock:
+            return [entry for entry in self._entries if entry.seq > seq]
