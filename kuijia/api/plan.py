@@ -14,29 +14,19 @@ from kuijia.api.frames import name_of
 from kuijia.api.picture import Picture
 from kuijia.api.plan_summary import path_of, plan_summary
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import (
-    DEFAULT_SOLVER,
-    DEFAULT_TUNNELS,
-    MOST_FAILURES,
-    MOST_PARTS,
-    Solving,
-    announced,
-    planned,
-    require_objective,
-)
+from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, SolveOptions, planned
 from kuijia.api.table import Column, Table, Text, html_page, share, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
-from kuijia_base.option_values import whole_number
-from kuijia_base.options import parsed, parsed_or_none, require_known
+from kuijia_base.options import from_keywords, require_known
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.quantities import counted, rate, rate_of
 from te_solver.formats.plan_file import load_plan as load_core_plan
 from te_solver.formats.plan_file import plan_to_json, save_plan
 from te_solver.model import plan as core
 from te_solver.model.demands import Demand
-from te_solver.model.plan import DISJOINT, MOST_PATHS, Weight
+from te_solver.model.plan import DISJOINT, Weight
 from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS
 from te_solver.tunnels.path_choices.file import ListedPath, routes_of
 
@@ -220,33 +210,12 @@ def solve(  # noqa: PLR0913  # options are keywords
         InputError: an input or an option cannot be used.
         SolverError: the solver gave up.
     """
-    require_objective(objective)
-    require_known("tunnel_weight", tunnel_weight, get_args(Weight))
-    how = Solving(
-        parsed("tunnels", tunnels, whole_number(1, MOST_PATHS, of=" tunnels per pair")),
-        tunnel_weight,
-        node_disjoint,
-        objective,
-        parsed_or_none("protect", protect, whole_number(1, MOST_FAILURES)),
-        spread,
-        parsed_or_none("partitions", partitions, whole_number(1, MOST_PARTS)),
-        solver,
-        parsed("seed", seed, whole_number(0)),
-        paths,
-    )
+    how = from_keywords(SolveOptions, {**locals(), "reproducible": False})
     how.require_sense()
     network = load_topology(topology, format=format, default_capacity=default_capacity, rate_unit=rate_unit)
-    reading = {
-        "format": demand_format,
-        "row": row,
-        "drop_unreachable": drop_unreachable,
-        "rate_unit": rate_unit,
-    }
+    reading = {"format": demand_format, "row": row, "drop_unreachable": drop_unreachable, "rate_unit": rate_unit}
     asked = demands_for(demands, topology, network, reading)
     with progress_line(patient=True) as progress:
-        if (line := announced(network)) is not None:
-            progress.show(line)
-        how = how.sized(asked, progress.say)
         plan = planned(network, asked, how, asked.source, progress)
     return Plan.of(plan, (*network.notes, *asked.notes))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, get_args
 
-from kuijia_base.options import bad_option, options_named, require_known, spelled
+from kuijia_base.option_values import whole_number
+from kuijia_base.options import Option, bad_option, options_named, spelled
 from te_solver.model.demands import Demand
-from te_solver.model.plan import DISJOINT, MAX_TUNNELS_PER_PAIR, NODE_DISJOINT, Weight
-from te_solver.programs.effort import parts_for
+from te_solver.model.plan import DISJOINT, MAX_TUNNELS_PER_PAIR, MOST_PATHS, NODE_DISJOINT, Weight
+from te_solver.programs.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM, parts_for
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT, objective_names, paths_for
 from te_solver.programs.settings import base_name
 from te_solver.tunnels.finder import TunnelFinder
@@ -48,19 +49,50 @@ def objective_choices() -> tuple[str, ...]:
 
 
 @dataclass(frozen=True)
-class Solving:
-    """The options of a plan; see `kuijia.solve`."""
+class SolveOptions:
+    """The options of a plan next to its network and demands: one declaration for the function, the verb and checks."""
 
-    tunnels: int = DEFAULT_TUNNELS
-    tunnel_weight: Weight = "hops"
-    node_disjoint: bool = False
-    objective: str = MAX_THROUGHPUT
-    protect: int | None = None
-    spread: bool = False
-    partitions: int | None = None
-    solver: str = DEFAULT_SOLVER
-    seed: int = 1
-    paths: str = DISJOINT
+    tunnels: Annotated[
+        int, Option("tunnels per pair", whole_number(1, MOST_PATHS, of=" tunnels per pair"), common=True)
+    ] = DEFAULT_TUNNELS
+    paths: Annotated[str, Option("choice of tunnels", common=True)] = DISJOINT
+    tunnel_weight: Annotated[
+        Weight, Option("metric that tunnels minimise (default: %(default)s)", choices=get_args(Weight))
+    ] = "hops"
+    node_disjoint: Annotated[bool, Option("tunnels of a pair have no node in common where possible")] = False
+    objective: Annotated[
+        str,
+        Option(
+            "objective to optimise, with its settings if any, as in swan:alpha=1.5: "
+            f"{', '.join(objective_names())} (default: %(default)s)",
+            metavar="NAME",
+            choices=objective_choices(),
+        ),
+    ] = MAX_THROUGHPUT
+    protect: Annotated[
+        int | None,
+        Option(
+            f"failed links that a plan of --objective {FFC} survives without loss (default: 1)",
+            whole_number(1, MOST_FAILURES),
+            "K",
+        ),
+    ] = None
+    spread: Annotated[bool, Option("use all tunnels of a pair equally instead of preferring shorter ones")] = False
+    solver: Annotated[
+        str, Option("solver to use, any that CVXPY finds installed (default: %(default)s)", metavar="NAME")
+    ] = DEFAULT_SOLVER
+    reproducible: Annotated[bool, Option("leave out the solver's time: the same input gives the same bytes")] = False
+    partitions: Annotated[
+        int | None,
+        Option(
+            f"solve --objective {MAX_THROUGHPUT} in P parts on all processors, and report the largest possible loss "
+            f"(default: 1, which is one program; with more than {PAIRS_OF_ONE_PROGRAM:,} demands one for each "
+            f"{PAIRS_OF_A_PART:,})",
+            whole_number(1, MOST_PARTS),
+            "P",
+        ),
+    ] = None
+    seed: Annotated[int, Option("seed of partitions and drawn paths", whole_number(0), common=True)] = 1
 
     def require_sense(self) -> None:
         """Raise InputError for options that the objective or the paths do not have."""
@@ -73,7 +105,7 @@ class Solving:
             problem = f"{self.objective} is not solved in parts"
             raise bad_option("partitions", problem, spelled("objective", MAX_THROUGHPUT))
 
-    def sized(self, demands: Sequence[Demand], say: Callable[[str], None]) -> Solving:
+    def sized(self, demands: Sequence[Demand], say: Callable[[str], None]) -> SolveOptions:
         """Return the options with a number of parts if demands are too many for one program, which is told."""
         if self.partitions is not None or self.objective != MAX_THROUGHPUT or self.spread:
             return self
@@ -86,11 +118,6 @@ def require_paths(paths: str, *, node_disjoint: bool) -> None:
         require_path_choice(paths)
     if node_disjoint and paths not in (DISJOINT, NODE_DISJOINT):
         raise bad_option("node_disjoint", f"{paths} chooses by another rule", spelled("paths", NODE_DISJOINT))
-
-
-def require_objective(objective: object) -> None:
-    """Raise InputError unless a value is the name of an objective, with or without settings."""
-    require_known("objective", base_name(objective) if isinstance(objective, str) else objective, objective_names())
 
 
 def chosen_paths(objective: str, paths: str) -> str:
@@ -128,13 +155,14 @@ def default_parts(demands: Sequence[Demand], say: Callable[[str], None]) -> int 
     return parts
 
 
-def announced(topology: Topology) -> str | None:
-    """Return the words that announce work on a large network, whose first step takes seconds; None for another."""
-    return f"preparing {len(topology.links):,} links" if len(topology.links) >= _MANY_LINKS else None
+def announce(topology: Topology, progress: Progress) -> None:
+    """Show that work starts on a large network, whose first step takes seconds."""
+    if len(topology.links) >= _MANY_LINKS:
+        progress.show(f"preparing {len(topology.links):,} links")
 
 
-def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source: str, progress: Progress) -> Plan:
-    """Return the plan; messages call the demands `source`.
+def planned(topology: Topology, demands: Sequence[Demand], how: SolveOptions, source: str, progress: Progress) -> Plan:
+    """Return the plan of options that fit each other; messages call the demands `source`.
 
     Raises:
         InputError: the options or the demands cannot be used.
@@ -148,6 +176,8 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
     from te_solver.programs.solver import Solver  # noqa: PLC0415  # slow to import: SciPy
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: SciPy
 
+    announce(topology, progress)
+    how = how.sized(demands, progress.say)
     # Nobody looks for an option that was not given.
     names = {} if how.protect is not None else {"protect": "objective"}
     with options_named(names):
@@ -170,4 +200,5 @@ def planned(topology: Topology, demands: Sequence[Demand], how: Solving, source:
         options = Options(spread=how.spread, protect=how.protect or 1, solver=replace(solver, watch=watch.tick))
         if parts is not None:
             require_solvable_in_parts(options)  # the search for tunnels, which comes first, can take minutes
-        return solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)
+        plan = solve(topology, demands, how.tunnels, objective, options=options, finder=finder, source=source)
+    return replace(plan, solve_seconds=0.0) if how.reproducible else plan

@@ -13,7 +13,7 @@ from kuijia.api.demands import DemandsLike, demands_for
 from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import announced
+from kuijia.api.solving import announce
 from kuijia.api.topology import FileName, TopologyLike, load_topology
 from kuijia.api.whatif_failures import chosen_failures, chosen_probabilities, default_probabilities
 from kuijia.api.whatif_options import FLOW, PACKET, SPLIT_NAMES, TOPOLOGY, Failures, WhatIfOptions, other_options
@@ -244,8 +244,7 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
     from simulator.studies.whatif_packets.sweep import Questions  # noqa: PLC0415  # slow to import: NumPy
 
     topology, progress = inputs.topology, asker.progress
-    if (line := announced(topology)) is not None:
-        progress.show(line)
+    announce(topology, progress)
     note, assume = partial(asker.say, inputs.source), partial(asker.assume, inputs.network)
     failures = _failures(how.failures, topology, how.sample, how.seed)
     conditions = likelihood = None

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import DEFAULT_TUNNELS, announced
+from kuijia.api.solving import DEFAULT_TUNNELS
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in, topology_of
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.notes import print_notes
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.options import typed_options
-from kuijia_base.progress import Progress
 from kuijia_base.quantities import rate
 from te_solver.formats.demands_file import DEMAND_FORMATS
 from te_solver.formats.draft import DEFAULT_CAPACITY
@@ -152,9 +151,3 @@ def read_demands(args: argparse.Namespace, topology: Topology) -> tuple[Demand, 
         demands = connected_demands(demands, topology, name, notes.append, place, drop=args.drop_unreachable)
     print_notes(name, notes)
     return demands
-
-
-def announce(topology: Topology, progress: Progress) -> None:
-    """Show that work starts on a large topology, whose first step takes seconds."""
-    if (words := announced(topology)) is not None:
-        progress.show(words)
