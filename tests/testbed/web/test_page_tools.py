@@ -14,7 +14,7 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
 from playwright.sync_api import Browser, Locator  # noqa: E402  # may be missing
 
 from testbed.web.backend import SetClock  # noqa: E402  # needs NumPy only
-from testbed.web.flow_backend import FlowBackend  # noqa: E402  # needs starlette
+from testbed.web.model_backend import ModelBackend  # noqa: E402  # needs starlette
 from tests.testbed.web.browsing import Server, Visit, browsing, serving, visiting  # noqa: E402  # needs all
 from tests.testbed.web.test_page import SCHEMES, backend  # noqa: E402  # needs all
 
@@ -33,12 +33,12 @@ def browser() -> Iterator[Browser]:
 
 
 @pytest.fixture
-def model() -> FlowBackend:
+def model() -> ModelBackend:
     return backend()
 
 
 @pytest.fixture
-def server(model: FlowBackend) -> Iterator[Server]:
+def server(model: ModelBackend) -> Iterator[Server]:
     with serving(model) as running:
         yield running
 
@@ -135,7 +135,7 @@ def test_undo_takes_back_the_last_cuts_and_heal_all_mends_links_and_nodes(visit:
     visit.wait_for_state("node", "s3", "up")
 
 
-def test_a_scenario_cuts_and_heals_by_the_clock_of_the_lab(visit: Visit, server: Server, model: FlowBackend) -> None:
+def test_a_scenario_cuts_and_heals_by_the_clock_of_the_lab(visit: Visit, server: Server, model: ModelBackend) -> None:
     model.act(SetClock(speed=5.0, paused=False))
     button(visit, "Scenario…").click()
     text = visit.page.locator("dialog[open] textarea")
@@ -172,7 +172,7 @@ def test_a_click_that_asks_first_cuts_only_after_yes(visit: Visit, server: Serve
     visit.wait_for_state("link", LINK, "down")
 
 
-def test_the_curves_go_on_where_they_were_when_the_page_is_loaded_again(visit: Visit, model: FlowBackend) -> None:
+def test_the_curves_go_on_where_they_were_when_the_page_is_loaded_again(visit: Visit, model: ModelBackend) -> None:
     model.act(SetClock(speed=5.0, paused=False))
     since = (
         "() => Number(document.querySelector('.chart').getAttribute('aria-label')?.match(/since ([-\\d.]+) s/)?.[1])"
