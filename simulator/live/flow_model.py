@@ -33,7 +33,7 @@ _MOST_EXTRA_FLOWS = 100
 
 
 @dataclass(frozen=True)
-class Situation:
+class FlowSituation:
     """All that determines the views, and the views of it; a change makes another one."""
 
     network: FluidNetwork | None
@@ -85,7 +85,7 @@ class LiveFlowModel:
         require_schemes(schemes, plan)
         network: FluidNetwork | None = FluidNetwork(plan, elastic=elastic)
         none: frozenset[str] = frozenset()
-        self.situation = Situation(network, plan.topology, none, none, (), tuple(schemes))
+        self.situation = FlowSituation(network, plan.topology, none, none, (), tuple(schemes))
         _ = self.situation.views
 
     @property
@@ -205,7 +205,7 @@ class LiveFlowModel:
             self._become(replace(now, schemes=tuple(schemes)))
             self._note("scheme", f"shown: {' and '.join(schemes)}")
 
-    def _become(self, situation: Situation) -> None:
+    def _become(self, situation: FlowSituation) -> None:
         """Compute the views of a changed situation, and only then let it hold."""
         _ = situation.views
         self.situation = situation
