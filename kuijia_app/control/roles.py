@@ -137,7 +137,7 @@ def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) 
     """Return why a switch cannot be the plan's switch of this name, in words; None if it can.
 
     Switches may have more ports than the plan uses. A switch with entries of ours was programmed before: a port that it
-    lacks has failed since.
+    lacks has failed since. Of a site's ports one is enough.
 
     Args:
         wiring: ports that the plan expects.
@@ -146,7 +146,9 @@ def misfit(wiring: Wiring, switch: str, ports: Iterable[int], *, is_ours: bool) 
         is_ours: True if it has entries of ours.
     """
     expected = sorted(wiring.ports(switch))
-    missing = sorted(set(expected) - set(ports))
+    present = set(ports)
+    own = set(wiring.host_ports(switch)) if wiring.has_host(switch) else set()
+    missing = sorted(set(expected) - present - (own if own & present else set()))
     if not missing or is_ours:
         return None
     listed = ", ".join(map(str, missing))

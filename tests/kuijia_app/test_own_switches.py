@@ -103,6 +103,23 @@ def test_with_warnings_a_plan_that_lacks_something_is_put_on_the_switches_and_na
 
 
 @beside
+@pytest.mark.parametrize("neighbours", ["static", "learned"])
+def test_a_switch_that_lacks_one_of_its_sites_ports_is_programmed_and_the_port_named(
+    switches: OwnSwitches, neighbours: str
+) -> None:
+    prepare(switches)
+    text = switches.wiring_file.read_text()
+    assert text.count("{port: 12,") == 1
+    switches.wiring_file.write_text(text.replace("{port: 12,", "{port: [12, 30], gateway: 172.20.1.1,"))
+    words = OptionWords(wiring=str(switches.wiring_file), neighbours=neighbours)
+    with switches.controller(words=words) as process:
+        assert process.wait_for(is_ready, 10.0), problems(process.events())
+        wait_for_kinds(process, {("port-missing", "paris", 30)})
+        if neighbours == "static":
+            wait_until_carried(switches, ALL_PAIRS)
+
+
+@beside
 def test_what_a_plan_loses_while_it_runs_is_named_and_its_tables_stay_even_after_a_restart(
     switches: OwnSwitches,
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -22,6 +23,7 @@ from kuijia_app.control.roles import (
 from kuijia_app.control.snapshot import Room
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.stated_wiring import StatedWiring, stated
 from kuijia_app.tables.wiring import Wiring
 from tests.kuijia_app.plans import motivation_plan
 
@@ -130,6 +132,18 @@ def test_a_switch_that_lacks_ports_is_another_one() -> None:
     assert misfit(WIRING, "s1", [1, 2, 0xFFFFFFFE], is_ours=False) == (
         "has no port 3, 4: the plan expects ports 1 to 4, to s2, s3, s4 and the site's host"
     )
+
+
+def test_of_several_ports_of_a_site_one_is_enough() -> None:
+    found = stated(WIRING)
+    ends = found.switches["s1"]
+    assert ends.host is not None
+    two = StatedWiring("two", {**found.switches, "s1": replace(ends, host=replace(ends.host, more_ports=(9,)))})
+    wiring = two.of(WIRING.topology)
+    assert misfit(wiring, "s1", [1, 2, 3, 4], is_ours=False) is None
+    assert misfit(wiring, "s1", [1, 2, 3, 9], is_ours=False) is None
+    assert (misfit(wiring, "s1", [1, 2, 3], is_ours=False) or "").startswith("has no port 4, 9")
+    assert (misfit(wiring, "s1", [1, 2, 4, 9], is_ours=False) or "").startswith("has no port 3:")
 
 
 def test_a_switch_of_ours_that_lacks_a_port_has_lost_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from te_solver.model.plan import Plan
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
 from testbed.traffic.iperf import IperfFlow, IperfRun
+from testbed.traffic.ticks import TickFlow
 from tests.kuijia_app.plans import motivation_plan
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
@@ -27,6 +29,16 @@ base: four
 classifiers:
   - {{class: 0, protocol: udp, destination_port: {HIGH_PORT}}}
   - {{class: 0, protocol: tcp, destination_port: {HIGH_PORT}}}
+"""
+
+REVERSED = f"""\
+base: four
+classifiers:
+  - {{class: 1, protocol: tcp, destination_port: 80}}
+  - {{class: 1, source: 10.0.9.0/24}}
+  - {{class: 1, protocol: udp, destination_port: {LOW_PORT}}}
+  - {{class: 0, protocol: udp, destination_port: 5303}}
+unmatched: 0
 """
 
 
@@ -63,3 +75,24 @@ def test_of_two_flows_of_a_pair_that_share_a_full_link_that_of_the_higher_class_
     assert min(before.values()) > 0.9 * RATE
     assert after["high"] > 0.9 * RATE
     assert after["low"] < 0.7 * RATE
+
+
+def test_no_packet_is_lost_while_running_switches_change_to_another_table_of_classifiers(tmp_path: Path) -> None:
+    path = tmp_path / "ports.yaml"
+    path.write_text(LAYOUT)
+    with Lab(plan(), LabOptions(layout=str(path)), lambda _: None) as lab, ExitStack() as stack:
+        source, target = lab.network.host("s1"), lab.network.host("s4")
+        flows = [
+            stack.enter_context(TickFlow(source, target, str(source.address), 20000 + port, port, 0.002, 200))
+            for port in (HIGH_PORT, LOW_PORT, 5303)
+        ]
+        for flow in flows:
+            flow.start()
+        for text in (REVERSED, LAYOUT):
+            path.write_text(text)
+            lab.restart_controller()
+            time.sleep(1)
+        records = [flow.stop() for flow in flows]
+    for record in records:
+        arrived = {number for number, _ in record.arrivals}
+        assert [number for number in range(len(record.sent_at) - 100) if number not in arrived] == []
