@@ -10,7 +10,7 @@ from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Family
 from kuijia_app.tables.queues import Queue, QueueLayout
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, PushVlan, SetQueue
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, PopLabel, PushVlan, SetQueue
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.wiring import Wiring
 
@@ -89,7 +89,10 @@ class TunnelEntries:
                 yield FlowEntry(priority, match, treated, goto_table=identifiers.HOST_TABLE)
             else:
                 retag = self._retag(switch) if is_end and not is_session else ()
-                yield FlowEntry(priority, match, (*unmark, *retag, SetQueue(queue.queue_id), Output(out_port)))
+                # Below a label's pop, a switch would have to read the packet again before it could push a tag.
+                is_labelled = any(isinstance(each, PopLabel) for each in unmark)
+                tags = (*retag, *unmark) if is_labelled else (*unmark, *retag)
+                yield FlowEntry(priority, match, (*tags, SetQueue(queue.queue_id), Output(out_port)))
 
     def _retag(self, switch: str) -> tuple[Action, ...]:
         """Return the actions that put packets for a site into its VLAN, if it is behind a trunk."""

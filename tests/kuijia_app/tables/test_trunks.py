@@ -15,7 +15,7 @@ from kuijia_app.proof.trace import parse_packet
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import ETH_TYPE_ARP, FlowEntry, Output, PopVlan, PushVlan, SwitchTables
+from kuijia_app.tables.rules import ETH_TYPE_ARP, FlowEntry, Output, PopLabel, PopVlan, PushVlan, SwitchTables
 from kuijia_app.tables.stated_wiring import StatedWiring
 from kuijia_app.tables.wiring_file import emulated_wiring, load_wiring, wiring_text
 from kuijia_base.errors import InputError
@@ -107,6 +107,15 @@ def test_a_traced_packet_enters_in_the_vlan_of_its_site_and_leaves_in_that_of_th
     assert last is not None
     assert [tag.vid for tag in first.vlans] == [100]
     assert [(tag.vid, tag.pcp) for tag in last.vlans] == [(FIRST_TUNNEL, 0)]
+
+
+@pytest.mark.parametrize("form", Form)
+def test_an_egress_adds_the_tag_before_it_removes_a_label_so_that_a_packet_needs_no_second_pass(form: Form) -> None:
+    tables = build_tables(PLAN, PipelineOptions(form=form, wiring=BOTH_ENDS))["s4"]
+    delivering = [entry.actions + entry.written for entry in tables.flows if entry.match.mpls_label]
+    assert delivering
+    kinds = [[type(each) for each in actions if isinstance(each, PushVlan | PopLabel)] for actions in delivering]
+    assert {tuple(each) for each in kinds if each} == {(PushVlan, PopLabel), (PushVlan, PopLabel, PopLabel)}
 
 
 def test_learned_hosts_are_delivered_to_in_their_vlan() -> None:
