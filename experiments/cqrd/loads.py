@@ -26,6 +26,7 @@ from experiments.cqrd.runs import (
     TwoTiers,
     choices_of,
     interference,
+    packet_exhibit,
     statistic,
     swept_runs,
     transport,
@@ -127,15 +128,13 @@ class Part:
         if self.flows != self.whole:
             fewer = f"{self.flows:,} flows instead of the {self.whole:,} published ones"
             said.append(f"{fewer}: fewer run at the same time.")
-        return Exhibit(
+        return packet_exhibit(
             name=f"cqrd-{self.experiment}-{self.paper}-{name}",
             title=f"{self.network}, {self.flows:,} flows: {title}",
             reproduces=figure or self.figure,
-            backend="packet",
             axis=axis,
             quantity=quantity,
             lines=tuple(lines),
-            published=PUBLISHED["source"],
             remarks=(*said, *remarks),
         )
 
@@ -398,15 +397,13 @@ def run_deployment(execution: Execution) -> Outcome:
             lambda scheme, step: [found[load, scheme, 0 if scheme == "oq" else step][0].milliseconds().mean()],
             lambda scheme, step: data["oq"][place] if scheme == "oq" else data["fct"][scheme][place][step],
         )
-        return Exhibit(
+        return packet_exhibit(
             name=f"cqrd-exp3-{load:g}",
             title=f"deployed in a part of the network, load {load:g}, {flows:,} flows",
             reproduces="CQRD Figure 13",
-            backend="packet",
             axis="where",
             quantity=f"{FCT}, average",
             lines=lines,
-            published=PUBLISHED["source"],
             checks=tuple(deployment_checks(lines)) if whole else (),
             unjudged=not whole,
             remarks=tuple(remarks),
@@ -444,15 +441,13 @@ def run_buffers(execution: Execution) -> Outcome:
             lambda kind, step: [statistic(name, found[kind, step][0].milliseconds())],
             lambda kind, step: data[name][LOADS.index(kind[0])][step],
         )
-        return Exhibit(
+        return packet_exhibit(
             name=f"cqrd-exp4-{name}",
             title=f"CQRD with less and more memory, {QUICK_FLOWS:,} flows",
             reproduces="CQRD Figure 14",
-            backend="packet",
             axis="memory of an output (KB)",
             quantity=f"{FCT}, {name}",
             lines=lines,
-            published=PUBLISHED["source"],
             checks=tuple(stability_checks(lines)) if name == "average" else (),
             remarks=(
                 *remarks_of("lcn"),

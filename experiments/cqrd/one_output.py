@@ -8,7 +8,7 @@ from statistics import fmean
 
 import numpy as np
 
-from experiments.cqrd.runs import PUBLISHED, SWITCHES, Choices, conditions, queueing, transport
+from experiments.cqrd.runs import PUBLISHED, SWITCHES, Choices, conditions, packet_exhibit, queueing, transport
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order, size
@@ -209,15 +209,13 @@ def _exhibit(
     remarks: Iterable[str] = (),
 ) -> Exhibit:
     figure = "Figure 2" if name.startswith("cqrd-toy") else "Figure 16"
-    return Exhibit(
+    return packet_exhibit(
         name=name,
         title=title,
         reproduces=f"CQRD {figure}",
-        backend="packet",
         axis=axis,
         quantity=quantity,
         lines=lines,
-        published=PUBLISHED["source"],
         checks=tuple(checks),
         remarks=tuple(remarks),
     )

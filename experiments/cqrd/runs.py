@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.grid import Execution, Key
+from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_numbers
 from experiments.results.score import SizeBar
 from simulator.flow_sizes.published import published_flow_sizes
@@ -29,6 +31,9 @@ from simulator.packet.transports import Congestion, Tcp
 
 PUBLISHED = published_numbers("cqrd")
 """All published numbers; `experiments/results/published/cqrd.json` names their sources."""
+
+packet_exhibit = partial(Exhibit, backend="packet", published=PUBLISHED["source"])
+"""Returns an exhibit of simulated packets beside published numbers."""
 
 LOADS = (0.1, 0.4, 0.7)
 """The papers' moderate, heavy and extreme load."""

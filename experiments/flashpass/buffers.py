@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from experiments.experiment import Outcome
-from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER, PUBLISHED
+from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER, PUBLISHED, packet_exhibit
 from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -88,15 +88,13 @@ def _chips() -> Exhibit:
     for name, (megabytes, gbits, theirs) in rows.items():
         ours = 1024 * megabytes / gbits
         points.append(Point.of(name, [ours], theirs))
-    return Exhibit(
+    return packet_exhibit(
         name="flashpass-buffers-chips",
         title="memory of switching chips",
         reproduces="FlashPass Table I",
-        backend="packet",
         axis="chip",
         quantity="KB per port and Gbit/s",
         lines=(Line("total memory / total rate", tuple(points)),),
-        published=PUBLISHED["source"],
     )
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Outcome
-from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED, PUBLISHED, with_printed_credits
+from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED, PUBLISHED, packet_exhibit, with_printed_credits
 from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line
@@ -154,11 +154,10 @@ def run_queues(execution: Execution) -> Outcome:
 
     def table(key: str, quantity: str) -> Exhibit:
         theirs = PUBLISHED["queues"][key]
-        return Exhibit(
+        return packet_exhibit(
             name=f"expresspass-queues-{key}",
             title="queues at switches under ExpressPass, 192 hosts at 10 Gbit/s",
             reproduces="ExpressPass Table 3",
-            backend="packet",
             axis="load of the racks' links",
             quantity=quantity,
             lines=lines_of(
@@ -167,7 +166,6 @@ def run_queues(execution: Execution) -> Outcome:
                 lambda name, load: [run[key] for run in found[name, load]],
                 lambda name, load: theirs[name][LOADS.index(load)],
             ),
-            published=PUBLISHED["source"],
             remarks=(
                 "All outputs of switches, from the first start of a flow to the last.",
                 "The paper's table names no workloads; its rows are taken in the order of its figures.",
@@ -198,15 +196,13 @@ def run_waste(execution: Execution) -> Outcome:
             lambda kind, name: [100 * run["unused"] / max(run["credits"], 1) for run in found[kind, name]],
             lambda kind, name: PUBLISHED["credit waste"][labels[kind]][name],
         )
-        exhibit = Exhibit(
+        exhibit = packet_exhibit(
             name="expresspass-waste",
             title=f"credits of ExpressPass without data at load {WASTE_LOAD:g}, 192 hosts",
             reproduces="ExpressPass Figure 20",
-            backend="packet",
             axis="workload",
             quantity="wasted credits (% of those that reach senders)",
             lines=lines,
-            published=PUBLISHED["source"],
             checks=tuple(_order(lines)),
             remarks=("Lines: rate of links, first rate of credits.", *_remarks(flows, found)),
         )
@@ -343,15 +339,13 @@ def _shuffle_exhibit(name: str, tasks: int, found: Mapping[str, Sequence[Mapping
     longest = {line.label: line.points[-1].value or 0.0 for line in lines}
     checks = [order(f"longest flow, {BY_CODE} / {DCTCP}", longest[BY_CODE] / longest[DCTCP], high=1.0)]
     unfinished = sum(run["unfinished"] for runs in found.values() for run in runs)
-    return Exhibit(
+    return packet_exhibit(
         name=name,
         title=f"a shuffle among {HOSTS} hosts with {tasks} tasks each",
         reproduces="ExpressPass, shuffle",
-        backend="packet",
         axis="flows",
         quantity="completion time relative to what the data of a host takes",
         lines=lines,
-        published=PUBLISHED["source"],
         checks=tuple(checks),
         remarks=(
             f"A host receives {(HOSTS - 1) * tasks**2:,} flows of 1 MB at {RATE / 1000:g} Gbit/s, in the paper 2,496.",

@@ -10,10 +10,19 @@ from typing import Any
 import numpy as np
 
 from experiments.experiment import Outcome
-from experiments.flashpass.schemes import BURSTS, LABELS, NAMES, PACED_BY_US, PUBLISHED, Scheme, published_name
+from experiments.flashpass.schemes import (
+    BURSTS,
+    LABELS,
+    NAMES,
+    PACED_BY_US,
+    PUBLISHED,
+    Scheme,
+    packet_exhibit,
+    published_name,
+)
 from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import slower
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.exhibit import Line, Point
 from experiments.results.result import Check
 from experiments.results.score import SizeBar
 from simulator.flow_sizes.distribution import FlowSizes
@@ -141,15 +150,13 @@ def run_load(execution: Execution) -> Outcome:
             lambda scheme, each: [run[each] for run in found[scheme]],
             lambda scheme, each: theirs[each][list(NAMES).index(published_name(scheme))] if theirs else None,
         )
-        exhibit = Exhibit(
+        exhibit = packet_exhibit(
             name=execution.name,
             title=f"flows over three data centres at load {load:g}, {flows:,} flows",
             reproduces=f"FlashPass Figure {execution.name[-2:]}",
-            backend="packet",
             axis="flows",
             quantity="completion time (ms)",
             lines=lines,
-            published=PUBLISHED["source"],
             checks=tuple(ratio_checks(lines)),
             remarks=(*_remarks(found), "Small flows have less than 10 MB."),
         )
@@ -186,15 +193,13 @@ def run_targets(execution: Execution) -> Outcome:
             for check in slower(f"{slow.x} / {fast.x}", slow, fast, relative=True)
         ]
         exhibits = [
-            Exhibit(
+            packet_exhibit(
                 name=f"flashpass-fig14-{key}",
                 title=f"target losses of emulation packets, load {TARGETS_LOAD:g}, {flows:,} flows",
                 reproduces="FlashPass Figure 14",
-                backend="packet",
                 axis="target loss",
                 quantity=quantity,
                 lines=(Line("FlashPass", tuple(points)),),
-                published=PUBLISHED["source"],
                 checks=tuple(orders) if key == "fct" else (),
                 remarks=_remarks(found),
             )
@@ -228,15 +233,13 @@ def run_finishing(execution: Execution) -> Outcome:
             fct.append(Point.of(megabytes, ratios, data["fct"][place]))
             saved.append(Point.of(megabytes, parts, data["saved"][place]))
         exhibits = [
-            Exhibit(
+            packet_exhibit(
                 name=f"flashpass-fig15-{key}",
                 title=f"over-provisioning with selective dropping, load {FINISHING_LOAD:g}, {flows:,} flows",
                 reproduces="FlashPass Figure 15",
-                backend="packet",
                 axis="size of flows (MB)",
                 quantity=quantity,
                 lines=(Line("on / off" if key == "fct" else "saved", tuple(points)),),
-                published=PUBLISHED["source"],
                 remarks=(*_remarks(found), "Off: emulation packets beyond the demand are like all others."),
             )
             for key, quantity, points in (
@@ -261,15 +264,13 @@ def run_waste(execution: Execution) -> Outcome:
             Point.of(size, [100 * run["unused"] / run["credits"] for run in found[size]], data["wasted"][place])
             for place, size in enumerate(MEGABYTES)
         ]
-        exhibit = Exhibit(
+        exhibit = packet_exhibit(
             name="flashpass-fig5",
             title=f"credits of ExpressPass without data, load {FINISHING_LOAD:g}, {flows:,} flows",
             reproduces="FlashPass Figure 5",
-            backend="packet",
             axis="size of flows (MB)",
             quantity="wasted credits (% of those that reach senders)",
             lines=(Line(NAMES["expresspass"], tuple(points)),),
-            published=PUBLISHED["source"],
             remarks=_remarks(found),
         )
         return execution.written(exhibit)

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.experiment import Outcome
-from experiments.flashpass.schemes import EXPRESSPASS, PRINTED, PUBLISHED
+from experiments.flashpass.schemes import EXPRESSPASS, PRINTED, PUBLISHED, packet_exhibit
 from experiments.grid import Execution, Offered, lines_of, offered
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -118,15 +118,13 @@ def run_convergence(execution: Execution) -> Outcome:
         for kind in KINDS
     )
     exhibits = [
-        Exhibit(
+        packet_exhibit(
             name="expresspass-convergence",
             title="round trips until a second flow has its share",
             reproduces="ExpressPass, convergence",
-            backend="packet",
             axis="rate of links, first rate",
             quantity="round trips from the second flow's start",
             lines=tuple(lines),
-            published=PUBLISHED["source"],
             checks=tuple(checks),
             remarks=(
                 f"Until the mean share of {_RUNS} runs is {NEAR:g} of a half; round trip 0.1 ms.",
@@ -315,15 +313,13 @@ def run_parking_lot(execution: Execution) -> Outcome:
         for kind, (_, _, key) in PARKING_KINDS.items()
         if key == "feedback"
     ]
-    exhibit = Exhibit(
+    exhibit = packet_exhibit(
         name="expresspass-parking-lot",
         title="the least used link of a parking lot",
         reproduces="ExpressPass, parking lot",
-        backend="packet",
         axis="links that the long flow crosses",
         quantity="data on the link, of what credits allow",
         lines=lines,
-        published=PUBLISHED["source"],
         checks=tuple(checks),
         remarks=(
             "Naive: credits always at the full rate.",

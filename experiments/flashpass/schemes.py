@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
+from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_numbers
 from simulator.packet.credited import CONTROL, DATA, ExpressPass, FlashPass
 from simulator.packet.network import Network
@@ -12,6 +14,9 @@ from simulator.packet.transports import Congestion, Tcp, Transport
 
 PUBLISHED = published_numbers("flashpass_credits")
 """All published numbers of the two papers; the file names their sources."""
+
+packet_exhibit = partial(Exhibit, backend="packet", published=PUBLISHED["source"])
+"""Returns an exhibit of simulated packets beside published numbers."""
 
 HEADER = 78
 """Bytes of a packet on the wire that are no payload, the same for all transports."""

@@ -19,6 +19,7 @@ from experiments.flashpass.schemes import (
     PACED_BY_US,
     PUBLISHED,
     Scheme,
+    packet_exhibit,
     published_name,
 )
 from experiments.grid import Execution, Offered, lines_of, offered
@@ -305,15 +306,13 @@ def _times(name: str, found: Timeline, table: str) -> Exhibit:
         label = f"flow {flow + 1}"
         points = [Point.of(x, [value], their) for x, value, their in zip(PHASES, row, theirs[label], strict=True)]
         lines.append(Line(label, tuple(points)))
-    return Exhibit(
+    return packet_exhibit(
         name=f"flashpass-fig4-{name}",
         title=f"{NAMES[name]}: two flows of 20 ms at 10 Gbit/s, round trips of 40 and 20 ms, the second 30 ms later",
         reproduces=f"FlashPass Table {table}",
-        backend="packet",
         axis="phase",
         quantity="milliseconds from the start of flow 1",
         lines=tuple(lines),
-        published=PUBLISHED["source"],
         remarks=(
             f"Read every {1e3 * STEP:g} ms; from 1 % to 99 % of a flow's packets.",
             "A flow has what data may send in 20 ms: 94.82 % of 25 MB.",
@@ -331,15 +330,13 @@ def _queues(express: Timeline, flash: Timeline, control: Sequence[Timeline]) -> 
         ("FlashPass, 40 and 20 ms", flash.peak, None),
     )
     most = 0.02 * RATE * 1e6 / 8 / DATA  # equation 1 of the paper
-    return Exhibit(
+    return packet_exhibit(
         name="flashpass-fig4-queue",
         title="longest queue where two flows meet",
         reproduces="FlashPass Figure 4",
-        backend="packet",
         axis="packets",
         quantity="packets of 1538 bytes",
         lines=tuple(Line(label, (Point.of("longest queue", [value], their),)) for label, value, their in rows),
-        published=PUBLISHED["source"],
         checks=(
             limit("ExpressPass with equal round trips", equal, high=MOST_QUEUED),
             limit("ExpressPass, 40 and 20 ms: difference of round trips x rate", express.peak, high=most),

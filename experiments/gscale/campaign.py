@@ -18,13 +18,12 @@ from typing import Any, Literal, Protocol
 from experiments.experiment import Settings
 from experiments.gscale.bench import SENDING, Bench, BenchKey, expected_seconds
 from experiments.gscale.cases import Case, phases_of, stored_case
-from experiments.gscale.flow_run import FlowModel
-from experiments.gscale.packet_run import PacketModel, compute
+from experiments.gscale.models import FlowModel, PacketModel, compute_packets
 from experiments.gscale.plans import gscale, pairs_of_case, parameters_of, plan_of
 from experiments.measuring.emulation import ground_of
 from experiments.measuring.packet_run import Conditions
-from experiments.results.comparability import timing_told
 from experiments.results.result import Result, load_result, result_from_json, result_to_json
+from experiments.results.stored_files import timing_told
 from kuijia_base.errors import InputError, TestbedError, shown
 from kuijia_base.json_document import read_json
 from kuijia_base.output_folder import OutputFolder
@@ -295,7 +294,7 @@ def _simulate_cases(
 
 def _work(model: PacketModel, work: tuple[Case, Plan]) -> dict[str, Any]:
     case, plan = work
-    return result_to_json(compute(case, plan, model))
+    return result_to_json(compute_packets(case, plan, model))
 
 
 _IN_PACKETS = "gscale-packet"

@@ -25,7 +25,7 @@ from experiments.gscale.cases import (
     aggregates_of,
     phases_of,
 )
-from experiments.gscale.flow_run import offered
+from experiments.gscale.models import offered
 from experiments.gscale.plans import (
     DIRECTED,
     NEAREST,

@@ -33,7 +33,7 @@ from experiments.gscale.convergence import (
     settles,
     spared_convergence_seconds,
 )
-from experiments.gscale.flow_run import PAPER_CAPACITY, ROUND_TRIP
+from experiments.gscale.models import PAPER_CAPACITY, ROUND_TRIP
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import PublishedCurves, published_curves

@@ -12,8 +12,7 @@ from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.convergence import OWN_TOLERANCE, restless_flows, seconds_by_flow
-from experiments.gscale.flow_run import PAPER_CAPACITY
-from experiments.gscale.packet_run import PacketModel, compute
+from experiments.gscale.models import PAPER_CAPACITY, PacketModel, compute_packets
 from experiments.gscale.plans import plan_of
 from experiments.measuring.packet_run import Conditions
 from experiments.reporting.exhibit_output import write_exhibits
@@ -88,7 +87,7 @@ def works(settings: Settings) -> Iterator[Work]:
 def simulate(ready: None, work: Work) -> dict[str, Any]:
     """Return the seconds that the flows of each role take in a run, and if some are not stable at its end."""
     del ready
-    result = compute(work.case, work.plan, work.model)
+    result = compute_packets(work.case, work.plan, work.model)
     return {
         "conditions": work.conditions,
         "demand": work.case.demand,

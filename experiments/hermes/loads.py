@@ -20,7 +20,7 @@ from experiments.hermes.runs import (
     swept_grids,
     theirs_of,
 )
-from experiments.hermes.schemes import NAMES, ONE_WAY, PUBLISHED, SIMULATED_HERMES, Scheme
+from experiments.hermes.schemes import NAMES, ONE_WAY, PUBLISHED, SIMULATED_HERMES, Scheme, packet_exhibit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from simulator.flow_sizes.published import published_flow_sizes
@@ -287,15 +287,13 @@ def run_visibility(execution: Execution) -> Outcome:
                         flows = [each for each in found.values(scheme, load, "in progress") if each is not None]
                         points.append(Point.of(column, [each / count for each in flows], value))
                 lines.append(Line(f"{label_of(scheme)}, {pair}", tuple(points)))
-        exhibit = Exhibit(
+        exhibit = packet_exhibit(
             name=name,
             title=f"concurrent flows between two leaves and between two hosts, {SIMULATED.name}",
             reproduces="Hermes Table 2",
-            backend="packet",
             axis="workload, load",
             quantity="flows at a time, mean over pairs",
             lines=tuple(lines),
-            published=PUBLISHED["source"],
             remarks=(
                 "All flows from one leaf, or host, to another that have begun and not ended, on all paths together.",
                 "The paper does not define its count.",

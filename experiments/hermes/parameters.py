@@ -11,7 +11,15 @@ from experiments.grid import Execution, Offered, offered
 from experiments.hermes.loads import BOTH, MINING, SEEDS, WEB, WHOLE, extent_of, profile_option, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
 from experiments.hermes.runs import Grid, Measured, Naming, over_loads, ratio_bar, remarks_of, swept_grids
-from experiments.hermes.schemes import ONE_WAY, PUBLISHED, RESEQUENCING, SIMULATED_HERMES, Scheme, hermes_of
+from experiments.hermes.schemes import (
+    ONE_WAY,
+    PUBLISHED,
+    RESEQUENCING,
+    SIMULATED_HERMES,
+    Scheme,
+    hermes_of,
+    packet_exhibit,
+)
 from experiments.results.bars import slower
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
@@ -49,15 +57,13 @@ def run_gaps(execution: Execution) -> Outcome:
         ]
         overall = lines[0]
         checks = slower("50 us / 150 us, overall", overall.at("50 us"), overall.at(usual), relative=True)
-        exhibit = Exhibit(
+        exhibit = packet_exhibit(
             name=name,
             title=f"CONGA with three flowlet gaps, web-search at load {GAP_LOAD:g}, slow links, {grid.size}",
             reproduces="Hermes Figure 15",
-            backend="packet",
             axis="flowlet gap",
             quantity=f"average completion time, {usual} = 1",
             lines=tuple(lines),
-            published=PUBLISHED["source"],
             checks=tuple(checks),
             remarks=("Receivers have a resequencing buffer.", *remarks_of(found)),
         )
@@ -166,15 +172,13 @@ def _threshold(
         lines.append(Line(workload, tuple(points)))
     letter, title = ("a", "T_RTT_high") if key == "high rtt" else ("b", "Delta_RTT")
     sizes = ", ".join(f"{found.grid.size} of {workload}" for workload, found in measured.items())
-    return Exhibit(
+    return packet_exhibit(
         name=f"{name}-{key.replace(' ', '-')}",
         title=f"{title} of Hermes, load {PARAMETER_LOAD:g}",
         reproduces=f"Hermes Figure 19{letter}",
-        backend="packet",
         axis=f"{title} (us)",
         quantity=f"completion time, overall average, {DEFAULTS[key]} us = 1",
         lines=tuple(lines),
-        published=PUBLISHED["source"],
         remarks=(f"{sizes} in each run.", "The load and the network of this figure are not known to us."),
     )
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.hermes.networks import PACKET, Fabric
-from experiments.hermes.schemes import PUBLISHED, SIMULATED_HERMES, Scheme
-from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.hermes.schemes import PUBLISHED, SIMULATED_HERMES, Scheme, packet_exhibit
+from experiments.results.exhibit import Line, Point
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
@@ -79,18 +79,16 @@ def run_probing(execution: Execution) -> Outcome:
         part = 100 * asked * size * 8e-6 / SIMULATED_HERMES.probe_every / RATE
         visible.append(Point.of(LABELS[name], [paths], theirs[name]["visible"]))
         overhead.append(Point.of(LABELS[name], [part], theirs[name]["overhead"]))
-    exhibit = Exhibit(
+    exhibit = packet_exhibit(
         name="hermes-table6",
         title=f"probes among {RACKS * RACK_HOSTS:,} hosts in {RACKS} racks under {SPINES} spines",
         reproduces="Hermes Table 6",
-        backend="packet",
         axis="way of probing",
         quantity="paths, and % of a link of 10 Gbit/s",
         lines=(
             Line("paths probed in a round", tuple(visible)),
             Line("overhead at the host that probes (%)", tuple(overhead)),
         ),
-        published=PUBLISHED["source"],
         remarks=(
             f"Probes and their bytes are counted in a simulation of {SIMULATED_RACKS} racks under {SPINES} spines.",
             "They are multiplied by the number of racks, or hosts, that a host probes.",

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from experiments.hermes.networks import Fabric
+from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_numbers
 from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
 from simulator.packet.path_selection import HERMES_NS3, CloveEcn, Hermes, PathsInTurn
@@ -12,6 +14,9 @@ from simulator.packet.transports import Congestion, Tcp
 
 PUBLISHED = published_numbers("hermes")
 """All published numbers; None stands for a value off the figure's scale or missing."""
+
+packet_exhibit = partial(Exhibit, backend="packet", published=PUBLISHED["source"])
+"""Returns an exhibit of simulated packets beside published numbers."""
 
 NAMES = {
     "ecmp": "ECMP",

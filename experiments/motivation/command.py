@@ -36,14 +36,14 @@ from experiments.motivation.report import (
     MotivationTable,
     computed_result,
     exhibits_of_files,
+    goodput_figure,
     motivation_plan,
     wanted_flows,
     write_outcome,
 )
-from experiments.reporting.plots import goodput_figure
-from experiments.results.comparability import timing_told
 from experiments.results.result import FlowResult, Result, result_to_json
 from experiments.results.score import SizeBar
+from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import Liveness, OptionWords, Tagging, pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_number

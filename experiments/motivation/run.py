@@ -27,13 +27,13 @@ from experiments.motivation.report import (
     NETWORK,
     MotivationOptions,
     MotivationTable,
+    goodput_figure,
     motivation_plan,
     queue_checks,
     wanted_flows,
     write_outcome,
 )
-from experiments.reporting.plots import goodput_figure
-from experiments.results.judge import judge, uncarried
+from experiments.results.bars import judge, uncarried
 from experiments.results.published import published_throughput
 from experiments.results.result import Result, result_to_json
 from kuijia_base.errors import InputError, TestbedError

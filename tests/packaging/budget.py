@@ -9,7 +9,7 @@ ROOMS = {
     "kuijia_app": (27_850, 161),
     "hedera": (4_400, 39),
     "testbed": (21_740, 145),
-    "experiments": (21_040, 105),
+    "experiments": (21_000, 101),
     "kuijia": (10_110, 69),
     "benchmarks": (3_670, 33),
     "docs": (800, 11),

@@ -12,7 +12,7 @@ from pathlib import Path
 from unittest.mock import patch
 
 from experiments.gscale.cases import Case
-from experiments.gscale.flow_run import FlowModel
+from experiments.gscale.models import FlowModel
 from experiments.results.result import Result, load_result
 from kuijia.cli.main import main
 

@@ -20,7 +20,7 @@ from experiments.experiment import Settings
 from experiments.gscale.bench import SENDING, expected_seconds
 from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
 from experiments.gscale.cases import Case, grid, phases_of
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 from experiments.results.result import Result, load_result, save_result
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder

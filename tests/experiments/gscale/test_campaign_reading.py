@@ -14,12 +14,12 @@ from experiments.experiment import Settings
 from experiments.gscale.campaign import Campaign
 from experiments.gscale.cases import DEMANDS, LINKS, TRAFFICS, Case, case_of, grid, stored_case
 from experiments.gscale.exhibits import ALL, distance_exhibit, exhibits_of
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 from experiments.gscale.plans import CAMPAIGN_READINGS, measures, pairs_of_case, plan_of
 from experiments.gscale.readings import losses_of
-from experiments.results.comparability import refuse_mixture
 from experiments.results.published import published_curves
 from experiments.results.result import Result
+from experiments.results.stored_files import refuse_mixture
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
 from kuijia_base.output_folder import OutputFolder

@@ -4,7 +4,7 @@ import pytest
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case, case_of, grid
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 from experiments.results.result import Result, result_from_json, result_to_json
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)

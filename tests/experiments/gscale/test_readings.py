@@ -13,7 +13,7 @@ from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Settings
 from experiments.gscale.cases import CURVES, DEMANDS, FIGURES, LINKS, Case
 from experiments.gscale.exhibits import mean_loss, role_loss
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 from experiments.gscale.plans import DIRECTED, NEAREST, SHARED, GscaleReading, pairs_under
 from experiments.gscale.programs import EQUAL, INTERIOR, with_shared_capacity
 from experiments.gscale.reading_search import combinations, nearest, search_to_json

@@ -5,7 +5,7 @@ import pytest
 from experiments.experiment import Settings
 from experiments.gscale.cases import grid
 from experiments.gscale.exhibits import exhibits_of
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)
 

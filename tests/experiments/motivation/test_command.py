@@ -21,8 +21,8 @@ from experiments.motivation.report import (
     unbelievable,
     wanted_flows,
 )
+from experiments.results.bars import judge
 from experiments.results.exhibit_table import exhibit_text
-from experiments.results.judge import judge
 from experiments.results.published import published_throughput
 from experiments.results.result import Result
 from kuijia_base.errors import InputError

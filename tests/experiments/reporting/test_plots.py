@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from experiments.reporting.plots import goodput_figure
+from experiments.motivation.report import goodput_figure
 from experiments.results.published import published_throughput
 from tests.experiments.sample_results import TABLE_2_KUIJIA, TABLE_2_RESCALING, result
 

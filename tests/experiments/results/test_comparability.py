@@ -13,7 +13,7 @@ import pytest
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.results.result import Check, Result, save_result
 from kuijia.cli.main import main

@@ -11,7 +11,7 @@ import pytest
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case
-from experiments.gscale.flow_run import compute
+from experiments.gscale.models import compute
 from kuijia.cli.main import main
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables.options import OptionWords, pipeline_options

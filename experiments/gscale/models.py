@@ -1,4 +1,4 @@
-"""Computes a case in the fluid model: rates of each aggregate before and after the failure, and TCP's in between."""
+"""Computes a case: in the fluid model, with TCP's rates in between, or in packets, with a plan's compiled tables."""
 
 from __future__ import annotations
 
@@ -6,21 +6,25 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from experiments.experiment import Settings
-from experiments.gscale.cases import Case, aggregates_of
+from experiments.gscale.cases import EXPERIMENT, LAYOUTS, Case, aggregates_of, phases_of
 from experiments.gscale.plans import parameters_of, plan_of, with_roles_read
-from experiments.measuring.failure_run import WantedFlow, roles_of
+from experiments.measuring.failure_run import Failing, Phases, WantedFlow, roles_of
+from experiments.measuring.packet_run import Conditions, simulate
 from experiments.results.result import Failure, FlowResult, Protocol, Result, Role, Series, Window
+from experiments.results.stored_files import timing_told
+from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
 from simulator.flow.events import FlowsRerouted, LinksFail, stages
 from simulator.flow.model import Flows, share
 from simulator.flow.ramp import Ramp
 from simulator.flow.round_trips import weighed_by_round_trips
 from simulator.flow.timeline import play
-from te_solver.model.plan import Tunnel
+from te_solver.model.plan import Plan, Tunnel
 from te_solver.model.topology import Topology
 from te_solver.schemes.all_schemes import failure_scheme
 
@@ -175,4 +179,52 @@ def _result(
         series=series,
         priority=flow.priority,
         sent=flow.offered if case.protocol == "udp" else None,
+    )
+
+
+@dataclass(frozen=True)
+class PacketModel:
+    """Settings and conditions of all cases."""
+
+    settings: Settings
+    conditions: Conditions
+
+    def phases(self, case: Case) -> Phases:
+        return phases_of(case.protocol, quick=self.settings.quick)
+
+    def told(self, case: Case) -> Mapping[str, Any]:
+        """Return the part of a manifest that runs to be compared must share."""
+        return {"timing": timing_told(asdict(self.phases(case))), "sending": asdict(self.conditions)}
+
+
+def compute_packets(case: Case, plan: Plan, model: PacketModel) -> Result:
+    """Return the result of a case."""
+    began = time.time()
+    settings, phases = model.settings, model.phases(case)
+    tables = pipeline_options(OptionWords(scheme=case.scheme, slots=settings.slots, layout=LAYOUTS[case.traffic]))
+    wanted = aggregates_of(plan, case.link)
+    run = Failing(plan, tables, wanted, case.protocol, case.link, settings.seed)
+    flows = simulate(run, model.conditions, phases)
+    before, after = phases.windows
+    return Result(
+        experiment=EXPERIMENT,
+        backend=settings.backend,
+        scheme=case.scheme,
+        seed=settings.seed,
+        repetition=case.repetition,
+        capacity=settings.capacity,
+        started_at=began,
+        failure=Failure(case.link, phases.cut, {}),
+        before=before,
+        after=after,
+        flows=with_roles_read(case, wanted, flows),
+        published=None,
+        checks=(),
+        invalid=(),
+        manifest={
+            "settings": asdict(settings),
+            **model.told(case),
+            **describe_computation(began, time.time() - began),
+        },
+        parameters=parameters_of(case, plan),
     )
