@@ -15,15 +15,10 @@ import pytest
 from benchmarks import (
     fig4_full,
     flow_maxmin,
-    hedera_8192,
-    hedera_anneal,
-    hedera_estimate,
-    hedera_round,
+    hedera,
     live_page,
     networks,
-    packet_balancers,
-    packet_growth,
-    packet_plans,
+    packet_rates,
     packet_two_cores,
     te_large,
     te_paths,
@@ -150,38 +145,38 @@ def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.M
 
 
 def test_estimation_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hedera_estimate, "_PUBLISHED", {(50, 100): 1.0})
-    monkeypatch.setattr(hedera_estimate, "_GROWTH", ((100, 300),))
-    monkeypatch.setattr(hedera_estimate, "_LARGEST", (50, 100))
-    monkeypatch.setattr(hedera_estimate, "_OF_REFERENCE", (50, 100))
-    (comparison,) = complete("hedera-estimate", hedera_estimate.hedera_estimate(setting))
+    monkeypatch.setattr(hedera, "_AUTHORS_ESTIMATES", {(50, 100): 1.0})
+    monkeypatch.setattr(hedera, "_ESTIMATED", ((100, 300),))
+    monkeypatch.setattr(hedera, "_LARGEST_ESTIMATE", (50, 100))
+    monkeypatch.setattr(hedera, "_ESTIMATED_SLOWLY", (50, 100))
+    (comparison,) = complete("hedera-estimate", hedera.hedera_estimate(setting))
     difference = comparison.detail["largest difference from the reference, in interfaces"]
     assert isinstance(difference, float)
     assert difference <= 1e-9
 
 
 def test_annealing_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hedera_anneal, "_PORTS", 4)
-    monkeypatch.setattr(hedera_anneal, "_FLOWS", 50)
-    monkeypatch.setattr(hedera_anneal, "_GROWTH", ((4, 50),))
-    monkeypatch.setattr(hedera_anneal, "_OF_REFERENCE", (4, 30, 20))
-    (comparison,) = complete("hedera-anneal", hedera_anneal.hedera_anneal(setting))
+    monkeypatch.setattr(hedera, "_PORTS", 4)
+    monkeypatch.setattr(hedera, "_ANNEALED_FLOWS", 50)
+    monkeypatch.setattr(hedera, "_ANNEALED", ((4, 50),))
+    monkeypatch.setattr(hedera, "_ANNEALED_SLOWLY", (4, 30, 20))
+    (comparison,) = complete("hedera-anneal", hedera.hedera_anneal(setting))
     assert comparison.detail["the same state as the reference, after as many improvements"]
 
 
 def test_a_round_is_compared_with_the_references(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hedera_round, "_PORTS", 4)
-    monkeypatch.setattr(hedera_round, "_GROWTH", (6,))
-    monkeypatch.setattr(hedera_round, "_OF_REFERENCE", 4)
-    (comparison,) = complete("hedera-round", hedera_round.hedera_round(setting))
+    monkeypatch.setattr(hedera, "_PORTS", 4)
+    monkeypatch.setattr(hedera, "_ROUND_PORTS", (6,))
+    monkeypatch.setattr(hedera, "_ROUND_SLOWLY", 4)
+    (comparison,) = complete("hedera-round", hedera.hedera_round(setting))
     rows = comparison.detail["ms by size, best of a few rounds"]
     assert isinstance(rows, list)
     assert [row["hosts"] for row in rows] == [16, 16, 16, 54]
 
 
 def test_a_minute_of_arrivals_is_compared_with_the_minute(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hedera_8192, "_PORTS", 4)
-    (comparison,) = complete("hedera-8192", hedera_8192.hedera_8192(setting))
+    monkeypatch.setattr(hedera, "_MINUTE_PORTS", 4)
+    (comparison,) = complete("hedera-8192", hedera.hedera_8192(setting))
     assert comparison.peer == 60
 
 
@@ -224,11 +219,11 @@ def test_paths_are_compared_with_networkx(setting: Setting, monkeypatch: pytest.
 def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packet_growth, "_SECONDS", {2: 1e-3, 4: 1e-3})
-    monkeypatch.setattr(packet_growth, "_COMPARED", 4)
-    monkeypatch.setattr(packet_growth, "_REPETITIONS", 1)
-    monkeypatch.setattr(packet_growth, "apart", at_hand)
-    (comparison,) = complete("packet-growth", packet_growth.packet_growth(setting))
+    monkeypatch.setattr(packet_rates, "_GROWTH_SECONDS", {2: 1e-3, 4: 1e-3})
+    monkeypatch.setattr(packet_rates, "_COMPARED", 4)
+    monkeypatch.setattr(packet_rates, "_REPETITIONS", 1)
+    monkeypatch.setattr(packet_rates, "apart", at_hand)
+    (comparison,) = complete("packet-growth", packet_rates.packet_growth(setting))
     rows = comparison.detail["growth"]
     assert isinstance(rows, list)
     assert [row["hosts"] for row in rows] == [2, 16]
@@ -239,10 +234,10 @@ def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
 def test_the_packet_rate_of_each_load_balancer_is_compared_with_that_of_ecmp(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(packet_balancers, "_SECONDS", 2e-3)
-    monkeypatch.setattr(packet_balancers, "_FLOWS", 100)
-    monkeypatch.setattr(packet_balancers, "_REPETITIONS", 1)
-    compared = complete("packet-balancers", packet_balancers.packet_balancers(setting))
+    monkeypatch.setattr(packet_rates, "_BALANCED_SECONDS", 2e-3)
+    monkeypatch.setattr(packet_rates, "_FLOWS", 100)
+    monkeypatch.setattr(packet_rates, "_REPETITIONS", 1)
+    compared = complete("packet-balancers", packet_rates.packet_balancers(setting))
     assert [comparison.peer_name for comparison in compared] == ["ECMP"] * 5
     with_goals = [comparison for comparison in compared if "goals" in comparison.detail]
     assert [str(comparison.detail["problem"]).partition(",")[0] for comparison in with_goals] == ["CONGA", "Hermes"]
@@ -251,12 +246,12 @@ def test_the_packet_rate_of_each_load_balancer_is_compared_with_that_of_ecmp(
 def test_packets_of_many_flows_over_a_plan_are_compared_with_those_of_few(
     setting: Setting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    problems = {name: replace(each, flows_per_pair=2) for name, each in packet_plans._PROBLEMS.items()}
-    monkeypatch.setattr(packet_plans, "_PROBLEMS", problems)
-    monkeypatch.setattr(packet_plans, "_SECONDS", 0.02)
-    monkeypatch.setattr(packet_plans, "_REPETITIONS", 1)
-    monkeypatch.setattr(packet_plans, "apart", at_hand)
-    (comparison,) = complete("packet-plans", packet_plans.packet_plans(setting))
+    problems = {name: replace(each, flows_per_pair=2) for name, each in packet_rates._PROBLEMS.items()}
+    monkeypatch.setattr(packet_rates, "_PROBLEMS", problems)
+    monkeypatch.setattr(packet_rates, "_PLAN_SECONDS", 0.02)
+    monkeypatch.setattr(packet_rates, "_REPETITIONS", 1)
+    monkeypatch.setattr(packet_rates, "apart", at_hand)
+    (comparison,) = complete("packet-plans", packet_rates.packet_plans(setting))
     rows = comparison.detail["plans"]
     assert isinstance(rows, list)
     assert [row["flows"] for row in rows] == [10, 10, 264]

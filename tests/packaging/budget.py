@@ -11,7 +11,7 @@ ROOMS = {
     "testbed": (21_740, 145),
     "experiments": (21_000, 101),
     "kuijia": (10_110, 69),
-    "benchmarks": (3_670, 33),
+    "benchmarks": (3_600, 28),
     "docs": (800, 11),
     "tests": (99_680, 834),
 }
