@@ -27,7 +27,8 @@ from te_solver.formats.plan_file import plan_to_json, save_plan
 from te_solver.model import plan as core
 from te_solver.model.demands import Demand
 from te_solver.model.plan import DISJOINT, Weight
-from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS
+from te_solver.programs.registry import MAX_THROUGHPUT, STATIC_SPLITS, objective_names
+from te_solver.programs.settings import base_name
 from te_solver.tunnels.path_choices.file import ListedPath, routes_of
 
 if TYPE_CHECKING:
@@ -210,7 +211,10 @@ def solve(  # noqa: PLR0913  # options are keywords
         InputError: an input or an option cannot be used.
         SolverError: the solver gave up.
     """
-    how = from_keywords(SolveOptions, {**locals(), "reproducible": False})
+    given = {**locals(), "node_disjoint": bool(node_disjoint), "spread": bool(spread), "reproducible": False}
+    if isinstance(objective, str):  # its name is what may be unknown, whatever its settings
+        require_known("objective", base_name(objective), objective_names())
+    how = from_keywords(SolveOptions, given)
     how.require_sense()
     network = load_topology(topology, format=format, default_capacity=default_capacity, rate_unit=rate_unit)
     reading = {"format": demand_format, "row": row, "drop_unreachable": drop_unreachable, "rate_unit": rate_unit}

@@ -45,6 +45,7 @@ def test_options_reach_the_solver() -> None:
     assert (plan.objective, plan.protected_failures) == ("ffc", 2)
     parts = kuijia.solve("fig1", partitions=2, tunnel_weight="delay", node_disjoint=True)
     assert parts.upper_bound is not None
+    assert kuijia.solve("fig1", spread=1).options == kuijia.solve("fig1", spread=True).options  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -91,6 +92,10 @@ def test_errors_are_those_of_the_command_with_options_as_in_python(
         (
             {"objective": "least-effort"},
             "option:objective: 'least-effort' is unknown, expected one of max-throughput, ",
+        ),
+        (
+            {"objective": "swann:alpha=1.5"},
+            "option:objective: 'swann' is unknown (did you mean swan?)",
         ),
         ({"tunnel_weight": "kg"}, "option:tunnel_weight: 'kg' is unknown, expected one of hops, delay, "),
         ({"demands": "nowhere"}, "nowhere: no such file or shipped network, expected a file or one of fig1, gscale"),
