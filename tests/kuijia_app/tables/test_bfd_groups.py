@@ -174,3 +174,18 @@ def test_tunnels_over_one_path_share_the_session_of_the_lowest_path_id() -> None
     sessions = BfdSessions(plan)
     assert [session.path_id for session in sessions] == [16, 18]
     assert sessions.over(("c", "b", "a")) is sessions.over(("a", "b", "c"))
+
+
+def test_the_last_path_id_with_ports_for_a_session_is_taken_and_no_later_one() -> None:
+    plan = plan_of(both_ways("line", "a b", "a-b"), "a-b")
+    (pair,) = plan.pairs
+    last, later = (
+        dataclasses.replace(
+            plan, pairs=(dataclasses.replace(pair, tunnels=(dataclasses.replace(pair.tunnels[0], path_id=path_id),)),)
+        )
+        for path_id in (32_155, 32_156)
+    )
+    (session,) = BfdSessions(last)
+    assert session.inner_port == 0xFEFF
+    with pytest.raises(UnsoundError, match="path id 32156 has no ports for BFD, expected at most 32155"):
+        BfdSessions(later)
