@@ -53,9 +53,20 @@ def main() -> int:
     parser.add_argument(
         "--nodes", type=whole_number(2), metavar="N", help="te-truth: most nodes of POP's networks (default: any)"
     )
+    parser.add_argument(
+        "--source", metavar="WORDS", help='te-truth: only sets with this in their title, as "total flow" (default: all)'
+    )
+    parser.add_argument(
+        "--kept",
+        type=Path,
+        metavar="FILE",
+        help="te-truth: append each row to FILE once it is computed, and do not compute those that are there again",
+    )
     args = parser.parse_args()
     progress = Progress(sys.stderr)
-    setting = Setting(args.networks, progress, args.htsim, args.reference, args.rows, args.nodes)
+    setting = Setting(
+        args.networks, progress, args.htsim, args.reference, args.rows, args.nodes, args.source, args.kept
+    )
     try:
         for name, benchmark in benchmarks(args.names).items():
             progress.say(f"{name}:")

@@ -13,6 +13,7 @@ from kuijia_base.progress import Progress
 _FILES = (
     "te_resolve",
     "te_large",
+    "te_all_pairs",
     "te_paths",
     "te_truth",
     "install",
@@ -41,6 +42,8 @@ class Setting:
         reference: a folder with clones of projects that publish optima; None to leave these out.
         rows: most rows to compute of each published network; None for all.
         nodes: most nodes of the published networks; None for all.
+        source: part of the title of the published sets to compute; None for all.
+        kept: a file of rows computed before, to which new ones are appended; None to keep none.
     """
 
     networks: Path | None
@@ -49,6 +52,8 @@ class Setting:
     reference: Path | None = None
     rows: int | None = None
     nodes: int | None = None
+    source: str | None = None
+    kept: Path | None = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import networkx as nx
 import numpy as np
 
-from benchmarks.measure import timed
+from benchmarks.measure import Timed, timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from kuijia_base.errors import InputError
 from kuijia_base.text import unheard
@@ -25,11 +25,12 @@ from te_solver.model.connectivity import largest_part
 from te_solver.model.demands import Demand
 from te_solver.model.ncflow_demands import NcflowModel, parsed_model
 from te_solver.model.topology import Topology
+from te_solver.programs.column_generation import most_throughput
 from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_concurrent import least_utilisation
-from te_solver.programs.resolve import ThroughputResolver
 from te_solver.programs.solver import Solver
+from te_solver.programs.tunnel_links import TunnelLinks
 from te_solver.tunnels.path_choice import PathFinder, PathQuestion
 from te_solver.tunnels.path_choices.edge_disjoint_flow import CHOICE
 from te_solver.tunnels.path_choices.file import load_paths
@@ -103,20 +104,49 @@ def te_truth(setting: Setting) -> Iterator[Comparison]:
         return
     if not setting.reference.is_dir():
         raise InputError(setting.reference, "", "is no folder", "a folder with clones of the projects")
+    kept = _Kept(setting.kept)
     for source in _SOURCES:
+        if setting.source is not None and setting.source not in source.what:
+            continue
         if not (setting.reference / source.clone).is_dir():
             setting.progress.say(f"left out: {source.what}: there is no {source.clone} in {setting.reference}")
             continue
-        yield _compared(source, source.rows(setting.reference, setting), setting)
+        yield _compared(source, source.rows(setting.reference, setting), setting, kept)
 
 
-def _compared(source: _Source, rows: Iterable[_Row], setting: Setting) -> Comparison:
+class _Kept:
+    """Rows computed before: a file of JSON lines, to which each row is appended as soon as it is computed."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._found: dict[tuple[str, str, str], Timed[float | None]] = {}
+        if file is None or not file.exists():
+            return
+        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+            try:
+                what, of, name, value, seconds = json.loads(line)
+                self._found[what, of, name] = Timed(value, seconds)
+            except (ValueError, TypeError):
+                raise InputError(file, f"line {number}", "is no row", "a line that te-truth has written") from None
+
+    def value(self, source: _Source, row: _Row) -> Timed[float | None]:
+        """Return the value of a row, computed unless it is kept."""
+        key = source.what, row.of, row.name
+        if key not in self._found:
+            self._found[key] = found = timed(row.compute)
+            if self._file is not None:
+                with self._file.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps([*key, found.value, found.seconds]) + "\n")
+        return self._found[key]
+
+
+def _compared(source: _Source, rows: Iterable[_Row], setting: Setting, kept: _Kept) -> Comparison:
     agreeing, worst, seconds = 0, 0.0, 0.0
     counts: dict[str, list[int]] = {}
     others: list[str] = []
     for number, row in enumerate(rows, start=1):
         setting.progress.show(f"{source.what}: row {number}, {row.of} {row.name}")
-        found = timed(row.compute)
+        found = kept.value(source, row)
         seconds += found.seconds
         difference = _UNKNOWN if found.value is None else abs(found.value - row.published) / abs(row.published)
         count = counts.setdefault(row.of, [0, 0])
@@ -170,9 +200,10 @@ def _rows_of_zoo(
         for row in csv.DictReader(file):
             by_network.setdefault(row["problem"], []).append(row)
     for name, rows in sorted(by_network.items(), key=lambda item: int(item[1][0]["num_nodes"])):
-        graph = reference / _NCFLOW / "topologies" / "topology-zoo" / name
-        if not graph.is_file() or name not in models:
-            setting.progress.say(f"left out: {name}, which is not in {_NCFLOW}")
+        folders = reference / _NCFLOW / "topologies" / "topology-zoo", setting.networks
+        graph = next((each / name for each in folders if each is not None and (each / name).is_file()), None)
+        if graph is None or name not in models:
+            setting.progress.say(f"left out: {name}, which is not in {_NCFLOW}, nor in --networks")
             continue
         if setting.nodes is not None and int(rows[0]["num_nodes"]) > setting.nodes:
             setting.progress.say(f"left out: {name}, which has {rows[0]['num_nodes']} nodes")
@@ -229,8 +260,8 @@ def _model(name: str, given: object) -> NcflowModel | None:
 
 
 def most_total_flow(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
-    """Return the greatest sum of tunnels' rates within capacities and demands, as `max-throughput` finds it."""
-    return float(ThroughputResolver(incidence, fewest_hops=False).solve(capacity, demand).granted.sum())
+    """Return the greatest sum of tunnels' rates within capacities and demands."""
+    return float(most_throughput(TunnelLinks.of(incidence), capacity, demand).rates.sum())
 
 
 def least_of_tunnels(incidence: Incidence, capacity: Vector, demand: Vector) -> float:

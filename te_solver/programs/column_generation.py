@@ -18,6 +18,9 @@ _HOPS_MATTER = 1e-4
 
 _ROUNDING = 1e-7
 
+_EXACT = 1e-9
+"""Gap of an optimum: of the size of the solver's tolerances."""
+
 _DUST = 1e-9
 """A rate below this share of what its tunnel could carry alone is the solver's rounding."""
 
@@ -64,6 +67,21 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
     Raises:
         SolverError: HiGHS did not reach an optimum.
     """
+    return _generated(tunnels, capacity, demand, gap, _HOPS_MATTER)
+
+
+def most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vector) -> NearOptimum:
+    """Return rates of the greatest sum, up to the solver's tolerance, and the prices that prove it.
+
+    Tunnels are added as by `nearly_most_throughput` until none of the others could gain anything; hops do not matter.
+
+    Raises:
+        SolverError: HiGHS did not reach an optimum.
+    """
+    return _generated(tunnels, capacity, demand, _EXACT, 0.0)
+
+
+def _generated(tunnels: TunnelLinks, capacity: Vector, demand: Vector, gap: float, hops_matter: float) -> NearOptimum:
     pair = tunnels.pair_of_tunnel
     alone = np.minimum(tunnels.least(capacity), demand[pair])
     unit = float(alone.max())
@@ -73,7 +91,7 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
         # In shares of the largest possible rate, so that tolerances mean the same for all. No sum of shares exceeds the
         # number of tunnels: larger bounds can be cut to more than that, so that only true limits get a price.
         capacity, demand = (np.minimum(bound / unit, pair.size + 1) for bound in (capacity, demand))
-    worth = 1 - _HOPS_MATTER * tunnels.hops / tunnels.hops.max()
+    worth = 1 - hops_matter * tunnels.hops / tunnels.hops.max()
     usable = np.flatnonzero(alone > 0)
     _, first = np.unique(pair[usable], return_index=True)
     program = _Program(tunnels, worth, capacity, demand)
@@ -83,7 +101,7 @@ def nearly_most_throughput(tunnels: TunnelLinks, capacity: Vector, demand: Vecto
         rates, prices = program.solve()
         cost = tunnels.sums(prices)
         # A tunnel is worth less than 1: prices at which none gains must be raised so that none keeps anything of 1.
-        prices, raised = prices / (1 - _HOPS_MATTER), cost / (1 - _HOPS_MATTER)
+        prices, raised = prices / (1 - hops_matter), cost / (1 - hops_matter)
         bound = _bound(tunnels, capacity, demand, prices, raised)
         best = NearOptimum(rates, prices, bound) if bound < best.bound else NearOptimum(rates, best.prices, best.bound)
         missing = program.missing(cost)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -16,7 +16,7 @@ from te_solver.programs.highs import OPTIONS
 from te_solver.programs.incidence import Incidence, Vector, scaled, within_bounds
 from te_solver.programs.interruption import interruptible
 from te_solver.programs.scale import Scale, could_carry
-from te_solver.programs.solver import Solver
+from te_solver.programs.solver import INTERIOR, Solver
 
 Method = Literal["simplex", "interior"]
 """`interior` is HiGHS's interior point method without crossover: for programs that simplex takes minutes for."""
@@ -24,7 +24,7 @@ Method = Literal["simplex", "interior"]
 _DUST = 1e-9
 """A rate below this share of what its tunnel could carry alone is the solver's rounding."""
 
-_METHODS = {"simplex": {}, "interior": {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-9}}
+_METHODS: dict[Method, Mapping[str, object]] = {"simplex": {}, "interior": INTERIOR}
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Linear:
 
     Attributes:
         solver: HiGHS; its `watch` is called.
-        method: see `Method`.
+        method: see `Method`; a solver that names a method of HiGHS decides.
     """
 
     solver: Solver = field(default_factory=Solver)
@@ -120,7 +120,7 @@ class Linear:
             SolverError: HiGHS did not reach one.
         """
         highs = highspy.Highs()
-        for option, value in {**OPTIONS, **_METHODS[self.method]}.items():
+        for option, value in {**OPTIONS, **_METHODS[self.method], **self.solver.of_highs}.items():
             highs.setOptionValue(option, value)
         highs.passModel(self._program())
         started = time.perf_counter()

@@ -23,6 +23,15 @@ HIGHS_OPTIONS: dict[str, object] = {"solver": "simplex", "threads": 1, "random_s
 
 _PRIMAL_SIMPLEX = {"simplex_strategy": 4}
 
+INTERIOR: Mapping[str, object] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-9}
+"""Options of HiGHS for its interior point method; no crossover: for programs that simplex takes minutes for."""
+
+FIRST_ORDER: Mapping[str, object] = {"solver": "pdlp", "pdlp_optimality_tolerance": 1e-8}
+"""Options of HiGHS for PDLP (Applegate et al., NeurIPS 2021): products of matrix and vector alone, no factors."""
+
+_OF_HIGHS = {"HIGHS-IPM": INTERIOR, "HIGHS-PDLP": FIRST_ORDER}
+"""Names of ours for further methods of HiGHS."""
+
 _FIRST_ORDER_TOLERANCE = 1e-9
 _FIRST_ORDER_STEPS = 200_000
 
@@ -41,14 +50,14 @@ _OPTIONS: Mapping[str, Mapping[str, object]] = {
     },
 }
 
-_TITLES = {_HIGHS: "HiGHS"}
-_PACKAGES = {_HIGHS: "highspy"}
+_TITLES = {_HIGHS: "HiGHS", "HIGHS-IPM": "HiGHS (interior point)", "HIGHS-PDLP": "HiGHS (PDLP)"}
+_PACKAGES = dict.fromkeys((_HIGHS, *_OF_HIGHS), "highspy")
 """Names of packages that are not the solver's name in lower case."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A solver that CVXPY can use.
+    """A solver that CVXPY can use, or a method of HiGHS.
 
     Attributes:
         name: CVXPY's for it.
@@ -69,18 +78,21 @@ class Solver:
         """
         import cvxpy as cp  # noqa: PLC0415  # slow to import
 
-        if name.upper() not in cp.installed_solvers():
-            raise UnsoundError(
-                ("solver",),
-                f"solver {quoted(name)} is not installed",
-                f"one of {', '.join(sorted(cp.installed_solvers()))}",
-            )
+        known = [*cp.installed_solvers(), *_OF_HIGHS]
+        if name.upper() not in known:
+            problem = f"solver {quoted(name)} is not installed"
+            raise UnsoundError(("solver",), problem, f"one of {', '.join(sorted(known))}")
         return cls(name.upper())
 
     @property
     def title(self) -> str:
         """Name and version, such as `HiGHS 1.15.1`."""
         return _with_version(self.name)
+
+    @property
+    def of_highs(self) -> Mapping[str, object]:
+        """Options of HiGHS that the name adds to those of every solution; none for its simplex method."""
+        return _OF_HIGHS.get(self.name, {})
 
     def run(self, problem: cp.Problem) -> float:
         """Solve a problem in place, without a warm start; return the seconds spent in the solver.
@@ -94,7 +106,8 @@ class Solver:
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
-                interruptible(lambda: problem.solve(solver=self.name, warm_start=False, **self._options), self.watch)
+                name = _HIGHS if self.name in _OF_HIGHS else self.name
+                interruptible(lambda: problem.solve(solver=name, warm_start=False, **self._options), self.watch)
         except cp.SolverError as error:
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
         if problem.status != cp.OPTIMAL:
@@ -104,6 +117,8 @@ class Solver:
 
     @property
     def _options(self) -> Mapping[str, object]:
+        if self.name in _OF_HIGHS:
+            return {"highs_options": {**HIGHS_OPTIONS, **self.of_highs}}
         if self.primal and self.name == _HIGHS:
             return {"highs_options": {**HIGHS_OPTIONS, **_PRIMAL_SIMPLEX}}
         return _OPTIONS.get(self.name, {})

@@ -51,8 +51,10 @@ def test_shortest_paths_by_inverse_capacity_share_equally() -> None:
     assert paths.utilisation([Demand("a", "e", 60.0), Demand("a", "b", 50.0)]) == pytest.approx(0.7)
 
 
-def comparisons(folder: Path | None, said: io.StringIO, rows: int | None = None) -> list[dict[str, object]]:
-    setting = Setting(None, Progress(said), reference=folder, rows=rows)
+def comparisons(
+    folder: Path | None, said: io.StringIO, rows: int | None = None, kept: Path | None = None, source: str | None = None
+) -> list[dict[str, object]]:
+    setting = Setting(None, Progress(said), reference=folder, rows=rows, kept=kept, source=source)
     return [dict(comparison.detail) for comparison in te_truth(setting)]
 
 
@@ -83,6 +85,27 @@ def test_rows_that_agree_are_counted_and_others_named(tmp_path: Path) -> None:
     assert "left out: total flow in POP's repository: there is no pop-ncflow-lptop" in said.getvalue()
     [first] = comparisons(tmp_path, said, rows=1)
     assert first["rows that agree"] == "1 of 1"
+
+
+def test_rows_computed_before_are_kept_and_not_computed_again(tmp_path: Path) -> None:
+    figret(tmp_path, "0.8\n0.2\n0.3\n")
+    kept = tmp_path / "rows"
+    comparisons(tmp_path, io.StringIO(), rows=1, kept=kept)
+    [line] = kept.read_text().splitlines()
+    # Were the first row computed again, it would agree.
+    kept.write_text(line.replace("0.8", "0.7") + "\n")
+    [found] = comparisons(tmp_path, io.StringIO(), kept=kept)
+    assert found["rows that agree"] == "2 of 3"
+    assert len(kept.read_text().splitlines()) == 3
+    kept.write_text("{}\n")
+    with pytest.raises(InputError, match="line 1: is no row"):
+        comparisons(tmp_path, io.StringIO(), kept=kept)
+
+
+def test_sets_are_chosen_by_words_of_their_titles(tmp_path: Path) -> None:
+    figret(tmp_path, "0.8\n0.2\n0.3\n")
+    assert len(comparisons(tmp_path, io.StringIO(), source="FIGRET")) == 1
+    assert comparisons(tmp_path, io.StringIO(), source="TEAVAR") == []
 
 
 def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
 from te_solver.programs import column_generation
-from te_solver.programs.column_generation import _Program, nearly_most_throughput, upper_bound
+from te_solver.programs.column_generation import _Program, most_throughput, nearly_most_throughput, upper_bound
 from te_solver.programs.highs import HighsProgram, Vector
 from te_solver.programs.tunnel_links import TunnelLinks
 from tests.te_solver.programs.problems import RHOMBUS, Case, Rows, cases, within_capacities, within_demands
@@ -145,3 +145,11 @@ def test_a_rate_too_small_for_its_tunnel_is_rounding_and_a_larger_one_is_not(mon
     monkeypatch.setattr(HighsProgram, "prices", np.array([0.5, 0, 0, 0, 0]))
     answer = nearly_most_throughput(TunnelLinks.of(case.incidence), case.capacity, case.demand, 1e-12)
     assert answer.rates.tolist() == [10.0, 0.0, pytest.approx(1.1e-8)]
+
+
+@settings(max_examples=60)
+@given(cases())
+def test_the_exact_search_ends_at_the_most_and_its_bound_proves_it(case: Case) -> None:
+    answer = most_throughput(TunnelLinks.of(case.incidence), case.capacity, case.demand)
+    assert answer.rates.sum() == pytest.approx(most(case), rel=1e-6, abs=1e-9)
+    assert answer.bound == pytest.approx(answer.rates.sum(), rel=1e-6, abs=1e-9)

@@ -97,7 +97,7 @@ def test_capacities_and_demands_are_parameters_of_disciplined_programs(
     ("solver", "name"),
     [
         (solver, name)
-        for solver in ("CLARABEL", "OSQP", "SCIPY", "SCS")
+        for solver in ("CLARABEL", "HIGHS-IPM", "HIGHS-PDLP", "OSQP", "SCIPY", "SCS")
         for name in COMPILED
         if (solver, name) != ("OSQP", "max-min")  # OSQP gives up on it
     ],
@@ -124,6 +124,7 @@ def test_protection_against_no_failure_is_refused() -> None:
 def test_the_solver_is_named_with_its_version() -> None:
     assert Solver().title.startswith("HiGHS 1.")
     assert Solver("CLARABEL").title.startswith("CLARABEL 0.")
+    assert Solver.named("highs-pdlp").title.startswith("HiGHS (PDLP) 1.")
     assert Solver("NOBODYS").title == "NOBODYS"
 
 

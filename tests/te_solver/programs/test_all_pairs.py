@@ -1,0 +1,95 @@
+"""Concurrent flows over any paths are feasible, below their bound, and as near to the optimum as was asked."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kuijia_base.errors import UnsoundError
+from te_solver.model.demands import Demand
+from te_solver.model.topology import Link, Topology
+from te_solver.programs.all_pairs import ConcurrentFlow, nearly_concurrent
+from te_solver.programs.edge_flow import edge_flow
+
+GAP = 0.02
+
+
+@st.composite
+def problems(draw: st.DrawFn) -> tuple[Topology, list[Demand]]:
+    """Draw a ring with chords, one capacity for each direction, and demands of all pairs."""
+    nodes = tuple("abcdefg"[: draw(st.integers(3, 7))])
+    ring = [frozenset((a, b)) for a, b in zip(nodes, nodes[1:] + nodes[:1], strict=True)]
+    chords = draw(st.lists(st.sets(st.sampled_from(nodes), min_size=2, max_size=2).map(frozenset), max_size=4))
+    rates = st.floats(1, 100)
+    links = [Link(*way, draw(rates)) for edge in dict.fromkeys(ring + chords) for way in _ways(edge)]
+    demands = [Demand(a, b, draw(rates)) for a in nodes for b in nodes if a != b]
+    return Topology("drawn", nodes, tuple(links)), demands
+
+
+def _ways(edge: frozenset[str]) -> tuple[tuple[str, str], tuple[str, str]]:
+    a, b = sorted(edge)
+    return (a, b), (b, a)
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems())
+def test_the_value_is_near_the_optimum_of_the_program_and_the_bound_above_it(
+    problem: tuple[Topology, list[Demand]],
+) -> None:
+    topology, demands = problem
+    best = 1 / edge_flow(topology, demands, "utilisation").value
+    found = nearly_concurrent(topology, demands, GAP)
+    assert best * (1 - GAP) * (1 - 1e-6) <= found.value <= best * (1 + 1e-6)
+    assert best <= found.bound * (1 + 1e-6)
+    assert found.gap <= GAP
+
+
+@settings(max_examples=40, deadline=None)
+@given(problems())
+def test_flows_carry_every_demand_and_the_value_is_what_their_busiest_link_allows(
+    problem: tuple[Topology, list[Demand]],
+) -> None:
+    topology, demands = problem
+    found = nearly_concurrent(topology, demands, GAP)
+    assert (found.flows >= 0).all()
+    for source, flows in zip(found.sources, found.flows, strict=True):
+        left = dict.fromkeys(topology.nodes, 0.0)
+        for link, rate in zip(topology.links, flows.tolist(), strict=True):
+            left[link.target] += rate
+            left[link.source] -= rate
+        asked = {each.target: each.rate for each in demands if each.source == source}
+        asked[source] = -sum(asked.values())
+        assert left == pytest.approx(asked)
+    capacity = np.array([link.capacity for link in topology.links])
+    assert found.value == pytest.approx(1 / (found.flows.sum(axis=0) / capacity).max())
+
+
+def test_the_same_problem_has_the_same_flow_and_its_unit_does_not_matter() -> None:
+    ends = [way for edge in ("ab", "bc", "cd", "da", "ac") for way in _ways(frozenset(edge))]
+    found = [
+        nearly_concurrent(
+            Topology("n", tuple("abcd"), tuple(Link(a, b, 10.0 * unit) for a, b in ends)),
+            [Demand(a, b, unit * (1 + "abcd".index(b))) for a in "abcd" for b in "abcd" if a != b],
+        )
+        for unit in (1.0, 1.0, 1024.0)
+    ]
+    assert (found[0].flows == found[1].flows).all()
+    assert found[2].value == pytest.approx(found[0].value)
+
+
+def test_a_search_that_may_take_no_longer_ends_with_a_flow_and_a_bound() -> None:
+    links = [Link(way[0], way[1], 10.0) for way in ("ab", "bd", "ac", "cd")]
+    square = Topology("n", tuple("abcd"), tuple(links))
+    seen: list[ConcurrentFlow] = []
+    found = nearly_concurrent(square, [Demand("a", "d", 10.0)], most_seconds=0.0, watch=seen.append)
+    # One path alone carries the demand; both could carry it twice.
+    assert (found.value, found.bound) == (1.0, 2.0)
+    assert seen == [found]
+
+
+def test_a_demand_without_a_path_is_refused() -> None:
+    one_way = Topology("n", ("a", "b"), (Link("a", "b", 1.0),))
+    with pytest.raises(UnsoundError, match="b -> a has no path"):
+        nearly_concurrent(one_way, [Demand("a", "b", 1.0), Demand("b", "a", 1.0)])
