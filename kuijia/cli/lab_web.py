@@ -12,13 +12,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.solving import DEFAULT_TUNNELS
+from kuijia.api.progress import progress_line
+from kuijia.api.solving import DEFAULT_TUNNELS, SolveOptions, planned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
 from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
+from te_solver.programs.effort import parts_for
 from te_solver.schemes.all_schemes import scheme_names
 
 if TYPE_CHECKING:
@@ -236,14 +238,14 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
         raise InputError("lab web", "", "no network is given", "TOPOLOGY and DEMANDS, such as gscale gscale")
     topology = read_topology(args)
     demands = read_demands(args, topology)
-    # The optimiser takes a second to import; --help and bad input should not wait for it.
     from simulator.live.flow_model import LiveFlowModel, require_schemes  # noqa: PLC0415  # slow to import: NumPy
     from simulator.live.packet_model import LivePacketModel  # noqa: PLC0415  # as above
-    from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
     from testbed.web.model_backend import ModelBackend  # noqa: PLC0415  # as above
 
     def solved(network: Topology, wanted: Sequence[Demand], source: str = "request") -> Plan:
-        return solve(network, wanted, args.tunnels, source=source)
+        with progress_line() as progress:
+            how = SolveOptions(args.tunnels, partitions=parts_for(wanted))
+            return planned(network, wanted, how, source, progress)
 
     if kind == "packet":
         factor = PACKET_CAPACITY / max(link.capacity for link in topology.links)
