@@ -213,8 +213,7 @@ class RealNetwork:
             traced = parse_trace(self._control.command("ofproto/trace", bridge, *described, "--names"))
             out_port = None if traced.interface is None else self._port_of[traced.interface]
             packet = _after(packet, traced)
-            tos = packet.dscp, packet.ecn
-            way.append(SeenHop(switch, traced.groups, out_port, traced.queue, _tags(packet), tos, packet.eth_type))
+            way.append(_hop(switch, traced.groups, out_port, traced.queue, packet))
             if out_port is None or (switch, out_port) in self._down:
                 break
             neighbour = self._wiring.neighbour_at(switch, out_port)
@@ -342,5 +341,13 @@ def _seen(hop: Hop) -> SeenHop:
     """Return the model's treatment of a packet in the same form."""
     groups = tuple((step.group.group_id, step.position) for step in hop.forwarding.steps if isinstance(step, GroupStep))
     sent = hop.sent or hop.packet
-    queue = None if hop.sent is None else hop.sent.queue
-    return SeenHop(hop.switch, groups, hop.out_port, queue, _tags(sent), (sent.dscp, sent.ecn), sent.eth_type)
+    return _hop(hop.switch, groups, hop.out_port, sent.queue, sent)
+
+
+def _hop(
+    switch: str, groups: tuple[tuple[int, int | None], ...], out_port: int | None, queue: int | None, left: Packet
+) -> SeenHop:
+    """Return a treatment; of a dropped packet, a switch may have removed the tag of a trunk before."""
+    if out_port is None:
+        return SeenHop(switch, groups, None, None, (), (0, 0), 0)
+    return SeenHop(switch, groups, out_port, queue, _tags(left), (left.dscp, left.ecn), left.eth_type)

@@ -100,7 +100,7 @@ def test_plans_are_drawn_the_same_again_and_can_all_be_built() -> None:
 def test_stray_packets_are_of_every_kind() -> None:
     random = Random(4)
     session_labels = high_code_points = from_hosts = unlabelled = vlans = 0
-    for _ in range(150):
+    for _ in range(400):
         case = random_plan(random)
         stray = random_stray(case, random)
         tag = stray.tag
