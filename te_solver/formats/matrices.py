@@ -8,11 +8,14 @@ from pathlib import Path
 
 from kuijia_base.errors import InputError
 from kuijia_base.quantities import counted
-from kuijia_base.text import Note, read_lines, require_number
+from kuijia_base.text import Note, read_lines, require_number, unheard
 from te_solver.formats.demand_sum import DemandSum
 from te_solver.formats.rate_units import RateUnit
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
+
+MOST_MATRICES = 1000
+"""Matrices that are read together."""
 
 _OTHER_SIZES, _FEW = 4, 10_000
 """Of a line with more than so many times the wanted rates, or than a few, it is only said that there are more."""
@@ -44,6 +47,24 @@ def read_matrix(
         note(f"the first of {rows} matrices is taken; --row chooses another")
     unit.note("demands", note)
     return _matrix(path, topology, nodes, *chosen, unit.per_mbit).demands(note)
+
+
+def read_matrices(path: Path, topology: Topology) -> list[tuple[Demand, ...]]:
+    """Return all matrices in a file, one in each line, in the order of the topology's nodes and in the file's unit.
+
+    Raises:
+        InputError: there is none or there are more than `MOST_MATRICES`, or as `read_matrix`.
+    """
+    found: list[tuple[Demand, ...]] = []
+    for line, text in read_lines(path, "a file of demand matrices"):
+        if text.strip():
+            if len(found) == MOST_MATRICES:
+                raise InputError(path, line, "one more matrix", f"at most {MOST_MATRICES}")
+            cells = text.split(maxsplit=max(_OTHER_SIZES * len(topology.nodes) ** 2, _FEW))
+            found.append(_matrix(path, topology, topology.nodes, line, cells, 1.0).demands(unheard))
+    if not found:
+        raise InputError(path, "", "no matrix", "a line of rates for each")
+    return found
 
 
 def read_figret_demands(

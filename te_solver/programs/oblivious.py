@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from operator import attrgetter
+from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from te_solver.formats.matrices import read_matrices
 from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector, least, scaled
-from te_solver.programs.linear import Linear, Method, ProgramBlock, column
+from te_solver.programs.linear import Linear, Method, ProgramBlock, column, row
 from te_solver.programs.program import Allocation, Objective, Program
-from te_solver.programs.settings import NumberSetting, Settings
+from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 from te_solver.programs.solver import Solver
 
 _MANY_VARIABLES = 20_000
@@ -51,21 +54,34 @@ class Oblivious(Program):
 
 
 class Cope(Oblivious):
-    """The program of the least utilisation for the expected demands among splits that suit unexpected ones (Wang et
-    al., COPE: traffic engineering in dynamic networks, SIGCOMM 2006).
+    """The program of the least ratio for the expected demands among splits that suit unexpected ones (Wang et al.,
+    COPE: traffic engineering in dynamic networks, SIGCOMM 2006).
 
-    The oblivious ratio of the splits is at most `envelope` times the least one (the paper's penalty envelope).
+    The oblivious ratio of the splits is at most `envelope` times the least one (the paper's penalty envelope). Expected
+    are the demands of the plan and all in the convex hull of these and of the matrices in the file `hull`. A ratio is
+    the same for all multiples of some demands, so the unit of the file does not matter; without one the splits of the
+    least ratio are those of the least utilisation.
     """
 
-    settings: ClassVar[Settings] = {"envelope": NumberSetting(1.1, 1.0)}
+    settings: ClassVar[Settings] = {"envelope": NumberSetting(1.1, 1.0), "hull": WordSetting("")}
 
     def _shares(self, room: Vector, demand: Vector) -> tuple[Vector, float]:
         solver = self.options.solver
         _, ratio, seconds = least_ratio(self.incidence, room, solver)
         program = _RatioProgram(self.incidence, room, solver)
         program.keep_ratio(ratio * self.number("envelope") * (1 + _SLACK))
-        shares, _, more = program.least_utilisation(demand)
+        if not self.word("hull"):
+            shares, _, more = program.least_utilisation(demand)
+            return shares, seconds + more
+        shares, _, more = program.least_ratio(np.array([demand, *self._matrices()]))
         return shares, seconds + more
+
+    def _matrices(self) -> Iterator[Vector]:
+        incidence = self.incidence
+        pairs = [incidence.pair_ends(int(own[0])) for own in incidence.tunnels_of_pair]
+        for matrix in read_matrices(Path(self.word("hull")), incidence.topology):
+            rates = {each.pair: each.rate for each in matrix}
+            yield np.array([rates.get(pair, 0.0) for pair in pairs])
 
 
 def least_ratio(incidence: Incidence, capacity: Vector, solver: Solver | None = None) -> tuple[Vector, float, float]:
@@ -96,7 +112,6 @@ class _RatioProgram:
         method: Method = "interior" if size >= _MANY_VARIABLES else "simplex"
         self._program = program = Linear(solver, method)
         self._tunnels = program.variables(incidence.hops.size, caps=np.where(self._alive, 1.0, 0.0))
-        self._ratio = program.variables(1, cost=1.0)
         program.rows((self._tunnels, incidence.pairs), at_least=np.where(self._reached, 1.0, 0.0), at_most=1.0)
         unit = capacity[live].max(initial=1.0)
         weights = capacity[live] / unit
@@ -105,20 +120,32 @@ class _RatioProgram:
         reach = sp.csr_array(
             (np.ones(pairs.size), (np.arange(pairs.size), distances)), shape=(pairs.size, len(sources) * len(nodes))
         )
-        at_source = [place[source] * len(nodes) + source for source in sources]
-        caps = np.full(len(sources) * len(nodes), np.inf)
-        caps[at_source] = 0.0
-        by_link = sp.csr_array(incidence.links)
-        for link in loaded.tolist():
+        self._at_source = [place[source] * len(nodes) + source for source in sources]
+        self._live, self._loaded, self._pairs, self._reach = live, loaded, pairs, reach
+        self._weights, self._unit, self._steps_and_falls = weights, unit, (steps, falls)
+        self._ratio = self._ratio_over(sp.csr_array(sp.identity(pairs.size)))
+
+    def _ratio_over(self, cone: sp.csr_array) -> ProgramBlock:
+        """Add the ratio for all sums of multiples of some demands: a row for each, and a column for each reached pair.
+
+        With a row for each pair these are all demands that there are.
+        """
+        program, capacity, live, unit = self._program, self._capacity, self._live, self._unit
+        steps, falls = self._steps_and_falls
+        ratio = program.variables(1, cost=1.0)
+        caps = np.full(self._reach.shape[1], np.inf)
+        caps[self._at_source] = 0.0
+        by_link = sp.csr_array(self._incidence.links)
+        for link in self._loaded.tolist():
             lengths = program.variables(live.size)
             far = program.variables(caps.size, caps=caps)
-            program.rows(
-                (lengths, sp.csr_array(weights.reshape(1, -1))), (self._ratio, -column(np.ones(1))), at_most=0.0
-            )
+            program.rows((lengths, row(self._weights)), (ratio, -column(np.ones(1))), at_most=0.0)
             program.rows((far, falls), (lengths, -steps), at_most=0.0)
-            crossing = by_link[[link]].multiply(1.0)
-            on_pair = sp.csr_array(incidence.pairs)[pairs] @ sp.diags_array(crossing.toarray().reshape(-1))
-            program.rows((self._tunnels, on_pair * (unit / capacity[link])), (far, -reach), at_most=0.0)
+            crossing = by_link[[link]].toarray().reshape(-1)
+            on_pair = sp.csr_array(self._incidence.pairs)[self._pairs] @ sp.diags_array(crossing)
+            load = cone @ on_pair * (unit / capacity[link])
+            program.rows((self._tunnels, load), (far, -(cone @ self._reach)), at_most=0.0)
+        return ratio
 
     @staticmethod
     def _steps(ends: Vector, nodes: int, sources: int) -> tuple[sp.csr_array, sp.csr_array]:
@@ -135,10 +162,20 @@ class _RatioProgram:
         """Bound the ratio."""
         self._program.rows((self._ratio, column(np.ones(1))), at_most=most)
 
-    def least_ratio(self) -> tuple[Vector, float, float]:
-        """Return the splits of the least ratio, the ratio, and the seconds in the solver."""
+    def least_ratio(self, hull: Vector | None = None) -> tuple[Vector, float, float]:
+        """Return the splits of the least ratio, the ratio, and the seconds in the solver.
+
+        Args:
+            hull: demands of each pair in some matrices, shape (M, P), whose convex hull counts; None for all demands.
+        """
+        ratio = self._ratio
+        if hull is not None:
+            reached = hull[:, self._pairs]
+            asking = reached[reached.any(axis=1)]
+            ratio = self._ratio_over(sp.csr_array(asking / asking.max(axis=1, keepdims=True, initial=0.0)))
+            self._program.price(ratio, 1.0)
         found = self._program.solve()
-        return self._whole(self._tunnels, found.values), float(self._ratio.of(found.values)[0]), found.seconds
+        return self._whole(self._tunnels, found.values), float(ratio.of(found.values)[0]), found.seconds
 
     def least_utilisation(self, demand: Vector) -> tuple[Vector, float, float]:
         """Return the splits of the least utilisation for these demands, it, and the seconds in the solver."""
