@@ -12,7 +12,9 @@ from benchmarks.te_truth import most_total_flow
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.ncflow_demands import parsed_model
 from te_solver.model.topology import Topology
+from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.incidence import Incidence
+from te_solver.programs.ncflow import ContractedNetwork, Contraction
 from te_solver.tunnels.finder import Paths
 from te_solver.tunnels.path_choice import PathFinder, PathQuestion
 from te_solver.tunnels.path_choices.edge_disjoint_flow import CHOICE
@@ -65,3 +67,21 @@ def test_the_optimum_of_a_seed_is_the_published_one(
     capacity = np.array([link.capacity for link in uninett().links])
     found = most_total_flow(incidence, capacity, np.array([each.rate for each in demands]))
     assert found == pytest.approx(float(optimum), rel=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("seed", "published"),
+    [("1690127082", 0.8227), ("138709840", 0.7818), ("163133169", 0.8535), ("1291225773", 0.9471)],
+)
+def test_ncflow_carries_the_published_share_of_the_optimum_or_more(seed: str, published: float) -> None:
+    """Published in harvard-cns/pop-ncflow-lptop, ncflow-total_flow-slices_0_1_2_3_4.csv: sums of all iterations."""
+    model, _, scale, _, optimum = next(row for row in ROWS if row[1] == seed)
+    demands = parsed_model(model).demands(uninett(), int(seed), float(scale))
+    capacity = np.array([link.capacity for link in uninett().links])
+    rates = np.array([each.rate for each in demands])
+    network = ContractedNetwork(uninett(), capacity, [each.pair for each in demands], rates, Contraction())
+    network.fill()
+    carried = sum(sum(of_pair.values()) for of_pair in network.flows)
+    assert carried >= published * float(optimum)
+    assert carried <= edge_flow(uninett(), demands, "throughput").value * (1 + 1e-6)

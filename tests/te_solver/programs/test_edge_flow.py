@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
@@ -20,8 +20,8 @@ FULL = 1e-6
 
 
 @st.composite
-def networks(draw: st.DrawFn) -> tuple[Topology, tuple[Demand, ...]]:
-    topology = draw(topologies(directed=draw(st.booleans()), max_nodes=5))
+def networks(draw: st.DrawFn, *, one_way: bool = True) -> tuple[Topology, tuple[Demand, ...]]:
+    topology = draw(topologies(directed=one_way and draw(st.booleans()), max_nodes=5))
     demands = tuple(each for each in draw(demands_on(topology)) if each.rate > 0)
     assume(demands)
     return topology, demands
@@ -61,6 +61,21 @@ BOUNDED = tuple(name for name in objective_names() if not carries_all(name) and 
 def test_no_allocation_exceeds_the_bound(name: str, drawn: tuple[Topology, tuple[Demand, ...]], tunnels: int) -> None:
     topology, demands = drawn
     assert solve(topology, demands, tunnels, name).allocated <= most_throughput(topology, demands) * (1 + FULL)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in objective_names() if carries_all(name)])
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
+@given(networks(one_way=False), st.integers(1, 4))  # trees need links in both directions
+def test_no_allocation_that_carries_all_uses_links_less_than_the_bound(
+    name: str, drawn: tuple[Topology, tuple[Demand, ...]], tunnels: int
+) -> None:
+    topology, demands = drawn
+    rates = [link.capacity for link in topology.links]
+    assume(max(rates) <= 1000 * min(rates))
+    plan = solve(topology, demands, tunnels, name)
+    assert plan.objective_value >= least_utilisation(topology, demands) * (1 - 1e-5)
+    assert [pair.allocated for pair in plan.pairs] == pytest.approx([each.rate for each in demands])
 
 
 def ring(capacity: float) -> Topology:
