@@ -11,7 +11,7 @@ from tests.docs.notebooks import code_cells, notebooks, outputs, read, without_p
 
 def test_there_are_those_that_the_page_lists() -> None:
     page = (Path(__file__).resolve().parents[2] / "docs" / "python.md").read_text(encoding="utf-8")
-    assert len(notebooks()) == 4
+    assert len(notebooks()) == 5
     assert all(f"(notebooks/{path.name})" in page for path in notebooks())
 
 
