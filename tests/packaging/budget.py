@@ -10,10 +10,10 @@ ROOMS = {
     "hedera": (4_400, 39),
     "testbed": (21_740, 145),
     "experiments": (21_000, 101),
-    "kuijia": (10_110, 69),
+    "kuijia": (10_150, 69),
     "benchmarks": (3_750, 29),
     "docs": (800, 11),
-    "tests": (99_840, 835),
+    "tests": (99_940, 835),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
