@@ -10,7 +10,15 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.inputs import (
+    add_demands,
+    add_paths,
+    add_topology,
+    add_tunnels,
+    read_demands,
+    read_finder,
+    read_topology,
+)
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError
@@ -26,6 +34,7 @@ from kuijia_base.option_values import (
     positive_rate,
     whole_number,
 )
+from kuijia_base.options import options_named, typed_options
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.model.plan import Plan
@@ -53,6 +62,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(parser, scaled=True)
     add_demands(parser, optional=False)
     add_tunnels(parser)
+    add_paths(parser)
     add_table_options(parser)
     parser.add_argument("--framework", choices=["os-ken", "ryu"], default="os-ken", help="controller framework")
     parser.add_argument(
@@ -139,7 +149,9 @@ def run(args: argparse.Namespace) -> int:
     def plan(tunnels: int) -> Plan:
         factor = args.capacity / max(link.capacity for link in topology.links)
         scaled = [replace(demand, rate=demand.rate * factor) for demand in demands]
-        return solve(topology.scaled(factor), scaled, tunnels, source=args.demands)
+        with typed_options(), options_named():
+            finder = read_finder(args, topology.scaled(factor))
+            return solve(topology.scaled(factor), scaled, tunnels, finder=finder, source=args.demands)
 
     # The plan that comes in turn lacks tunnels: each change adds or removes entries at the switches.
     plans = plan(args.tunnels), plan(max(1, args.tunnels - 1))

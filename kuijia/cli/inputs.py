@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from kuijia.api.progress import progress_line
-from kuijia.api.solving import DEFAULT_TUNNELS
+from kuijia.api.solving import DEFAULT_TUNNELS, require_paths
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in, topology_of
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.notes import print_notes
@@ -22,7 +22,8 @@ from te_solver.model.demands import Demand
 from te_solver.model.plan import DISJOINT, MAX_TUNNELS_PER_PAIR
 from te_solver.model.topology import Topology
 from te_solver.networks import shipped_names
-from te_solver.tunnels.path_finders import path_choice_words
+from te_solver.tunnels.finder import PairsFinder
+from te_solver.tunnels.path_finders import finder_by, path_choice_words
 
 
 def add_topology(parser: argparse.ArgumentParser, *, scaled: bool = False, required: bool = True) -> None:
@@ -110,6 +111,17 @@ def add_paths(parser: argparse.ArgumentParser) -> None:
         metavar="CHOICE",
         help=f"how tunnels are chosen: {', '.join(path_choice_words())} (default: %(default)s)",
     )
+
+
+def read_finder(args: argparse.Namespace, topology: Topology) -> PairsFinder:
+    """Return the finder of tunnels that the option of `add_paths` chooses; raises InputError.
+
+    Assumptions about its file go to stderr.
+    """
+    word = str(args.paths)
+    with typed_options():
+        require_paths(word, node_disjoint=False)
+    return finder_by(topology, word, note=lambda assumed: print_notes(word, [assumed]))
 
 
 def read_topology(args: argparse.Namespace, notes: list[str] | None = None) -> Topology:

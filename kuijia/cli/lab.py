@@ -16,9 +16,11 @@ from kuijia.cli import lab_web
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
+    add_paths,
     add_topology,
     add_tunnels,
     read_demands,
+    read_finder,
     read_topology,
 )
 from kuijia.cli.printing import print_json, show
@@ -30,6 +32,7 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_base.commands import find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.option_values import positive_rate, whole_number
+from kuijia_base.options import options_named, typed_options
 from kuijia_base.quantities import counted, rate
 from kuijia_base.text_table import TextTable
 from te_solver.formats.plan_file import load_plan, plan_to_json
@@ -226,6 +229,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_topology(up, scaled=True)
     add_demands(up, optional=False)
     add_tunnels(up)
+    add_paths(up)
     add_table_options(up)
     up.add_argument(
         "--bfd-interval",
@@ -296,11 +300,15 @@ def _up(args: argparse.Namespace) -> int:
     tables.wired(topology)  # a wiring of another network is refused before the solver starts
     if args.inventory is not None:
         _require_boxes(args, topology)
+    factor = _factor(topology, args.capacity)
     require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
-    plan = solve(*_scaled(topology, demands, args.capacity), args.tunnels, source=args.demands)
+    topology, demands = _scaled(topology, demands, args.capacity)
+    with typed_options(), options_named():
+        finder = read_finder(args, topology)
+        plan = solve(topology, demands, args.tunnels, finder=finder, source=args.demands)
     try:
         build_tables(plan, tables)
     except UnsoundError as error:
@@ -308,7 +316,7 @@ def _up(args: argparse.Namespace) -> int:
     options = {"framework": args.framework, "bfd_interval_ms": args.bfd_interval, **asdict(words)}
     options["slot_count"] = options.pop("slots")
     options["tunnels_per_pair"] = args.tunnels
-    options["demand_factor"] = _factor(topology, args.capacity)
+    options["demand_factor"] = factor
     options["controllers"] = args.controllers
     options["reoptimise"] = args.reoptimise
     options["metrics"] = "" if args.metrics is None else str(args.metrics)

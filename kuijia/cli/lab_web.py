@@ -15,11 +15,20 @@ from typing import TYPE_CHECKING, Any
 from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_TUNNELS, SolveOptions, planned
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.inputs import add_demands, add_topology, add_tunnels, read_demands, read_topology
+from kuijia.cli.inputs import (
+    add_demands,
+    add_paths,
+    add_topology,
+    add_tunnels,
+    read_demands,
+    read_topology,
+)
 from kuijia.cli.printing import print_json
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
+from kuijia_base.options import typed_options
+from te_solver.model.plan import DISJOINT
 from te_solver.programs.effort import parts_for
 from te_solver.schemes.all_schemes import scheme_names
 
@@ -60,6 +69,7 @@ _OF_MODELS: dict[str, tuple[str, object]] = {
     "--row": ("row", None),
     "--drop-unreachable": ("drop_unreachable", False),
     "--tunnels": ("tunnels", DEFAULT_TUNNELS),
+    "--paths": ("paths", DISJOINT),
     "--schemes": ("schemes", SCHEMES),
     "--traffic": ("traffic", TRAFFIC),
 }
@@ -84,6 +94,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     add_topology(web, required=False)
     add_demands(web)
     add_tunnels(web)
+    add_paths(web)
     web.add_argument(
         "--backend",
         choices=BACKENDS,
@@ -243,8 +254,9 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
     from testbed.web.model_backend import ModelBackend  # noqa: PLC0415  # as above
 
     def solved(network: Topology, wanted: Sequence[Demand], source: str = "request") -> Plan:
-        with progress_line() as progress:
-            how = SolveOptions(args.tunnels, partitions=parts_for(wanted))
+        with progress_line() as progress, typed_options():
+            how = SolveOptions(args.tunnels, partitions=parts_for(wanted), paths=args.paths)
+            how.require_sense()
             return planned(network, wanted, how, source, progress)
 
     if kind == "packet":

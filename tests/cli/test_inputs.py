@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from kuijia.cli.inputs import add_demands, add_topology, read_demands, read_topology
+from kuijia.cli.inputs import add_demands, add_paths, add_topology, read_demands, read_finder, read_topology
 from kuijia.cli.main import main
 from kuijia.cli.parsers import actions_of, all_parsers, whole_parser
 from kuijia_base.errors import InputError
@@ -27,7 +27,31 @@ def parsed(*words: str) -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     add_topology(parser)
     add_demands(parser)
+    add_paths(parser)
     return parser.parse_args(words)
+
+
+def test_every_verb_that_takes_a_number_of_tunnels_takes_a_choice_of_paths() -> None:
+    options = {
+        parser.prog: {each for action in actions_of(parser) for each in action.option_strings}
+        for parser in all_parsers(whole_parser())
+    }
+    planning = {prog for prog, own in options.items() if "--tunnels" in own}
+    assert {"kuijia solve", "kuijia whatif", "kuijia lab up", "kuijia lab web", "kuijia chaos"} <= planning
+    assert {prog for prog in planning if "--paths" not in options[prog]} == set()
+
+
+def test_the_chosen_finder_finds_by_its_choice_and_notes_what_it_assumes(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "paths.txt").write_text("0 1:0-1\n")
+    topology = read_topology(parsed("parts.yaml"))
+    finder = read_finder(parsed("parts.yaml", "--paths", "file:paths.txt"), topology)
+    assert list(finder.tunnels_of_pairs([("a", "b"), ("b", "a")], 3)) == [(("a", "b"),), ()]
+    assert capsys.readouterr().err.startswith("note: file:paths.txt: ")
+    assert read_finder(parsed("parts.yaml"), topology).choice == "disjoint"
+    with pytest.raises(InputError, match=r"paths: path choice 'best', expected one of disjoint"):
+        read_finder(parsed("parts.yaml", "--paths", "best"), topology)
 
 
 def test_unreachable_demands_are_listed_and_dropped_when_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
