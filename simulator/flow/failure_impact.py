@@ -208,11 +208,10 @@ def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int
 
 
 def _roles(rerouting: Rerouting, flows: Flows) -> NDArray[np.int8]:
-    """Return the role of each sub-flow; sub-flows with an offer of zero give no other sub-flow a role."""
-    carrying = rerouting.offered > 0
+    """Return the role of each sub-flow; direct ones that offer nothing make no other one indirect."""
     victim, new = rerouting.victim, rerouting.origin == NEW_TRAFFIC
-    direct = ~victim & ~new & _meeting(flows, victim & carrying, rerouting)
-    indirect = ~victim & ~new & ~direct & _meeting(flows, direct & carrying, rerouting)
+    direct = ~victim & ~new & _meeting(flows, victim, rerouting)
+    indirect = ~victim & ~new & ~direct & _meeting(flows, direct & (rerouting.offered > 0), rerouting)
     role = np.full(flows.size, Role.UNTOUCHED, dtype=np.int8)
     for which, of_role in ((victim, Role.VICTIM), (new, Role.NEW), (direct, Role.DIRECT), (indirect, Role.INDIRECT)):
         role[which] = of_role
