@@ -65,6 +65,7 @@ def test_every_benchmark_is_registered() -> None:
     assert set(benchmarks([])) == {
         "te-resolve",
         "te-truth",
+        "te-all-pairs",
         "te-large",
         "te-paths",
         "install",

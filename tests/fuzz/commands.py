@@ -23,7 +23,7 @@ _MOST_OPTIONS = 4
 _LARGEST_LEGAL = 999
 
 WORK: Mapping[str, Sequence[str]] = {
-    "solve": ("kuijia.cli.solve._plan",),
+    "solve": ("kuijia.cli.solve.planned",),
     "whatif": ("kuijia.api.whatif_contenders.contenders_of",),
     "packet": ("kuijia.api.packet.results_of_runs",),
     "crosscheck": ("kuijia.cli.crosscheck.cross_check",),

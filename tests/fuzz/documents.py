@@ -20,6 +20,7 @@ from kuijia_app.discovery.ovs_output import read_interfaces
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layout_file import load_layout
+from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import UnsoundError
 from kuijia_base.output_folder import OutputFolder
@@ -172,7 +173,11 @@ TARGETS: Sequence[CaseTarget] = (
         "report:command", "exhibit.json", lambda: [*exhibit_examples(), *result_examples()], read_exhibit_report, _JSON
     ),
     FileTarget(
-        "layout:yaml", "layout.yaml", partial(examples.texts, "layout.yaml", "classifiers.yaml"), load_layout, _YAML
+        "layout:yaml",
+        "layout.yaml",
+        partial(examples.texts, "layout.yaml", "classifiers.yaml"),
+        partial(load_layout, bases=LAYOUTS),
+        _YAML,
     ),
     FileTarget(
         "interfaces:yaml", "interfaces.yaml", partial(examples.texts, "interfaces.yaml"), read_interfaces, _YAML
