@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_150, 69),
     "benchmarks": (3_750, 29),
     "docs": (800, 11),
-    "tests": (99_950, 835),
+    "tests": (99_960, 835),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

@@ -188,6 +188,7 @@ TESTS_BY_PART = """#!/bin/sh
 echo "tests: $*"
 case "$*" in
     *'--part beside -k some') exit "$BESIDE" ;;
+    *'--part beside --last-failed -k some') exit "$ALONE" ;;
     *'--part chaos --capture=no -k some') exit "$CHAOS" ;;
     *'--part alone -k some') exit "$ALONE" ;;
     *'--part spare -k some') chrt --pid $$; exit "$SPARE" ;;
@@ -202,7 +203,6 @@ exit 9
         (0, 0, 0, 0, 0, 4),
         (5, 5, 5, 5, 5, 4),
         (5, 5, 0, 5, 0, 4),
-        (1, 0, 0, 0, 1, 4),
         (0, 1, 0, 0, 1, 4),
         (0, 0, 1, 0, 1, 4),
         (0, 0, 0, 1, 1, 4),
@@ -219,6 +219,17 @@ def test_test_runs_all_parts_and_fails_with_any(
     assert outcome.returncode == status
     assert outcome.stdout.count("tests: -m pytest ") == parts
     assert ("SCHED_IDLE" in outcome.stdout) == (parts == 4)
+
+
+@pytest.mark.parametrize("again", [0, 1])
+def test_tests_that_fail_beside_others_run_again_and_fail_if_they_fail_by_themselves(clone: Clone, again: int) -> None:
+    assert clone.run("kuijia").returncode == 7
+    clone.write_program(".venv/bin/python", TESTS_BY_PART.replace('exit "$ALONE" ;;', f"exit {again} ;;", 1))
+    outcome = clone.run("test", "-k", "some", BESIDE="1", CHAOS="0", ALONE="0", SPARE="0")
+    assert outcome.returncode == again
+    assert "run again by themselves" in outcome.stderr
+    caches = {line.split("cache_dir=")[1].split()[0] for line in outcome.stdout.splitlines() if "--part beside" in line}
+    assert len(caches) == 1  # the second run reads there what failed in the first one
 
 
 def test_the_first_run_sets_up_and_the_second_has_nothing_to_do(clone: Clone) -> None:
