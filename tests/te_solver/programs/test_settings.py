@@ -25,8 +25,8 @@ def documented(cell: str) -> dict[str, Value]:
 
 
 def test_defaults_are_those_of_the_documentation() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \| ([^|]*) \| [^|]*\|$", PAGE.read_text(), re.MULTILINE)
-    table = {name: documented(cell) for name, cell in reversed(rows)}  # the first table has the settings
+    rows = re.findall(r"^\| `([\w-]+)`: ([^|]*) \|", PAGE.read_text(), re.MULTILINE)
+    table = {name: documented(cell) for name, cell in rows}
     assert "`probability` (0.001)" in PAGE.read_text()
     with_settings = {name: settings for name in objective_names() if (settings := find_objective(name).settings)}
     assert len(with_settings) > 10
