@@ -478,7 +478,7 @@ def _load_and_packets(load: float, payload: int) -> str:
 def stability_checks(lines: Sequence[Line]) -> list[Check]:
     """Return the checks of the journal's claims: stable from 120 KB on, "sharply" worse at 30 KB.
 
-    Where the published curve is flat, only its level is read. What 30 KB cost hangs on the size of packets, which is
+    Where the published curve is flat, only its level is read. What 30 KB cost depends on the size of packets, which is
     not published: the published cost must lie between those of the two sizes.
     """
     checks = []

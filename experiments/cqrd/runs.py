@@ -33,7 +33,7 @@ PUBLISHED = published_numbers("cqrd")
 """All published numbers; `experiments/results/published/cqrd.json` names their sources."""
 
 packet_exhibit = partial(Exhibit, backend="packet", published=PUBLISHED["source"])
-"""Returns an exhibit of simulated packets beside published numbers."""
+"""Returns an exhibit of simulated packets next to published numbers."""
 
 LOADS = (0.1, 0.4, 0.7)
 """The papers' moderate, heavy and extreme load."""

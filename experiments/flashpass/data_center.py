@@ -320,7 +320,7 @@ def shuffled(ready: None, case: TaskCase) -> dict[str, Any]:
 
 
 def run_shuffle(execution: Execution) -> Outcome:
-    """Run all transports and show completion times relative to the ideal one beside the published."""
+    """Run all transports and show completion times relative to the ideal one, next to the published."""
     tasks = execution.sized(1, TASKS, FULL_TASKS)
     keyed = {transport: [TaskCase(transport, tasks, seed) for seed in execution.seeds] for transport in TRANSPORTS}
     with execution.swept(shuffled, keyed) as found:

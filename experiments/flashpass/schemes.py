@@ -16,7 +16,7 @@ PUBLISHED = published_numbers("flashpass_credits")
 """All published numbers of the two papers; the file names their sources."""
 
 packet_exhibit = partial(Exhibit, backend="packet", published=PUBLISHED["source"])
-"""Returns an exhibit of simulated packets beside published numbers."""
+"""Returns an exhibit of simulated packets next to published numbers."""
 
 HEADER = 78
 """Bytes of a packet on the wire that are no payload, the same for all transports."""

@@ -16,7 +16,7 @@ PUBLISHED = published_numbers("hermes")
 """All published numbers; None stands for a value off the figure's scale or missing."""
 
 packet_exhibit = partial(Exhibit, backend="packet", published=PUBLISHED["source"])
-"""Returns an exhibit of simulated packets beside published numbers."""
+"""Returns an exhibit of simulated packets next to published numbers."""
 
 NAMES = {
     "ecmp": "ECMP",

@@ -1,4 +1,4 @@
-"""Verdict on an exhibit beside the paper, by one rule for all: how far each published number may be from ours.
+"""Verdict on an exhibit against the paper, by one rule for all: how far each published number may be from ours.
 
 The margin is a fifth of the published number. Losses near zero have a floor of noise instead, which experiments state.
 Exhibits read from files are judged again, by today's rule; margins that their files may have do not count.

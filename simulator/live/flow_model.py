@@ -149,7 +149,7 @@ class LiveFlowModel:
                 plan = renumber(plan, now.network.plan)
             require_schemes(now.schemes, plan)
             network = FluidNetwork(plan, elastic=self._elastic)
-            # Flows beside the demands keep their pair; their hash leads to its heaviest tunnel.
+            # Flows in addition to the demands keep their pair; their hash leads to its heaviest tunnel.
             extras = [
                 (replace(flow, tunnel=columns[0]), end)
                 for flow, end in now.extras

@@ -17,7 +17,7 @@ from playwright.sync_api import Browser, ViewportSize  # noqa: E402  # may be mi
 
 from kuijia_base.quantities import rate, rate_of, share  # noqa: E402
 from simulator.live import fluid  # noqa: E402  # needs NumPy only
-from simulator.live.flow_model import LiveFlowModel  # noqa: E402  # needs starlette
+from simulator.live.flow_model import LiveFlowModel  # noqa: E402  # needs NumPy only
 from te_solver.model.demands import Demand  # noqa: E402
 from te_solver.model.plan import Plan  # noqa: E402
 from te_solver.model.topology import Link, Topology  # noqa: E402

@@ -13,7 +13,7 @@ for module in ("httpx", "playwright", "starlette", "uvicorn"):
 from playwright.sync_api import ViewportSize  # noqa: E402  # may be missing
 
 from benchmarks.networks import dense  # noqa: E402
-from simulator.live.flow_model import LiveFlowModel  # noqa: E402  # needs starlette
+from simulator.live.flow_model import LiveFlowModel  # noqa: E402  # needs NumPy only
 from te_solver.model.demands import Demand  # noqa: E402
 from te_solver.solve import solve  # noqa: E402
 from testbed.web.model_backend import ModelBackend  # noqa: E402  # needs starlette
