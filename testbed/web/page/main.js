@@ -68,10 +68,11 @@ class App {
     }
   }
 
-  /** Do an action and show the reason if it was refused. */
+  /** Do an action and show the reason if it was refused; return true if it was done. */
   async act(what, method, path, body) {
     const reason = await this.tryTo(method, path, body);
     if (reason) this.#refused(`${what}: ${reason}`);
+    return !reason;
   }
 
   #refused(text) {
@@ -204,13 +205,13 @@ class App {
   }
 
   async setLink(link, up) {
-    this.#done.push(() => this.#act(linkWhat(link, !up), pathTo("links", link.id), !up));
-    await this.#act(linkWhat(link, up), pathTo("links", link.id), up);
+    const isDone = await this.#act(linkWhat(link, up), pathTo("links", link.id), up);
+    if (isDone) this.#done.push(() => this.#act(linkWhat(link, !up), pathTo("links", link.id), !up));
   }
 
   async setNode(name, up) {
-    this.#done.push(() => this.#act(nodeWhat(name, !up), pathTo("nodes", nameInAddress(name)), !up));
-    await this.#act(nodeWhat(name, up), pathTo("nodes", nameInAddress(name)), up);
+    const isDone = await this.#act(nodeWhat(name, up), pathTo("nodes", nameInAddress(name)), up);
+    if (isDone) this.#done.push(() => this.#act(nodeWhat(name, !up), pathTo("nodes", nameInAddress(name)), !up));
   }
 
   #act(what, path, up) {
