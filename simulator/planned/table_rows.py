@@ -28,7 +28,7 @@ from kuijia_app.tables.rules import (
 from simulator.packet import _core
 
 _SAME_KIND: dict[type[Action], type[Action]] = {PopVlan: PopLabel, PushVlan: PushLabel}
-"""VLAN tags are labels to the core: no table has both, and a tag's id and priority mean the same."""
+"""VLAN tags are labels to the core, for tables that have one kind alone: a tag's id and priority mean the same."""
 
 _CORE_ORDER: list[type[Action]] = [kind for kind in ACTION_SET_ORDER if kind not in _SAME_KIND]
 _KINDS: dict[type[Action], int] = {kind: _CORE_ORDER.index(_SAME_KIND.get(kind, kind)) for kind in ACTION_SET_ORDER}
@@ -63,6 +63,9 @@ def packed_label(label: int, traffic_class: int) -> int:
 def _rows(entries: Sequence[FlowEntry], groups: Sequence[Group]) -> _core.TableRows:
     buckets = [bucket for group in groups for bucket in group.buckets]
     listed = [(*entry.actions, *entry.written) for entry in entries] + [bucket.actions for bucket in buckets]
+    kinds = {type(action) for of_one in listed for action in of_one}
+    if not kinds.isdisjoint({PopVlan, PushVlan}) and not kinds.isdisjoint({PopLabel, PushLabel}):
+        raise ValueError("the packet model's tables have VLAN tags and labels, expected one kind of tag")
     actions = [_action(action) for of_one in listed for action in of_one]
     rows = _core.TableRows()
     rows.set_entries(**_columns(_ENTRY_COLUMNS, [_entry(entry) for entry in entries]))
