@@ -1,12 +1,14 @@
-"""The compiled cores; everything else about the package, but for its licence, is in pyproject.toml."""
+"""The compiled cores, and the names of installed packages; all else but the licence is in pyproject.toml."""
 
+import re
+import runpy
+import shutil
 import sys
 from pathlib import Path
 
-import pybind11
-from pybind11.setup_helpers import ParallelCompile
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 # Sums are the same on every machine: no instruction does two operations with one rounding. Without debug symbols the
 # cores take a tenth of the room.
@@ -19,6 +21,45 @@ BINDINGS = "bindings.cpp"
 INLINING = "--param=large-unit-insns=1000000"
 """Lets GCC inline in all files of a folder together as it does in each alone."""
 
+ROOMS: tuple[str, ...] = runpy.run_path("kuijia/rooms.py")["ROOMS"]
+_ROOM = "|".join(ROOMS)
+IMPORT = re.compile(rf"^(\s*(?:>>> )?)(from|import) ({_ROOM})\b(?=[.\w]* import |\.[.\w]+ as )", re.MULTILINE)
+NAMED = re.compile(rf"""(?<=["'])({_ROOM})([./][\w./]*)(?=["'{{])""")
+"""A string that may name a module or a file of ours from its beginning."""
+
+
+class BuildInOnePackage(build_py):
+    """Puts our folders into the package `kuijia`, so that what is installed has no name that a user's file may have.
+
+    A clone keeps them at its top level, and finds them under the same names (`kuijia/rooms.py`).
+    """
+
+    def run(self) -> None:
+        """Copy the modules; then, unless the clone itself is installed, move them and what they call each other."""
+        super().run()
+        if self.editable_mode:
+            return
+        built, package = Path(self.build_lib), Path(self.build_lib, "kuijia")
+        for room in ROOMS:
+            shutil.rmtree(package / room, ignore_errors=True)
+            shutil.move(built / room, package / room)
+        for path in built.rglob("*.py*"):
+            if path.suffix in {".py", ".pyi"}:
+                text = path.read_text(encoding="utf-8")
+                path.write_text(self._renamed(text), encoding="utf-8")
+        names = self.distribution.packages
+        self.distribution.packages = [f"kuijia.{each}" if each.split(".")[0] in ROOMS else each for each in names]
+
+    def _renamed(self, text: str) -> str:
+        """Return the source of a module with the names that modules have once installed."""
+
+        def named(match: re.Match[str]) -> str:
+            place = Path(self.build_lib, "kuijia", match[0].removesuffix(".py").strip("./").replace(".", "/"))
+            exists = place.is_dir() or place.with_suffix(".py").is_file()
+            return f"kuijia{match[2][0]}{match[0]}" if exists else match[0]
+
+        return NAMED.sub(named, IMPORT.sub(r"\1\2 kuijia.\3", text))
+
 
 class BuildByFolder(build_ext):
     """Compiles the C++ files of a folder as one, in a quarter of the time, most of which headers take.
@@ -26,8 +67,19 @@ class BuildByFolder(build_ext):
     `bindings.cpp` stays alone: it takes as long as all others of its core.
     """
 
+    def get_ext_fullpath(self, ext_name: str) -> str:
+        """Return the file of a core, which is where `BuildInOnePackage` puts its package."""
+        is_clone = self.inplace or self.editable_mode
+        return super().get_ext_fullpath(ext_name if is_clone else f"kuijia.{ext_name}")
+
     def build_extensions(self) -> None:
         """Compile all cores, with `INLINING` where GCC is the compiler; but not bindings, whose time it doubles."""
+        import pybind11  # noqa: PLC0415  # without cores to compile it is not needed
+        from pybind11.setup_helpers import ParallelCompile  # noqa: PLC0415
+
+        ParallelCompile("KUIJIA_BUILD_JOBS").install()  # as many files at a time as there are processors
+        for each in self.extensions:
+            each.include_dirs.append(pybind11.get_include())
         if sys.platform == "linux":
             compile_one = self.compiler._compile  # noqa: SLF001  # flags of single files have no other way in
 
@@ -65,18 +117,16 @@ def core(package: str) -> Extension:
         f"{package.replace('/', '.')}._core",
         sources=sorted(path.as_posix() for path in sources.rglob("*.cpp")),
         depends=sorted(path.as_posix() for path in sources.rglob("*.hpp")),
-        include_dirs=[".", str(sources), pybind11.get_include()],
+        include_dirs=[".", str(sources)],
         language="c++",
         extra_compile_args=FLAGS,
     )
 
 
-ParallelCompile("KUIJIA_BUILD_JOBS").install()  # as many files at a time as there are processors
-
 setup(
     # The same twice: setuptools before version 77 knows only the first, later ones put the second into the metadata.
     license="Apache-2.0",
     license_expression="Apache-2.0",
-    cmdclass={"build_ext": BuildByFolder},
+    cmdclass={"build_ext": BuildByFolder, "build_py": BuildInOnePackage},
     ext_modules=[core("simulator/flow"), core("simulator/packet"), core("hedera")],
 )

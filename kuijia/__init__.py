@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
+from kuijia.rooms import find_rooms_of_clone
+
 if TYPE_CHECKING:
     from kuijia.api.choices import networks, objectives, path_choices, schemes, transports
     from kuijia.api.demand_models import make_demands
@@ -125,6 +127,8 @@ _MODULES = {
 """Modules of the names; a test compares them with the imports above."""
 
 _NAMES_THERE = {"compile": "compile_plan"}
+
+find_rooms_of_clone()
 
 if not TYPE_CHECKING:  # type checkers would take any name for known
 

@@ -9,17 +9,16 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from kuijia_base.errors import KuijiaError
 from kuijia_base.manifest import library_version
+from kuijia_base.program import source_folder
 
 Context = TypeVar("Context")
 Ready = TypeVar("Ready")
 Case = TypeVar("Case")
 
-_ROOT = Path(__file__).resolve().parents[2]
 _PACKAGES = ("kuijia_base", "te_solver", "kuijia_app", "hedera", "simulator", "experiments")
 _SOURCES = {".py", ".cpp", ".hpp", ".cdf", ".csv", ".yaml"}
 _LIBRARIES = ("cvxpy", "highspy", "networkx", "numpy", "scipy")
@@ -83,8 +82,9 @@ def code_version() -> str:
         found = sys.version.split()[0] if name == "python" else library_version(name)
         digest.update(f"{name} {found}\n".encode())
     for package in _PACKAGES:
-        for path in sorted((_ROOT / package).rglob("*")):
+        folder = source_folder(package)
+        for path in sorted(folder.rglob("*")):
             if path.suffix in _SOURCES:
-                digest.update(f"{path.relative_to(_ROOT)}\n".encode())
+                digest.update(f"{package}/{path.relative_to(folder)}\n".encode())
                 digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

@@ -10,7 +10,11 @@ from kuijia_base.commands import MODULES
 
 NEEDED_PYTHON = (3, 10)
 
+AGENT = "testbed.boxes.agent"
+
 MODULES_ON_BOX = (
+    "kuijia/__init__.py",
+    "kuijia/rooms.py",
     "kuijia_app/__init__.py",
     "kuijia_app/preparation/__init__.py",
     "kuijia_app/preparation/completion.py",
@@ -58,7 +62,7 @@ while left:
         sys.exit("the connection was lost")
     left -= os.write(held, part)
 sys.path.insert(0, "/proc/self/fd/%d" % held)
-from testbed.boxes.agent import serve
+from {AGENT} import serve
 serve(source)
 """.strip()
 """Reads a length, that many bytes of the bundle, and then orders, all from standard input; leaves no file behind."""
