@@ -47,7 +47,7 @@ class BuildInOnePackage(build_py):
             if path.suffix in {".py", ".pyi"}:
                 text = path.read_text(encoding="utf-8")
                 path.write_text(self._renamed(text), encoding="utf-8")
-        names = self.distribution.packages
+        names = self.distribution.packages or []
         self.distribution.packages = [f"kuijia.{each}" if each.split(".")[0] in ROOMS else each for each in names]
 
     def _renamed(self, text: str) -> str:

@@ -25,7 +25,7 @@ class _Finder:
         package, _, own = name.partition(".")
         if package != "kuijia" or own.partition(".")[0] not in ROOMS:
             return None
-        return ModuleSpec(name, _Loader(import_module(own)))
+        return ModuleSpec(name, _Loader(import_module(own)))  # type: ignore[arg-type]  # importlib.abc is slow to import
 
 
 class _Loader:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
 from te_solver.formats.probabilities_file import load_down
@@ -75,16 +77,26 @@ def drawn(incidence: Incidence, down: Vector, cutoff: float) -> Scenarios:
         up[frozenset(tunnels)] *= 1 - down[edge]
     elements = [(1 - share, sorted(tunnels)) for tunnels, share in up.items() if share < 1]
     found = _likely([share for share, _ in elements], cutoff)
-    together: dict[tuple[int, ...], float] = defaultdict(float)
-    for share, failed in found:
-        together[tuple(sorted({tunnel for element in failed for tunnel in elements[element][1]}))] += share
+    width = incidence.hops.size
+    failed = _rows([numbers for _, numbers in found], len(elements))
+    down_together = sp.csr_array(failed @ _rows([tunnels for _, tunnels in elements], width))
+    down_together.sort_indices()
+    # Big-endian bytes of two rows compare as their columns do.
+    columns, starts = down_together.indices.astype(">i4"), down_together.indptr
+    together: dict[bytes, float] = defaultdict(float)
+    for number, (share, _) in enumerate(found):
+        together[columns[starts[number] : starts[number + 1]].tobytes()] += share
     ordered = sorted(together.items(), key=lambda each: (-each[1], each[0]))
     probability = np.array([share for _, share in ordered])
-    starts = np.cumsum([0, *(len(tunnels) for tunnels, _ in ordered)])
-    columns = np.array([tunnel for tunnels, _ in ordered for tunnel in tunnels], dtype=np.int64)
-    shape = (len(ordered), incidence.hops.size)
-    matrix = sp.csr_array((np.ones(columns.size), columns, starts), shape=shape)
-    return Scenarios(probability, matrix, max(0.0, 1.0 - float(probability.sum())))
+    tunnels_down = [np.frombuffer(row, dtype=">i4") for row, _ in ordered]
+    return Scenarios(probability, _rows(tunnels_down, width), max(0.0, 1.0 - float(probability.sum())))
+
+
+def _rows(columns: Sequence[Sequence[int] | NDArray[np.int32]], width: int) -> sp.csr_array:
+    """Return a matrix with 1 in these columns of each row."""
+    starts = np.cumsum([0, *map(len, columns)])
+    places = np.concatenate([np.zeros(0, dtype=np.int32), *(np.asarray(each, dtype=np.int32) for each in columns)])
+    return sp.csr_array((np.ones(places.size, dtype=np.int32), places, starts), shape=(len(columns), width))
 
 
 def _likely(down: list[float], cutoff: float) -> list[tuple[float, tuple[int, ...]]]:

@@ -95,9 +95,10 @@ class _Risk:
         asked = demand[of_tunnel]
         self._part = np.divide(shares.scale.alone, asked, out=np.zeros(asked.size), where=asked > 0)
         self._scenario, pair, lost = _losses(self._incidence, scenarios, demand > 0)
-        kinds, kind = np.unique(np.stack([pair.astype(np.uint64), lost]), axis=1, return_inverse=True)
-        self._kind = np.asarray(kind).reshape(-1)
-        self._pair_of_kind = kinds[0].astype(np.int64)
+        masks, mask = np.unique(lost, return_inverse=True)
+        kinds, kind = np.unique(pair * masks.size + mask, return_inverse=True)
+        self._kind = kind.astype(np.int32)
+        self._pair_of_kind, masks_of_kind = kinds // masks.size, masks[kinds % masks.size]
         self._program = linear = Linear(program.options.solver)
         self._tunnels = linear.variables(self._incidence.hops.size, caps=shares.caps)
         self._threshold = linear.variables(1, cost=1.0 - self._fixed, caps=1.0)
@@ -109,7 +110,7 @@ class _Risk:
         linear.rows(
             (self._usual, _identity(demand.size)), (self._tunnels, sent), at_least=np.where(demand > 0, 1.0, 0.0)
         )
-        alive = _alive(self._incidence, self._pair_of_kind, kinds[1], self._part)
+        alive = _alive(self._incidence, self._pair_of_kind, masks_of_kind, self._part)
         linear.rows((self._loss, _identity(self._pair_of_kind.size)), (self._tunnels, alive), at_least=1.0)
         if program.word("loss") == "mean":
             self._waiting = np.zeros(0, dtype=np.int64)
@@ -155,11 +156,11 @@ class _Risk:
             allowed = float(self._threshold.of(found.values)[0]) + self._excess.of(found.values)
             waiting = self._waiting
             beyond = self._loss.of(found.values)[self._kind[waiting]] - allowed[self._scenario[waiting]]
-            worst = np.argsort(-beyond, kind="stable")[:_ROWS_AT_ONCE]
-            violated = waiting[worst[beyond[worst] > _TOLERANCE]]
+            violated = np.flatnonzero(beyond > _TOLERANCE)
             if not violated.size:
                 return found, seconds
-            self._add_losses(violated)
+            worst = violated[np.argsort(-beyond[violated], kind="stable")[:_ROWS_AT_ONCE]]
+            self._add_losses(waiting[worst])
 
     def _add_losses(self, entries: Indices) -> None:
         """Add rows that allow the loss of one pair in one scenario each."""
@@ -168,7 +169,10 @@ class _Risk:
             shape=(entries.size, self._loss.size),
         )
         self._allow((self._loss, kinds), scenarios=self._scenario[entries])
-        self._waiting = np.setdiff1d(self._waiting, entries)
+        is_waiting = np.zeros(self._kind.size, dtype=np.bool_)
+        is_waiting[self._waiting] = True
+        is_waiting[entries] = False
+        self._waiting = np.flatnonzero(is_waiting)
 
     def _add_means(self) -> None:
         """Add the row of each scenario's mean loss: that without failures, and what pairs lose more by these."""
@@ -197,14 +201,14 @@ def _losses(
 ) -> tuple[Indices, Indices, NDArray[np.uint64]]:
     """Return the scenario and the pair of each loss, and the lost tunnels: bit i for the i-th one of the pair."""
     down = scenarios.down
-    scenario = np.repeat(np.arange(down.shape[0]), np.diff(down.indptr))
-    tunnel = down.indices.astype(np.int64)
-    pair = incidence.pair_of_tunnel[tunnel]
+    scenario = np.repeat(np.arange(down.shape[0], dtype=np.int32), np.diff(down.indptr))
+    tunnel = down.indices
+    pair = incidence.pair_of_tunnel[tunnel].astype(np.int32)
     kept = asking[pair]
     scenario, tunnel, pair = scenario[kept], tunnel[kept], pair[kept]
     begin = np.flatnonzero((np.diff(scenario, prepend=-1) != 0) | (np.diff(pair, prepend=-1) != 0))
     lost = np.bitwise_or.reduceat(_bits(incidence)[tunnel], begin) if begin.size else np.zeros(0, dtype=np.uint64)
-    return scenario[begin], pair[begin], lost
+    return scenario[begin], pair[begin].astype(np.int64), lost
 
 
 def _bits(incidence: Incidence) -> NDArray[np.uint64]:
