@@ -29,9 +29,13 @@ def series_of(metrics: Iterable[Metric]) -> set[str]:
 
 
 def table(program: str) -> str:
-    """Return the table of a program's metrics, as the page on metrics shows it."""
+    """Return the table of a program's metrics, as the page on metrics shows it.
+
+    The table of the scheduler lacks the metrics of `switch_metrics`, which it shares with the controller.
+    """
     rows = ["| metric | type | labels | value |", "|---|---|---|---|"]
-    for metric in PROGRAMS[program]:
+    metrics = scheduler.METRICS if program == "scheduler" else PROGRAMS[program]
+    for metric in metrics:
         labels = ", ".join(f"`{label}`" for label in metric.labels)
         rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help.removesuffix('.')} |")
     return "\n".join(rows) + "\n"
