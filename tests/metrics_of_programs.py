@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from hedera.scheduling import events as scheduler
 from kuijia_app.control import controller_metrics as controller
@@ -29,13 +30,21 @@ def series_of(metrics: Iterable[Metric]) -> set[str]:
 
 
 def table(program: str) -> str:
-    """Return the table of a program's metrics, as the page on metrics shows it.
-
-    The table of the scheduler lacks the metrics of `switch_metrics`, which it shares with the controller.
-    """
-    rows = ["| metric | type | labels | value |", "|---|---|---|---|"]
-    metrics = scheduler.METRICS if program == "scheduler" else PROGRAMS[program]
-    for metric in metrics:
-        labels = ", ".join(f"`{label}`" for label in metric.labels)
-        rows.append(f"| `{metric.name}` | {metric.kind} | {labels} | {metric.help.removesuffix('.')} |")
+    """Return the table of a program's metrics, as the page on metrics shows it, without those that it shares."""
+    rows = ["| metric | type | value |", "|---|---|---|"]
+    for metric in PROGRAMS[program]:
+        if metric not in shared(program):
+            labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""
+            rows.append(f"| `{metric.name}{labels}` | {metric.kind} | {metric.help.removesuffix('.')} |")
     return "\n".join(rows) + "\n"
+
+
+def shared(program: str) -> list[Metric]:
+    """Return the metrics of a program that differ from those of one before it in their prefix alone."""
+    before = [names for names in PROGRAMS if list(PROGRAMS).index(names) < list(PROGRAMS).index(program)]
+    known = {_without_prefix(metric, name) for name in before for metric in PROGRAMS[name]}
+    return [metric for metric in PROGRAMS[program] if _without_prefix(metric, program) in known]
+
+
+def _without_prefix(metric: Metric, program: str) -> Metric:
+    return replace(metric, name=metric.name.removeprefix(f"kuijia_{program}_"))
