@@ -31,11 +31,12 @@ def series_of(metrics: Iterable[Metric]) -> set[str]:
 
 def table(program: str) -> str:
     """Return the table of a program's metrics, as the page on metrics shows it, without those that it shares."""
-    rows = ["| metric | type | value |", "|---|---|---|"]
+    rows = ["| metric | value |", "|---|---|"]
     for metric in PROGRAMS[program]:
         if metric not in shared(program):
             labels = f"{{{','.join(metric.labels)}}}" if metric.labels else ""
-            rows.append(f"| `{metric.name}{labels}` | {metric.kind} | {metric.help.removesuffix('.')} |")
+            kind = " (histogram)" if metric.kind == "histogram" else ""
+            rows.append(f"| `{metric.name}{labels}` | {metric.help.removesuffix('.')}{kind} |")
     return "\n".join(rows) + "\n"
 
 
