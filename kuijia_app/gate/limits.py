@@ -1,4 +1,4 @@
-"""Limits on the resources that a switch, real or pretended, may use, and on rates; `docs/controller.md` lists them."""
+"""Limits on the resources that a switch, real or pretended, may use, and on rates; `docs/controller.md` has the main ones."""
 
 from __future__ import annotations
 
