@@ -1,4 +1,4 @@
-"""Limits on the resources that a switch, real or pretended, may use, and on rates; `docs/controller.md` has the main ones."""
+"""Limits on the resources that a switch, real or pretended, may use, and on rates; see also `docs/controller.md`."""
 
 from __future__ import annotations
 
