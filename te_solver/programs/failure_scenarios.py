@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import chain, groupby
 from pathlib import Path
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from kuijia_base.errors import UnsoundError
 from te_solver.formats.probabilities_file import load_down
@@ -77,25 +78,37 @@ def drawn(incidence: Incidence, down: Vector, cutoff: float) -> Scenarios:
         up[frozenset(tunnels)] *= 1 - down[edge]
     elements = [(1 - share, sorted(tunnels)) for tunnels, share in up.items() if share < 1]
     found = _likely([share for share, _ in elements], cutoff)
-    width = incidence.hops.size
     failed = _rows([numbers for _, numbers in found], len(elements))
-    down_together = sp.csr_array(failed @ _rows([tunnels for _, tunnels in elements], width))
+    down_together = sp.csr_array(failed @ _rows([tunnels for _, tunnels in elements], incidence.hops.size))
     down_together.sort_indices()
-    # Big-endian bytes of two rows compare as their columns do.
-    columns, starts = down_together.indices.astype(">i4"), down_together.indptr
-    together: dict[bytes, float] = defaultdict(float)
+    down_together.data[:] = 1
+
+    def columns(number: int) -> bytes:
+        """Return the tunnels that are down, as bytes that compare as their numbers do."""
+        return (
+            down_together.indices[down_together.indptr[number] : down_together.indptr[number + 1]]
+            .astype(">i4")
+            .tobytes()
+        )
+
+    alike: dict[bytes, int] = {}
+    probability = np.zeros(len(found))
     for number, (share, _) in enumerate(found):
-        together[columns[starts[number] : starts[number + 1]].tobytes()] += share
-    ordered = sorted(together.items(), key=lambda each: (-each[1], each[0]))
-    probability = np.array([share for _, share in ordered])
-    tunnels_down = [np.frombuffer(row, dtype=">i4") for row, _ in ordered]
-    return Scenarios(probability, _rows(tunnels_down, width), max(0.0, 1.0 - float(probability.sum())))
+        probability[alike.setdefault(blake2b(columns(number)).digest(), number)] += share
+    by_share = sorted(alike.values(), key=lambda number: -probability[number])
+    ordered = [
+        number
+        for _, tied in groupby(by_share, key=lambda number: probability[number])
+        for number in sorted(tied, key=columns)
+    ]
+    probability = probability[ordered]
+    return Scenarios(probability, down_together[ordered], max(0.0, 1.0 - float(probability.sum())))
 
 
-def _rows(columns: Sequence[Sequence[int] | NDArray[np.int32]], width: int) -> sp.csr_array:
+def _rows(columns: Sequence[Sequence[int]], width: int) -> sp.csr_array:
     """Return a matrix with 1 in these columns of each row."""
-    starts = np.cumsum([0, *map(len, columns)])
-    places = np.concatenate([np.zeros(0, dtype=np.int32), *(np.asarray(each, dtype=np.int32) for each in columns)])
+    starts = np.cumsum([0, *map(len, columns)], dtype=np.int32)
+    places = np.fromiter(chain.from_iterable(columns), dtype=np.int32, count=int(starts[-1]))
     return sp.csr_array((np.ones(places.size, dtype=np.int32), places, starts), shape=(len(columns), width))
 
 
