@@ -80,6 +80,20 @@ def test_the_risk_is_that_of_the_program_with_all_failures(
 
 @pytest.mark.slow
 @settings(max_examples=25)
+@given(cases(max_nodes=4, max_tunnels=3), st.sampled_from([0.5, 0.9]))
+def test_rows_that_are_taken_in_two_at_a_time_give_the_same_risk(case: Case, beta: float) -> None:
+    assume((case.demand > 0).any())
+    options = Options(settings={"beta": beta, "probability": 0.1, "cutoff": 1e-9})
+    at_once = Teavar(case.incidence, options).solve(case.capacity, case.demand).value
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("te_solver.programs.teavar._MOST_ROWS", 0)
+        patch.setattr("te_solver.programs.teavar._ROWS_AT_ONCE", 2)
+        in_turn = Teavar(case.incidence, options).solve(case.capacity, case.demand).value
+    assert in_turn == pytest.approx(at_once, abs=1e-6)
+
+
+@pytest.mark.slow
+@settings(max_examples=25)
 @given(cases(max_nodes=5, max_tunnels=3))
 def test_the_risk_grows_with_beta_and_falls_with_what_is_left_out_by_its_bound(case: Case) -> None:
     assume((case.demand > 0).any())
