@@ -1,6 +1,6 @@
 """The Ryu application: ECMP in all switches, and better paths for elephants, chosen again in each round.
 
-Runs under `ryu-manager --config-file FILE hedera.scheduler` and under `kuijia scheduler`; its options are in the
+Runs under `ryu-manager --config-file FILE kuijia.hedera.scheduler` and `kuijia scheduler`; its options are in the
 section [hedera] of the configuration file. Pure modules of `hedera.scheduling` make the decisions: `tables` (routes
 around failures), `polling` (counters to rates), `elephant_schedule` (rates to entries). When it dies, the switches keep
 their tables: ECMP, and the entries of elephants until these end.

@@ -3,7 +3,7 @@
 Runs under `ryu-manager --config-file FILE kuijia_app.controller` and under `kuijia controller`. Its options are in the
 section [kuijia] of the configuration file. On SIGHUP it reads the plan file again and replaces the plan in force; on
 SIGUSR1 it withdraws a plan that some ingress does not follow yet.
-`docs/controller.md` describes all of its behaviour; pure modules make the decisions.
+`docs/controller.md` describes how it behaves; pure modules make the decisions.
 """
 
 from __future__ import annotations

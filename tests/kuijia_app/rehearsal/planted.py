@@ -186,7 +186,7 @@ PLANTED = (
 
 
 def main() -> None:
-    """Print the table of docs/rehearsal.md."""
+    """Print a row for each planted fault: how many controllers it needs, and what finds it."""
     for each in PLANTED:
         found = each.found_by()
         sys.stdout.write(f"| {each.name} | {each.controllers} | {'not found' if found is None else found} |\n")
