@@ -1,8 +1,9 @@
-"""The files shown in docs/inputs.md are what the readers take."""
+"""The files that docs/inputs.md shows or links are what the readers take."""
 
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,12 +13,14 @@ from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
 
 DOCUMENT = Path(__file__).resolve().parents[3] / "docs" / "inputs.md"
+EXAMPLES = Path(__file__).parent / "examples"
 EXAMPLE = re.compile(r"^`(?P<name>[\w.]+)`[^`]*:\n\n```\w*\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """A folder with all the files."""
+    shutil.copytree(EXAMPLES, tmp_path, dirs_exist_ok=True)
     for example in EXAMPLE.finditer(DOCUMENT.read_text()):
         (tmp_path / example["name"]).write_text(example["content"])
     return tmp_path
