@@ -1,8 +1,8 @@
-// Goodput of flows over the last minute, with the moments of cuts and heals.
+// Goodput of flows, or shares of roles, over the last minute, with the moments of cuts and heals.
 
 import uPlot from "./vendor/uplot/uPlot.esm.js";
 import { MARKING } from "./model.js";
-import { linkWords, moment, rate } from "./quantities.js";
+import { linkWords, moment, percent, rate } from "./quantities.js";
 
 const SECONDS = 60;
 const LEAST_SECONDS = 10;
@@ -35,10 +35,14 @@ export class Chart {
     this.#key = "";
   }
 
-  /** Draw the flows `shown`, ids in the order of their colours, up to the moment `now`; `top` is the highest rate. */
-  update(history, shown, marks, now, top) {
-    const key = JSON.stringify(shown);
-    if (key !== this.#key) this.#build(shown);
+  /**
+   * Draw the `curves` "flow" or "role" up to the moment `now`.
+   *
+   * `shown` are the ids of flows in the order of their colours, or roles; `top` is the highest value.
+   */
+  update(history, curves, shown, marks, now, top) {
+    const key = JSON.stringify([curves, shown]);
+    if (key !== this.#key) this.#build(curves, shown);
     this.#key = key;
     const start = Math.max(now - SECONDS, Math.min(history.times[0] ?? now, now - LEAST_SECONDS));
     const from = history.times.findIndex((time) => time >= start);
@@ -51,19 +55,22 @@ export class Chart {
       this.#plot.setScale("y", { min: 0, max: top * 1.08 || 1 });
     });
     const cuts = this.#marks.map((each) => `${each.text} at ${moment(each.time, this.clock)}`);
-    const label = `Goodput of ${shown.length} flows since ${moment(start, this.clock)}. ${cuts.join("; ")}`;
+    const last = shown.map((role) => [role, history.series.get(role)?.at(-1) ?? null]).filter(([, share]) => share !== null);
+    const shares = last.map(([role, share]) => `${role} ${percent(share)}`).join(", ");
+    const what = curves === "role" ? `Share of the wanted rate by role, now ${shares},` : `Goodput of ${shown.length} flows`;
+    const label = `${what} since ${moment(start, this.clock)}. ${cuts.join("; ")}`;
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);
   }
 
-  #build(shown) {
+  #build(curves, shown) {
     this.#plot?.destroy();
     const axis = { stroke: this.palette.muted, grid: { stroke: this.palette.line, width: 1 }, ticks: { show: false } };
     const font = "11px system-ui, sans-serif";
     const series = shown.map((id, number) => ({
       label: id,
-      stroke: flowColour(number, this.palette),
+      stroke: curves === "role" ? this.palette.roles[id] : flowColour(number, this.palette),
       dash: dashOf(number, this.palette),
-      width: 1.75,
+      width: curves === "role" ? 2.5 : 1.75,
       points: { show: false },
       paths: this.paths,
     }));
@@ -74,7 +81,7 @@ export class Chart {
       scales: { x: { time: false, auto: false }, y: { auto: false } },
       axes: [
         { ...axis, font, size: 28, space: 70, values: (_, times) => times.map((time) => this.#hour(time)) },
-        { ...axis, font, size: 72, space: 34, values: (_, rates) => rates.map(rate) },
+        { ...axis, font, size: 72, space: 34, values: (_, values) => values.map(curves === "role" ? percent : rate) },
       ],
       series: [{}, ...series],
       hooks: { draw: [(plot) => this.#drawMarks(plot)] },

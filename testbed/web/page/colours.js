@@ -2,6 +2,7 @@
 
 import { element } from "./dom.js";
 
+export const ROLES = ["untouched", "direct", "indirect", "victim"];
 const SCHEMES = ["system", "light", "dark"];
 const KEY = "kuijia-colours";
 const SHADES = 3;
@@ -23,6 +24,7 @@ export function colours() {
   for (const role of ["normal", "victim"]) {
     found[role] = Array.from({ length: SHADES }, (_, shade) => read(`${role}-${shade}`));
   }
+  found.roles = Object.fromEntries(ROLES.map((role) => [role, read(`role-${role}`)]));
   found.series = Array.from({ length: SERIES }, (_, number) => read(`series-${number}`));
   found.tunnels = TUNNELS.map((number) => found.series[number]);
   probe.remove();

@@ -9,7 +9,10 @@ import { schemeTitle } from "./view_panel.js";
 const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 
 export class Controls {
-  /** `app` has `lab`, `act(what, method, path, body)`, `get(path)`, and those of `Scenario`, `healAll()` and `undo()`. */
+  /**
+   * `app` has `lab`, `act(what, method, path, body)`, `get(path)`, `curves`, `chooseCurves(curves)`, `healAll()`,
+   * `undo()`, and what `Scenario` needs.
+   */
   constructor(box, app, theme) {
     const { lab } = app;
     const can = (kind) => lab.actions.includes(kind) && !lab.view_only;
@@ -25,7 +28,7 @@ export class Controls {
     if (can("flows")) parts.push(flowDialogue(app));
     if (can("demands")) parts.push(demandsDialogue(app));
     if (can("plan")) parts.push(planDialogue(app));
-    box.replaceChildren(...parts, theme);
+    box.replaceChildren(...parts, this.#curvesMenu(app), theme);
   }
 
   /** True if a click on the drawing cuts and heals. */
@@ -48,6 +51,13 @@ export class Controls {
       element("option", { value: "show" }, "only shows"),
     );
     return element("label", {}, "A click ", this.clicks);
+  }
+
+  #curvesMenu(app) {
+    const choices = { role: "by role", flow: "by flow" };
+    const options = Object.entries(choices).map(([value, text]) => element("option", { value, selected: value === app.curves }, text));
+    this.curves = element("select", { onchange: () => app.chooseCurves(this.curves.value) }, ...options);
+    return element("label", {}, "Curves ", this.curves);
   }
 
   #clock(app, can) {

@@ -2,8 +2,9 @@
 
 import { actionButton, element, scrollingTable, setText } from "./dom.js";
 import { flowColour } from "./chart.js";
+import { ROLES } from "./colours.js";
 import { pairOf, rate } from "./quantities.js";
-import { ROLES, schemeTitle } from "./view_panel.js";
+import { schemeTitle } from "./view_panel.js";
 import { VisibleRows } from "./visible_rows.js";
 
 const SHOWN_ROWS = 60;
@@ -17,7 +18,10 @@ export class FlowsTable {
   #palette;
   #visible = new VisibleRows();
 
-  /** `on` has `pair(source, target)`, `stop(flow)` and `startedFlows()`, the ids of flows that users have started. */
+  /**
+   * `on` has `pair(source, target)`, `stop(flow)`, `drawn()` for when the user has chosen what is drawn, and
+   * `startedFlows()`, the ids of flows that users have started.
+   */
   constructor(box, lab, palette, on) {
     this.lab = lab;
     this.on = on;
@@ -116,6 +120,7 @@ export class FlowsTable {
       if (box.checked) chosen.add(flow.id);
       else chosen.delete(flow.id);
       this.#chosen = new Set([...chosen].slice(-DRAWN_FLOWS));
+      this.on.drawn();
       this.update(this.views);
       this.#recolourRows();
     });

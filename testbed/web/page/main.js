@@ -1,6 +1,6 @@
 // Puts the page together: events of the server go to the model, and from there, once a frame at most, to the parts.
 
-import { colours, themeSwitch } from "./colours.js";
+import { colours, ROLES, themeSwitch } from "./colours.js";
 import { Connection, keepToken, takeToken } from "./connection.js";
 import { Controls } from "./controls.js";
 import { confirmed } from "./dialogues.js";
@@ -31,6 +31,7 @@ class App {
   #controlsKey = "";
   #shown = { ended: 0, took: 0 };
   #done = [];
+  #curves = "role";
   #theme = themeSwitch(() => this.#recolour());
 
   constructor(token) {
@@ -167,6 +168,7 @@ class App {
     this.flows = new FlowsTable(byId("flows"), lab, palette, {
       pair: (source, target) => this.tunnels.choose(source, target),
       startedFlows: () => this.#model.startedFlows,
+      drawn: () => this.chooseCurves("flow"),
       stop: (flow) => this.act(`stop ${flow.id}`, "DELETE", pathTo("flows", flow.id)),
     });
     this.log = new LogList(byId("log"), byId("announcer"), this.#model);
@@ -270,15 +272,27 @@ class App {
     this.#showController(state);
   }
 
+  get curves() {
+    return this.#curves;
+  }
+
+  /** Draw a curve for each "role", or for each "flow" that the table names. */
+  chooseCurves(curves) {
+    this.#curves = curves;
+    if (this.controls) this.controls.curves.value = curves;
+    this.#soon();
+  }
+
   #showCharts(state) {
-    const shown = this.flows.drawn;
-    const histories = this.#panels.map((panel) => this.#model.history(panel.scheme));
-    let top = 0;
+    const isByRole = this.#curves === "role";
+    const shown = isByRole ? ROLES : this.flows.drawn;
+    const histories = this.#panels.map((panel) => this.#model.history(panel.scheme, this.#curves));
+    let top = isByRole ? 1 : 0;
     for (const history of histories) {
       for (const id of shown) for (const value of history.series.get(id) ?? []) top = Math.max(top, value ?? 0);
     }
     this.#panels.forEach((panel, number) =>
-      panel.chart.update(histories[number], shown, this.#model.marks(panel.scheme), state.time, top),
+      panel.draw(histories[number], this.#curves, shown, this.#model.marks(panel.scheme), state.time, top),
     );
   }
 

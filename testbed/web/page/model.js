@@ -1,4 +1,4 @@
-// What the page knows: the lab, its state, the goodput of every flow over time, and the log.
+// What the page knows: the lab, its state, the goodput of flows and the shares of roles over time, and the log.
 
 const KEPT_SAMPLES = 900;
 const KEPT_ENTRIES = 500;
@@ -27,7 +27,7 @@ export class Model {
   /** Keep the curves for the page that is loaded next in this tab. */
   save() {
     if (!this.state) return;
-    const histories = [...this.#histories].map(([scheme, { times, series }]) => [scheme, times, [...series]]);
+    const histories = [...this.#histories].map(([key, { times, series }]) => [key, times, [...series]]);
     const kept = { name: this.lab.name, backend: this.lab.backend, time: this.state.time, histories };
     try {
       sessionStorage.setItem(STORED, JSON.stringify(kept));
@@ -44,8 +44,8 @@ export class Model {
     const kept = JSON.parse(stored);
     const absence = time - kept.time;
     if (kept.name !== this.lab.name || kept.backend !== this.lab.backend || absence < 0 || absence > LONGEST_ABSENCE) return;
-    for (const [scheme, times, series] of kept.histories) {
-      this.#histories.set(scheme, Object.assign(new History(), { times, series: new Map(series) }));
+    for (const [key, times, series] of kept.histories) {
+      this.#histories.set(key, Object.assign(new History(), { times, series: new Map(series) }));
     }
     this.#missed = true;
   }
@@ -55,10 +55,17 @@ export class Model {
     if (this.state && state.time < this.state.time) this.#histories.clear();
     this.state = state;
     for (const view of state.views) {
-      if (!this.#histories.has(view.scheme)) this.#histories.set(view.scheme, new History());
-      this.#histories.get(view.scheme).take(state.time, view.flows, this.#missed);
+      const goodputs = new Map(view.flows.map((flow) => [flow.id, flow.goodput]));
+      this.#keep(view.scheme, "flow", goodputs);
+      this.#keep(view.scheme, "role", sharesByRole(view));
     }
     this.#missed = false;
+  }
+
+  #keep(scheme, curves, values) {
+    const key = `${curves} ${scheme}`;
+    if (!this.#histories.has(key)) this.#histories.set(key, new History());
+    this.#histories.get(key).take(this.state.time, values, this.#missed);
   }
 
   /** Note that states may have been missed: a line over that time would claim something. */
@@ -83,8 +90,9 @@ export class Model {
     this.#lastSeq = -1;
   }
 
-  history(scheme) {
-    return this.#histories.get(scheme) ?? new History();
+  /** Return the values over time of a scheme's `curves`: of each "flow", or of each "role". */
+  history(scheme, curves) {
+    return this.#histories.get(`${curves} ${scheme}`) ?? new History();
   }
 
   /** Return the cuts and heals that one view has seen. */
@@ -93,16 +101,26 @@ export class Model {
   }
 }
 
-/** Goodput over time, one list for each flow beside that of times; null where nothing is known. */
+/** Return the share of what the flows of each role want that arrives; a role without flows has none. */
+function sharesByRole(view) {
+  const sums = new Map();
+  for (const { role, goodput, wanted } of [...view.flows, ...view.unshown]) {
+    const sum = sums.get(role) ?? { goodput: 0, wanted: 0 };
+    sums.set(role, { goodput: sum.goodput + goodput, wanted: sum.wanted + wanted });
+  }
+  return new Map([...sums].filter(([, sum]) => sum.wanted > 0).map(([role, sum]) => [role, sum.goodput / sum.wanted]));
+}
+
+/** Values over time, one list for each curve next to that of times; null where nothing is known. */
 class History {
   times = [];
   series = new Map();
 
-  take(time, flows, missed) {
+  take(time, values, missed) {
     const last = this.times.at(-1);
     if (time === last) return;
     if (last !== undefined && missed) this.#add((last + time) / 2, new Map());
-    this.#add(time, new Map(flows.map((flow) => [flow.id, flow.goodput])));
+    this.#add(time, values);
     if (this.times.length > KEPT_SAMPLES * 1.5) this.#trim();
   }
 

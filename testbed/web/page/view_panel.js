@@ -1,11 +1,11 @@
-// One view: the network under one scheme, the flows summed by role, and their goodput over time.
+// One view: the network under one scheme, the flows summed by role, and how they fare over time.
 
 import { Chart } from "./chart.js";
+import { ROLES } from "./colours.js";
 import { Drawing } from "./drawing.js";
 import { actionButton, element, setText } from "./dom.js";
 import { linkWords, percent, rate, rateOf } from "./quantities.js";
 
-export const ROLES = ["untouched", "direct", "indirect", "victim"];
 const HINT = "Point at a link to read the load of its queues.";
 
 export const schemeTitle = (scheme) => scheme.charAt(0).toUpperCase() + scheme.slice(1);
@@ -22,6 +22,7 @@ export class ViewPanel {
     this.verdict = element("p", { className: "verdict" });
     this.canvas = element("div", { className: "drawing", role: "img" });
     this.tip = element("p", { className: "tip" }, HINT);
+    this.measure = element("h3");
     this.plot = element("div", { className: "chart", role: "img" });
     this.root = element(
       "section",
@@ -35,7 +36,7 @@ export class ViewPanel {
       ),
       this.canvas,
       this.tip,
-      element("h3", {}, "Goodput"),
+      this.measure,
       this.plot,
     );
     this.on = on;
@@ -103,6 +104,12 @@ export class ViewPanel {
     setText(this.verdict, lossesIn(view));
     this.#describe();
     this.#tell();
+  }
+
+  /** Draw curves as `Chart.update` does. */
+  draw(history, curves, ...how) {
+    setText(this.measure, curves === "role" ? "Share of the wanted rate, by role" : "Goodput");
+    this.chart.update(history, curves, ...how);
   }
 
   #describe() {

@@ -149,6 +149,7 @@ def test_the_curves_are_the_goodput_over_time(visit: Visit) -> None:
     visit.row("link", "s2~s4").get_by_role("button").click()
     visit.wait_for_state("link", "s2~s4", "down")
     assert visit.page.locator(".chart canvas").count() == 2
+    visit.page.get_by_label("Curves").select_option("flow")
     visit.wait(f"() => ({PIXELS_OF_FLOWS})().filter(each => each > 20).length >= 2")
     for box in visit.page.get_by_role("checkbox").all():
         box.uncheck()

@@ -22,6 +22,19 @@ CHROMIUM = shutil.which("chromium")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed (Debian package chromium)")
 
 LINK = "s2~s4"
+PIXELS_OF_ROLES = """roles => {
+    const canvas = document.querySelector('[data-view=kuijia] .chart canvas');
+    const { data } = canvas.getContext('2d').getImageData(0, 0, canvas.width, canvas.height);
+    return roles.map(role => {
+        const dot = getComputedStyle(document.querySelector(`.tile[data-role=${role}] dt`), '::before');
+        const colour = dot.backgroundColor.match(/\\d+/g).map(Number);
+        let found = 0;
+        for (let at = 0; at < data.length; at += 4) found += colour.every((part, place) => data[at + place] === part);
+        return found > 20;
+    });
+}"""
+"""Returns for each of these roles whether the chart has a curve of its colour."""
+
 NODE_PLACE = "() => document.querySelector('.drawing')._cyreg.cy.getElementById('node s2').renderedPosition()"
 
 
@@ -209,3 +222,31 @@ def test_any_two_schemes_can_be_compared(visit: Visit) -> None:
     assert len(names) >= 4
     assert len(pairs) == len(names) * (len(names) - 1) // 2
     assert {each.capitalize() for each in SCHEMES} in pairs
+
+
+def shares(visit: Visit, scheme: str) -> dict[str, str]:
+    """Return where the curves of roles have ended."""
+    label = visit.page.locator(f"[data-view={scheme}] .chart").get_attribute("aria-label") or ""
+    return dict(each.split() for each in label.split(", now ")[1].split(", since")[0].split(", "))
+
+
+def test_curves_by_role_show_that_victims_alone_lose_under_kuijia(visit: Visit, model: ModelBackend) -> None:
+    visit.wait("() => document.querySelector('.chart').getAttribute('aria-label')?.includes('untouched')")
+    assert shares(visit, "kuijia") == shares(visit, "rescaling") == {"untouched": "100.00%"}
+    model.act(SetClock(speed=5.0, paused=False))
+    cut_by_table(visit)
+    visit.wait("() => [...document.querySelectorAll('.chart')].every(each => each.ariaLabel.includes('victim '))")
+    assert shares(visit, "kuijia") == {"direct": "100.00%", "victim": "0%"}
+    assert shares(visit, "rescaling") == {"direct": "50.00%", "victim": "100.00%"}
+    visit.wait("() => Number(document.querySelector('.time').textContent.split(' ')[0]) > 25")
+    assert all(visit.page.evaluate(PIXELS_OF_ROLES, ["direct", "victim"]))
+
+
+def test_flows_that_are_chosen_have_curves_of_their_own(visit: Visit) -> None:
+    chart = visit.page.locator("[data-view=kuijia] .chart")
+    assert (chart.get_attribute("aria-label") or "").startswith("Share of the wanted rate by role, now ")
+    visit.page.get_by_role("checkbox").first.uncheck()
+    visit.wait("() => document.querySelector('.chart').getAttribute('aria-label').startsWith('Goodput of 2 flows')")
+    assert visit.page.get_by_label("Curves").input_value() == "flow"
+    visit.page.get_by_label("Curves").select_option("role")
+    visit.wait("() => document.querySelector('.chart').getAttribute('aria-label').startsWith('Share of')")
