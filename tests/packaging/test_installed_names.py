@@ -11,6 +11,7 @@ import pytest
 
 from kuijia.rooms import ROOMS
 from kuijia_base.commands import MODULES
+from tests.plugins.packages import EXAMPLE, install_example
 
 EVERY_MODULE = """
 import pkgutil, sys
@@ -58,9 +59,9 @@ def theirs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def run(theirs: Path, installed: Path, *arguments: str) -> str:
-    """Return what Python prints in the user's folder."""
-    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(installed), "HOME": str(theirs)}
+def run(theirs: Path, path: Path | str, *arguments: str) -> str:
+    """Return what Python prints in the user's folder, with modules found along a path."""
+    environment = {"PATH": "/usr/bin:/bin", "PYTHONPATH": str(path), "HOME": str(theirs)}
     command = [sys.executable, *arguments]
     completed = subprocess.run(command, cwd=theirs, env=environment, capture_output=True, text=True, check=False)
     assert completed.returncode == 0, completed.stderr
@@ -91,6 +92,17 @@ def test_commands_say_what_they_say_in_a_clone(words: tuple[str, ...], theirs: P
     assert len(own.splitlines()) > 3
     (theirs / "clone").mkdir()
     assert own == run(theirs / "clone", MODULES, "-m", "kuijia", *words)
+
+
+def test_a_package_adds_to_what_is_installed(
+    theirs: Path, installed: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    metadata = tmp_path_factory.mktemp("added")
+    install_example(metadata, monkeypatch)
+    path = f"{installed}:{metadata}:{EXAMPLE}"
+    found = run(theirs, path, "-m", "kuijia", "whatif", "fig1", "fig1", "--schemes", "kuijia,drop-victims")
+    assert "drop-victims" in found
+    assert "hops" in run(theirs, path, "-m", "kuijia", "list")
 
 
 def test_a_module_of_a_clone_is_the_same_under_both_names() -> None:

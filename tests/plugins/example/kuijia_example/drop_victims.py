@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-
-from te_solver.model.failures import Failure
-from te_solver.schemes.models.rerouting import Moves, Rerouting, assemble
-from te_solver.schemes.models.traffic import PlannedTraffic
+from kuijia.te_solver.model.failures import Failure
+from kuijia.te_solver.schemes.models.rerouting import Moves, Rerouting, assemble
+from kuijia.te_solver.schemes.models.traffic import PlannedTraffic
 
 
 class DropVictims:

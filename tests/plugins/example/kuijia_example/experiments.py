@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from experiments.catalog import ExperimentEntry
+from kuijia.experiments.catalog import ExperimentEntry
 
 HOPS = ExperimentEntry(
     "hops", "no paper", "hops of the tunnels of a plan for Gscale", ("solver",), "kuijia_example.hops"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kuijia.te_solver.formats.added_format import TopologyFormat
+from kuijia.te_solver.formats.draft import NetworkDraft
+from kuijia.te_solver.model.topology import Topology
+
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import Note, parse_number, read_text
-from te_solver.formats.added_format import TopologyFormat
-from te_solver.formats.draft import NetworkDraft
-from te_solver.model.topology import Topology
 
 _FIELDS = (2, 3)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from experiments.experiment import Experiment, Outcome, Settings
+from kuijia.experiments.experiment import Experiment, Outcome, Settings
+from kuijia.te_solver.formats.demands_file import load_demands
+from kuijia.te_solver.formats.topology_file import load_topology
+from kuijia.te_solver.networks import shipped_demands, shipped_network
+from kuijia.te_solver.solve import solve
+
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from te_solver.formats.demands_file import load_demands
-from te_solver.formats.topology_file import load_topology
-from te_solver.networks import shipped_demands, shipped_network
-from te_solver.solve import solve
 
 
 def run(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from te_solver.model.plan import Plan
-from te_solver.programs.incidence import Vector
-from te_solver.programs.max_throughput import MaxThroughput
-from te_solver.programs.program import Objective
+from kuijia.te_solver.model.plan import Plan
+from kuijia.te_solver.programs.incidence import Vector
+from kuijia.te_solver.programs.max_throughput import MaxThroughput
+from kuijia.te_solver.programs.program import Objective
 
 
 class HalfFull(MaxThroughput):

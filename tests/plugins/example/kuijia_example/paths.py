@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from te_solver.tunnels.cost_graph import CostGraph
-from te_solver.tunnels.path_choice import PairRoutes, PathChoice, PathQuestion, Routes
-from te_solver.tunnels.path_choices.ksp import shortest_paths
+from kuijia.te_solver.tunnels.cost_graph import CostGraph
+from kuijia.te_solver.tunnels.path_choice import PairRoutes, PathChoice, PathQuestion, Routes
+from kuijia.te_solver.tunnels.path_choices.ksp import shortest_paths
 
 
 def _routes(question: PathQuestion) -> PairRoutes:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from te_solver.schemes.failure_scheme import FailureScheme
+from kuijia.te_solver.schemes.failure_scheme import FailureScheme
 
 if TYPE_CHECKING:
-    from te_solver.schemes.models.interface import RateSolver, Scheme, SchemeOptions
+    from kuijia.te_solver.schemes.models.interface import RateSolver, Scheme, SchemeOptions
 
 
 class DropVictimsScheme(FailureScheme):

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from simulator.packet.transports import Congestion, Tcp
+from kuijia.simulator.packet.transports import Congestion, Tcp
 
 EAGER_DCTCP = Tcp(congestion=Congestion.DCTCP, initial_window=40)
