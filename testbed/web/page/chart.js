@@ -8,6 +8,8 @@ const SECONDS = 60;
 const LEAST_SECONDS = 10;
 const LEAST_HEIGHT = 190;
 const DASHES = [[], [6, 3], [2, 3]];
+/** Roles often fare alike: what lies on another curve has gaps through which that is seen. */
+const ROLE_DASHES = [[], [14, 7], [3, 5], [7, 7]];
 const HEALING = new Set(["heal", "node-up"]);
 
 export class Chart {
@@ -69,7 +71,7 @@ export class Chart {
     const series = shown.map((id, number) => ({
       label: id,
       stroke: curves === "role" ? this.palette.roles[id] : flowColour(number, this.palette),
-      dash: dashOf(number, this.palette),
+      dash: curves === "role" ? ROLE_DASHES[number] : dashOf(number, this.palette),
       width: curves === "role" ? 2.5 : 1.75,
       points: { show: false },
       paths: this.paths,
