@@ -39,7 +39,7 @@ from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from hedera.placement.interface import Placement
 from hedera.placement.registry import EcmpPlacement, GlobalFirstFit, hashed_labels
-from hedera.placement.scheduling_round import ELEPHANT, Poll, SchedulingRound
+from hedera.placement.scheduling_round import ELEPHANT, PollAnswers, SchedulingRound
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.manifest import describe_computation
@@ -356,7 +356,7 @@ class _Arrivals:
             both.append([tuple(links[begin:end]) for begin, end in pairwise(first)])
         return list(zip(*both, strict=True))
 
-    def _read(self, asked: None) -> tuple[NDArray[np.int64], Poll]:
+    def _read(self, asked: None) -> tuple[NDArray[np.int64], PollAnswers]:
         """Read the counters of all edge switches: of flows that have begun and not ended."""
         del asked
         now, workload = self.simulation.now, self._workload
@@ -365,7 +365,7 @@ class _Arrivals:
         active = np.flatnonzero((workload.start < now) & ~is_over)
         active = active[np.argsort(workload.source[active], kind="stable")]
         edges = self._tree.edge_first.size - 1
-        poll = Poll(
+        poll = PollAnswers(
             now,
             np.arange(edges, dtype=np.int32),
             np.searchsorted(workload.source[active], self._tree.edge_first).astype(np.int64),
@@ -377,7 +377,7 @@ class _Arrivals:
         )
         return active, poll
 
-    def _place(self, read: tuple[NDArray[np.int64], Poll]) -> tuple[NDArray[np.int64], Ints]:
+    def _place(self, read: tuple[NDArray[np.int64], PollAnswers]) -> tuple[NDArray[np.int64], Ints]:
         active, poll = read
         changes = self._round.run(poll)
         self._elephants.append(int((changes.rates > ELEPHANT * AUTHORS_NIC_RATE).sum()))

@@ -14,7 +14,7 @@ from hedera.network.data_centre import ROUTE_TABLE, DataCentre
 from hedera.placement.registry import make_placement
 from hedera.scheduling.elephant_schedule import ElephantSchedule, Round
 from hedera.scheduling.messages import COUNTER_IDLE_SECONDS
-from hedera.scheduling.polling import TCP, CounterReading, FlowKey, Polls, ScheduledEntry
+from hedera.scheduling.polling import TCP, CounterReading, FiveTuple, Polls, ScheduledEntry
 from hedera.scheduling.tables import SCHEDULED_PRIORITY, Routing
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.proof.model.switch import ModelSwitch
@@ -26,7 +26,7 @@ from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.packet.topologies import of_graph
 
-Entries = Mapping[tuple[str, FlowKey], ScheduledEntry]
+Entries = Mapping[tuple[str, FiveTuple], ScheduledEntry]
 """The entry of a flow on a switch."""
 
 _MOST_SLOTS = 256
@@ -59,7 +59,7 @@ class Forwarding:
                 other = hosts[switch, port] if neighbour is None else neighbour
                 self._beyond[switch, port] = links[switch, other], neighbour
 
-    def path(self, flow: FlowKey, entries: Entries) -> tuple[int, ...]:
+    def path(self, flow: FiveTuple, entries: Entries) -> tuple[int, ...]:
         """Return the links from the flow's source to its target."""
         first, switch = self._at[flow.source]
         packet = Packet(_SENDER, flow.source, flow.target, slot=self.slot(flow))
@@ -72,7 +72,7 @@ class Forwarding:
                 return tuple(links)
             following = neighbour
 
-    def slot(self, flow: FlowKey) -> int:
+    def slot(self, flow: FiveTuple) -> int:
         """Return the slot of a flow, the same in both directions."""
         ends = sorted(
             int(address).to_bytes(4, "big") + port.to_bytes(2, "big")
@@ -95,9 +95,9 @@ class Forwarding:
         return self._scheduled[name, group]
 
 
-def reverse_of(flow: FlowKey) -> FlowKey:
+def reverse_of(flow: FiveTuple) -> FiveTuple:
     """Return the flow of the acknowledgements."""
-    return FlowKey(flow.target, flow.source, flow.protocol, flow.target_port, flow.source_port)
+    return FiveTuple(flow.target, flow.source, flow.protocol, flow.target_port, flow.source_port)
 
 
 def _switch(name: str, tables: SwitchTables) -> ModelSwitch:
@@ -171,13 +171,13 @@ class ControlLoop:
         self._polls = Polls.every(timing.period, centre.fabric.nic_rate)
         self._edge_of = {site.address: site.switch for site in centre.wiring.sites}
         self._edges = tuple(dict.fromkeys(self._edge_of.values()))
-        self._flows: dict[FlowKey, Counted] = {}
-        self._entries: dict[tuple[str, FlowKey], ScheduledEntry] = {}
-        self._paths: dict[FlowKey, tuple[int, ...]] = {}
-        self._last_sent: dict[FlowKey, tuple[int, float]] = {}
+        self._flows: dict[FiveTuple, Counted] = {}
+        self._entries: dict[tuple[str, FiveTuple], ScheduledEntry] = {}
+        self._paths: dict[FiveTuple, tuple[int, ...]] = {}
+        self._last_sent: dict[FiveTuple, tuple[int, float]] = {}
         in_rounds(simulation, timing, self._ask, self._read, self._place, self._apply)
 
-    def count(self, flow: FlowKey, counted: Counted, path: tuple[int, ...]) -> None:
+    def count(self, flow: FiveTuple, counted: Counted, path: tuple[int, ...]) -> None:
         """Count a flow from now on, which begins on this path."""
         self._flows[flow] = counted
         self._paths[flow] = path
@@ -245,7 +245,7 @@ class PacketNetwork:
         )
         routing = Routing(centre)
         self.simulation = Simulation(network, [], Setting(seed=seed))
-        self.keys: list[FlowKey] = []
+        self.keys: list[FiveTuple] = []
         self.loop: ControlLoop | None = None
         self._addresses = [site.address for site in sites]
         self._transport = options.transport
@@ -260,7 +260,7 @@ class PacketNetwork:
     ) -> range:
         """Add flows between hosts, each with its source port and start in seconds; return their numbers."""
         keys = [
-            FlowKey(self._addresses[source], self._addresses[target], TCP, port, _SERVER_PORT)
+            FiveTuple(self._addresses[source], self._addresses[target], TCP, port, _SERVER_PORT)
             for (source, target), port in zip(ends, ports, strict=True)
         ]
         ways = [(self._forwarding.path(key, {}), self._forwarding.path(reverse_of(key), {})) for key in keys]
@@ -285,7 +285,7 @@ class PacketNetwork:
     def label_of(self, ends: tuple[int, int], port: int, labels: Sequence[tuple[int, ...]]) -> int:
         """Return the first of these paths, given by label, on which the hash sends a flow."""
         source, target = (self._addresses[host] for host in ends)
-        return labels.index(self._forwarding.path(FlowKey(source, target, TCP, port, _SERVER_PORT), {}))
+        return labels.index(self._forwarding.path(FiveTuple(source, target, TCP, port, _SERVER_PORT), {}))
 
 
 def packet_counts(simulation: Simulation) -> dict[str, int]:

@@ -12,7 +12,7 @@ from hedera.network.data_centre import DataCentre
 from hedera.network.fabric import HASHED, Ints
 from hedera.placement.interface import Placement
 from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
-from hedera.scheduling.polling import FlowKey, ScheduledEntry
+from hedera.scheduling.polling import FiveTuple, ScheduledEntry
 from hedera.scheduling.tables import Cable, Routing
 
 MOUSE = ELEPHANT / 2
@@ -31,7 +31,7 @@ class Round:
         deleted: entries to delete, because their flows no longer take this path.
     """
 
-    elephants: tuple[FlowKey, ...]
+    elephants: tuple[FiveTuple, ...]
     moved: int
     strangers: int
     put: tuple[ScheduledEntry, ...]
@@ -50,8 +50,8 @@ class ElephantSchedule:
         self._placement = placement
         self._routing = Routing(centre) if routing is None else routing
         self._capacity = centre.fabric.capacity.copy()
-        self._labels: dict[FlowKey, int] = {}
-        self._entries: dict[tuple[str, FlowKey], ScheduledEntry] = {}
+        self._labels: dict[FiveTuple, int] = {}
+        self._entries: dict[tuple[str, FiveTuple], ScheduledEntry] = {}
         self._forgotten: set[str] = set()
 
     def follow(self, routing: Routing, failed: Collection[Cable]) -> None:
@@ -69,14 +69,14 @@ class ElephantSchedule:
         """Forget the entries of a switch that has lost them, or may have; a switch can cause this at any rate."""
         self._forgotten.add(switch)
 
-    def run(self, rates: Mapping[FlowKey, float]) -> Round:
+    def run(self, rates: Mapping[FiveTuple, float]) -> Round:
         """Place the elephants among flows that send at these rates, in Mbit/s."""
         if self._forgotten:
             self._entries = {key: entry for key, entry in self._entries.items() if key[0] not in self._forgotten}
             self._forgotten.clear()
         elephants, hosts, strangers = self._elephants(rates)
         labels = self._place(elephants, hosts)
-        wanted: dict[tuple[str, FlowKey], ScheduledEntry] = {}
+        wanted: dict[tuple[str, FiveTuple], ScheduledEntry] = {}
         for flow, ends, label in zip(elephants, hosts, labels, strict=True):
             if label != HASHED:
                 wanted.update(((entry.switch, flow), entry) for entry in self._entries_of(flow, ends, label))
@@ -89,7 +89,7 @@ class ElephantSchedule:
         moved = sum(before.get(flow, HASHED) not in (HASHED, label) for flow, label in self._labels.items())
         return Round(tuple(elephants), moved, strangers, put, deleted)
 
-    def _elephants(self, rates: Mapping[FlowKey, float]) -> tuple[list[FlowKey], list[tuple[int, int]], int]:
+    def _elephants(self, rates: Mapping[FiveTuple, float]) -> tuple[list[FiveTuple], list[tuple[int, int]], int]:
         """Return the flows to place, their hosts, and the number of flows of unknown hosts."""
         nic_rate = self._centre.fabric.nic_rate
         found, hosts, strangers = [], [], 0
@@ -103,7 +103,7 @@ class ElephantSchedule:
                 hosts.append((source, target))
         return found, hosts, strangers
 
-    def _place(self, elephants: list[FlowKey], hosts: list[tuple[int, int]]) -> list[int]:
+    def _place(self, elephants: list[FiveTuple], hosts: list[tuple[int, int]]) -> list[int]:
         if not elephants:
             return []
         source, target = np.array(hosts, np.int32).T.copy()
@@ -112,7 +112,7 @@ class ElephantSchedule:
         found: list[int] = labels.tolist()
         return found
 
-    def _entries_of(self, flow: FlowKey, ends: tuple[int, int], label: int) -> list[ScheduledEntry]:
+    def _entries_of(self, flow: FiveTuple, ends: tuple[int, int], label: int) -> list[ScheduledEntry]:
         """Return an entry for each switch on the path that has a choice; none if the routing lacks the path."""
         wiring = self._centre.wiring
         path = self._centre.switch_path(self._centre.fabric.path(*ends, label))

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address
 from typing import Any
 
 from hedera.network.data_centre import ROUTE_TABLE
-from hedera.scheduling.polling import TCP, UDP, CounterReading, FlowKey, ScheduledEntry
+from hedera.scheduling.polling import TCP, UDP, CounterReading, FiveTuple, ScheduledEntry
 from hedera.scheduling.tables import COUNTER_TABLE, SCHEDULED_PRIORITY
 from kuijia_app.tables.rules import ETH_TYPE_IPV4
 
@@ -121,7 +121,7 @@ class SchedulerMessages:
             match=match,
         )
 
-    def _match(self, flow: FlowKey) -> Any:
+    def _match(self, flow: FiveTuple) -> Any:
         source_field, target_field = _PORT_FIELDS[flow.protocol]
         fields = {
             "eth_type": ETH_TYPE_IPV4,
@@ -144,7 +144,7 @@ def readings(statistics: Iterable[Any]) -> list[CounterReading]:
     return found
 
 
-def _flow(fields: Mapping[str, Any]) -> FlowKey | None:
+def _flow(fields: Mapping[str, Any]) -> FiveTuple | None:
     """Return the flow that a match names: each of its fields is there, and has no mask."""
     protocol = fields.get("ip_proto")
     names = _PORT_FIELDS.get(protocol) if isinstance(protocol, int) else None
@@ -157,4 +157,4 @@ def _flow(fields: Mapping[str, Any]) -> FlowKey | None:
     if not all(isinstance(address, str) for address in addresses):
         return None
     source, target = map(IPv4Address, addresses)
-    return FlowKey(source, target, protocol, source_port, target_port)
+    return FiveTuple(source, target, protocol, source_port, target_port)

@@ -14,7 +14,7 @@ TCP, UDP = 6, 17
 
 
 @dataclass(frozen=True, slots=True)
-class FlowKey:
+class FiveTuple:
     """The 5-tuple that all packets of a flow share."""
 
     source: Address
@@ -29,7 +29,7 @@ class ScheduledEntry:
     """An entry that sends a flow's packets to a group: first the chosen port, then another path if that port fails."""
 
     switch: str
-    flow: FlowKey
+    flow: FiveTuple
     group_id: int
 
 
@@ -47,7 +47,7 @@ _PATIENT_POLLS = 3
 class CounterReading:
     """A flow's counter: bytes since the switch began to count it, `age` seconds before."""
 
-    flow: FlowKey
+    flow: FiveTuple
     byte_count: int
     age: float
 
@@ -80,8 +80,8 @@ class _Switch:
     asked_at: float | None = None
     is_silent: bool = False
     read: int = 0
-    reading: dict[FlowKey, CounterReading] = field(default_factory=dict)
-    counters: dict[FlowKey, _Counter] = field(default_factory=dict)
+    reading: dict[FiveTuple, CounterReading] = field(default_factory=dict)
+    counters: dict[FiveTuple, _Counter] = field(default_factory=dict)
 
 
 class Polls:
@@ -144,7 +144,7 @@ class Polls:
         """The switches whose answer is overdue."""
         return frozenset(name for name, state in self._switches.items() if state.is_silent)
 
-    def rates(self) -> Mapping[FlowKey, float]:
+    def rates(self) -> Mapping[FiveTuple, float]:
         """Return the rate of every flow in Mbit/s."""
         return {
             flow: min(counter.rate, self._most_rate)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
-from kuijia.api.frames import Frame, is_empty, is_frame, name_of, number_in, records
+from kuijia.api.frames import FrameLike, is_empty, is_frame, name_of, number_in, records
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
 from kuijia.api.table import Column, Table, html_page, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Row: TypeAlias = tuple[Any, Any, float | str] | tuple[Any, Any, float | str, int]
 """Source, target, rate in Mbit/s or as in "10G", and perhaps priority; names of nodes may be of any type."""
 
-DemandsLike: TypeAlias = str | Path | Iterable[Demand | Row] | Mapping[tuple[Any, Any], float | str] | Frame
+DemandsLike: TypeAlias = str | Path | Iterable[Demand | Row] | Mapping[tuple[Any, Any], float | str] | FrameLike
 """Demands in any form: a file or name, demands, tuples of source, target, rate and perhaps priority, a mapping from
 (source, target) to rates, or a data frame."""
 
@@ -185,7 +185,7 @@ def _demand(place: str, source: object, target: object, rate: object, priority: 
         raise InputError("demands", place, error.problem, error.expected) from error
 
 
-def _of_frame(frame: Frame) -> Iterator[tuple[str, Demand]]:
+def _of_frame(frame: FrameLike) -> Iterator[tuple[str, Demand]]:
     nodes = [name_of(column) for column in frame.columns]
     if nodes == [name_of(name) for name in frame.index]:
         for source, row in zip(nodes, frame.itertuples(index=False, name=None), strict=True):

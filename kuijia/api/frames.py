@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-class Frame(Protocol):
+class FrameLike(Protocol):
     """The part of a data frame that is read: `pandas.DataFrame` is one."""
 
     @property
@@ -40,13 +40,13 @@ def frame_of(heads: Sequence[str], rows: Sequence[Sequence[object]]) -> pd.DataF
     return frame
 
 
-def is_frame(value: object) -> TypeGuard[Frame]:
+def is_frame(value: object) -> TypeGuard[FrameLike]:
     """Return True for a data frame; while pandas has not been imported, nothing is one."""
     pandas = sys.modules.get("pandas")
     return pandas is not None and isinstance(value, pandas.DataFrame)
 
 
-def records(frame: Frame, required: Sequence[str], optional: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def records(frame: FrameLike, required: Sequence[str], optional: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield each row's place for messages, and its cells by column; empty cells and other columns are left out.
 
     Raises:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from kuijia.api.frames import Frame, is_frame, name_of, number_in, records
+from kuijia.api.frames import FrameLike, is_frame, name_of, number_in, records
 from kuijia.api.sources import topology_of
 from kuijia.api.table import Column, Table, Text, html_page, number, words
 from kuijia_base.errors import InputError, quoted
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 FileName: TypeAlias = str | Path
 
-TopologyLike: TypeAlias = "str | Path | core.Topology | nx.Graph[Any] | Frame"
+TopologyLike: TypeAlias = "str | Path | core.Topology | nx.Graph[Any] | FrameLike"
 """A network in any form: a file or name, a topology, a graph of networkx, or a data frame of links."""
 
 _GRAPH, _FRAME = "graph", "data frame"
@@ -160,7 +160,7 @@ def _place(position: object) -> tuple[str | None, str | None]:
     return (str(numbers[0]), str(numbers[1])) if len(numbers) == 2 else (None, None)
 
 
-def _of_frame(frame: Frame, draft: NetworkDraft) -> core.Topology:
+def _of_frame(frame: FrameLike, draft: NetworkDraft) -> core.Topology:
     rows = list(records(frame, *_CELLS))
     ends = [(name_of(cells["source"]), name_of(cells["target"])) for _, cells in rows]
     for node in dict.fromkeys(node for pair in ends for node in pair):

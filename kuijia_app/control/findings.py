@@ -65,7 +65,7 @@ class FindingKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class SwitchFinding:
     """Something that is wrong at a switch.
 
     Attributes:
@@ -97,7 +97,7 @@ class FindingReport:
         changes: how often it came or went since the last report, at least once.
     """
 
-    finding: Finding
+    finding: SwitchFinding
     is_open: bool
     since: float
     changes: int
@@ -107,7 +107,7 @@ class FindingReport:
 class _Record:
     """A finding, and what was reported of it."""
 
-    finding: Finding
+    finding: SwitchFinding
     is_open: bool
     since: float
     reported: tuple[bool, str] = (False, "")
@@ -131,7 +131,7 @@ class Findings:
         self._records: dict[FindingKey, _Record] = {}
         self._news: dict[FindingKey, None] = {}
 
-    def __iter__(self) -> Iterator[Finding]:
+    def __iter__(self) -> Iterator[SwitchFinding]:
         """Iterate over what is wrong now."""
         return (record.finding for record in self._records.values() if record.is_open)
 
@@ -140,7 +140,7 @@ class Findings:
         return record is not None and record.is_open
 
     @property
-    def lacks(self) -> tuple[Finding, ...]:
+    def lacks(self) -> tuple[SwitchFinding, ...]:
         """The findings that keep a plan from being in force."""
         return tuple(finding for finding in self if finding.is_lack)
 
@@ -149,7 +149,7 @@ class Findings:
         """Number of findings of each kind that has any."""
         return Counter(finding.key.kind for finding in self)
 
-    def found(self, finding: Finding, now: float) -> None:
+    def found(self, finding: SwitchFinding, now: float) -> None:
         """State that something is wrong; its words may have changed."""
         record = self._records.get(finding.key)
         if record is None:
@@ -166,7 +166,7 @@ class Findings:
             self._turned(record, now, is_open=False)
 
     def exactly(
-        self, kinds: FindingKind | Collection[FindingKind], switch: str, findings: Iterable[Finding], now: float
+        self, kinds: FindingKind | Collection[FindingKind], switch: str, findings: Iterable[SwitchFinding], now: float
     ) -> None:
         """State all that is wrong of some kinds at one switch; whatever else was is gone."""
         stated = (kinds,) if isinstance(kinds, FindingKind) else kinds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.snapshot import ForeignEntry
 from kuijia_app.tables.identifiers import DROP_GROUP, LINK_PROBE_COOKIE
@@ -60,12 +60,12 @@ class DefeatingEntries:
                 return
 
 
-def defeat(switch: str, entry: ForeignEntry) -> Finding:
+def defeat(switch: str, entry: ForeignEntry) -> SwitchFinding:
     """Return the finding about an entry of somebody else that defeats ours."""
     named = entry_text(entry.key)
     text = f"an entry of somebody else takes packets that ours are to handle: {named}, cookie {entry.cookie:#x}"
     advice = f"unless it is meant to, ovs-ofctl -O OpenFlow13 --strict del-flows BRIDGE '{named}'"
-    return Finding(FindingKey(FindingKind.FOREIGN_ENTRY, switch, detail=named), text, advice)
+    return SwitchFinding(FindingKey(FindingKind.FOREIGN_ENTRY, switch, detail=named), text, advice)
 
 
 def entry_text(key: FlowKey) -> str:

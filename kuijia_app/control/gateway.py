@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
+from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
 from kuijia_app.control.host_frames import tagged, untagged
 from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
 from kuijia_app.control.roles import DENIALS
@@ -99,7 +99,7 @@ class Gateway:
                 self._put_standing(connection)
             return
         key = FindingKey(FindingKind.HOSTS_UNANSWERED, switch)
-        self._findings.found(Finding(key, f"it refuses an entry for hosts: {reason}"), self._clock())
+        self._findings.found(SwitchFinding(key, f"it refuses an entry for hosts: {reason}"), self._clock())
 
     def arrived(self, switch: str, port: int, frame: bytes) -> None:
         """Take in a frame that a switch has sent to the controller, whatever it is."""

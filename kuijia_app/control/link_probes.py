@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.liveness import Port
 from kuijia_app.control.probe_frames import SMALLEST
 
@@ -221,7 +221,7 @@ class LinkProbes:
             if switch in (link.source[0], link.target[0]) and may_probe(link)
         )
 
-    def findings(self, switch: str) -> Iterator[Finding]:
+    def findings(self, switch: str) -> Iterator[SwitchFinding]:
         """Yield what is wrong with the links that begin at a switch."""
         for link, state in self._states.items():
             if link.source[0] == switch:
@@ -291,11 +291,11 @@ class LinkProbes:
         state.verdict, state.turned_at = verdict, now
 
 
-def _finding(link: ProbedLink, state: _State) -> Finding | None:
+def _finding(link: ProbedLink, state: _State) -> SwitchFinding | None:
     (switch, port), (neighbour, far_port) = link.source, link.target
 
-    def finding(kind: FindingKind, text: str, what_to_do: str, *, is_lack: bool = False) -> Finding:
-        return Finding(FindingKey(kind, switch, port), f"port {port} to {neighbour}: {text}", what_to_do, is_lack)
+    def finding(kind: FindingKind, text: str, what_to_do: str, *, is_lack: bool = False) -> SwitchFinding:
+        return SwitchFinding(FindingKey(kind, switch, port), f"port {port} to {neighbour}: {text}", what_to_do, is_lack)
 
     match state.verdict:
         case LinkVerdict.TOO_LARGE:

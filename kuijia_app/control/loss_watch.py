@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Iterator, Mapping
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.hop_losses import HopLoss, HopLosses
 from kuijia_app.control.liveness import Tunnel
 from kuijia_app.control.lossy_tunnels import LossyTunnels
@@ -122,7 +122,7 @@ class LossWatch:
         """The tunnels to be avoided, with the share of their packets that vanishes."""
         return self._lossy.shares
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[SwitchFinding]:
         """Yield each loss that is not known to be over, as of the switch at which packets do not arrive."""
         for loss in self._lossy.losses:
             hop, (ingress, path_id) = loss.hop, loss.tunnel
@@ -131,7 +131,7 @@ class LossWatch:
             text = f"{count} {named} vanish between {hop.sender} and {hop.receiver}"
             advice = _ON_LINK if loss.reaches_port is False else _IN_SWITCH
             key = FindingKey(FindingKind.PACKETS_VANISH, hop.receiver, hop.in_port, f"{ingress} {path_id}")
-            yield Finding(key, text, advice.format(receiver=hop.receiver, port=hop.in_port))
+            yield SwitchFinding(key, text, advice.format(receiver=hop.receiver, port=hop.in_port))
 
     def _judging(self, now: float, dead: frozenset[Tunnel]) -> Iterator[None]:
         excused = frozenset(self._lossy.shares) | dead | self._dead

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import Enum
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.slow_queues import SlowQueues
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.tables.needs import SwitchNeeds, port_use
@@ -93,7 +93,9 @@ class PlanChecks:
         self._first_at = None
         self._is_admitted = self.missing is not Missing.REFUSE
 
-    def admitted(self, now: float, lacks: Collection[Finding], are_links_judged: Callable[[str], bool]) -> list[str]:
+    def admitted(
+        self, now: float, lacks: Collection[SwitchFinding], are_links_judged: Callable[[str], bool]
+    ) -> list[str]:
         """Return the switches that may have the plan from now on.
 
         Args:
@@ -121,7 +123,7 @@ class PlanChecks:
         self._has.update(ready)
         return ready
 
-    def findings(self, switch: str, has_port: Callable[[int], bool]) -> Iterator[Finding]:
+    def findings(self, switch: str, has_port: Callable[[int], bool]) -> Iterator[SwitchFinding]:
         """Yield what is wrong with the queues of a switch; ports that it lacks are not its queues' fault."""
         needs = self.needs.get(switch)
         if needs is None or switch not in self._queues:
@@ -130,7 +132,7 @@ class PlanChecks:
         if queues is None:
             key = FindingKey(FindingKind.QUEUES_UNKNOWN, switch)
             text = "it does not answer which queues its ports have"
-            yield Finding(key, text, "make sure of them, and use --missing warn or ignore", is_lack=True)
+            yield SwitchFinding(key, text, "make sure of them, and use --missing warn or ignore", is_lack=True)
             return
         for port in needs.ports.values():
             missing = [queue for queue in needs.queues if (port.number, queue.queue_id) not in queues]
@@ -138,11 +140,11 @@ class PlanChecks:
                 named = ", ".join(f"{queue.queue_id} ({queue.name})" for queue in missing)
                 key = FindingKey(FindingKind.QUEUE_MISSING, switch, port.number)
                 text = f"port {port.number} to {port_use(port.leads_to, is_host=port.is_host)} lacks queue {named}"
-                yield Finding(key, text, "make them, as `kuijia switches prepare` does", is_lack=True)
+                yield SwitchFinding(key, text, "make them, as `kuijia switches prepare` does", is_lack=True)
         yield from self._slow.findings(needs)
 
 
-def summary(lacks: Collection[Finding]) -> str:
+def summary(lacks: Collection[SwitchFinding]) -> str:
     """Return what is lacking in one line: the first in full, and the number of others."""
     first = next(iter(lacks))
     more = f", and {len(lacks) - 1} more" if len(lacks) > 1 else ""

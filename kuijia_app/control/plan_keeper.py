@@ -14,7 +14,7 @@ from typing import Any
 
 from kuijia_app.control import link_probes, port_states
 from kuijia_app.control.controller_metrics import ControllerMetrics
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.flap_damping import Lasting
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.last_resorts import LastResorts, detours
@@ -636,10 +636,10 @@ class PlanKeeper(PairKeeper):
         key = FindingKey(FindingKind.PAIR_CUT_OFF, ingress, detail=egress)
         if news.state is RestorationState.CUT_OFF:
             text = f"packets to {egress} are lost: no tunnel is alive, and no other links connect it"
-            self._findings.found(Finding(key, text, "mend a link"), self._now())
+            self._findings.found(SwitchFinding(key, text, "mend a link"), self._now())
         elif news.state is RestorationState.UNTAGGED:
             text = f"packets to {egress} are lost: no tunnel is alive, and no tag is left for another path"
-            self._findings.found(Finding(key, text, "mend a link, or use MPLS tags"), self._now())
+            self._findings.found(SwitchFinding(key, text, "mend a link, or use MPLS tags"), self._now())
         else:
             self._findings.gone(key, self._now())
         if news.state is RestorationState.CARRIED:
@@ -697,7 +697,7 @@ class PlanKeeper(PairKeeper):
         if lacks:
             raise UnsoundError((), summary(lacks), "switches that lack nothing, or --missing warn")
 
-    def _missing_session_ports(self, plan: Plan, now: float) -> Iterator[Finding]:
+    def _missing_session_ports(self, plan: Plan, now: float) -> Iterator[SwitchFinding]:
         """Yield the ports of a plan's sessions that connected switches have not described."""
         for switch, needs in self._needs_of(plan).items():
             yield from self._port_states.findings(switch, {}, session_ports(needs), now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.tables.identifiers import FIRST_BFD_PORT, LAST_PORT
 
 SETTLES = 1.0
@@ -126,7 +126,9 @@ class PortStates:
             (switch, port) for switch, states in self._states.items() for port, state in states.items() if state.drops
         )
 
-    def findings(self, switch: str, uses: Mapping[int, str], sessions: Iterable[int], now: float) -> Iterator[Finding]:
+    def findings(
+        self, switch: str, uses: Mapping[int, str], sessions: Iterable[int], now: float
+    ) -> Iterator[SwitchFinding]:
         """Yield what is wrong with the ports of a switch that has described them.
 
         Args:
@@ -148,18 +150,18 @@ class PortStates:
         missing = [number for number in sessions if number not in states]
         if missing:
             listed = ", ".join(map(str, missing[:8])) + (", ..." if len(missing) > 8 else "")
-            yield Finding(
+            yield SwitchFinding(
                 FindingKey(FindingKind.SESSION_PORT_MISSING, switch),
                 f"{len(missing)} ports of BFD sessions are missing: {listed}",
                 "make them, as `kuijia switches prepare` does, or use --liveness controller",
                 is_lack=True,
             )
 
-    def _faults(self, switch: str, state: PortState, use: str, now: float) -> Iterator[Finding]:
+    def _faults(self, switch: str, state: PortState, use: str, now: float) -> Iterator[SwitchFinding]:
         named = f"port {state.number}{_device(state)} to {use}"
 
-        def finding(kind: FindingKind, problem: str, what_to_do: str) -> Finding:
-            return Finding(FindingKey(kind, switch, state.number), f"{named} {problem}", what_to_do)
+        def finding(kind: FindingKind, problem: str, what_to_do: str) -> SwitchFinding:
+            return SwitchFinding(FindingKey(kind, switch, state.number), f"{named} {problem}", what_to_do)
 
         unsettled = now - self._unsettled.get(switch, {}).get(state.number, now)
         if not self._carries(switch, state) and unsettled >= SETTLES:
@@ -188,10 +190,10 @@ class PortStates:
             unsettled.setdefault(state.number, now)
 
 
-def _missing(switch: str, port: int, use: str, others: Iterable[PortState]) -> Finding:
+def _missing(switch: str, port: int, use: str, others: Iterable[PortState]) -> SwitchFinding:
     spare = ", ".join(f"{state.number}{_device(state)}" for state in others)
     has = f"; it has port {spare}, which the plan does not use" if spare else ""
-    return Finding(
+    return SwitchFinding(
         FindingKey(FindingKind.PORT_MISSING, switch, port),
         f"port {port} to {use} is missing{has}",
         "give the device that number (ofport_request), or correct the wiring file",

@@ -127,7 +127,7 @@ class IndexedTables(SwitchTables):
 
 
 @dataclass
-class Tables:
+class KnownTables:
     """Known groups and flow entries of a switch; None stands for one that is not our rule."""
 
     groups: dict[int, Group | None] = field(default_factory=dict)
@@ -135,7 +135,7 @@ class Tables:
     _users: defaultdict[int, set[FlowKey]] | None = field(default=None, init=False, repr=False, compare=False)
 
     @classmethod
-    def of(cls, tables: SwitchTables) -> Tables:
+    def of(cls, tables: SwitchTables) -> KnownTables:
         indexed = IndexedTables.of(tables)
         return cls(dict(indexed.group_of), dict(indexed.entry_of))
 
@@ -164,8 +164,8 @@ class Tables:
             case DeleteFlow(key):
                 self.flows.pop(key, None)
 
-    def copy(self) -> Tables:
-        return Tables(dict(self.groups), dict(self.flows))
+    def copy(self) -> KnownTables:
+        return KnownTables(dict(self.groups), dict(self.flows))
 
 
 def _is_transit(entry: FlowEntry) -> bool:
@@ -173,7 +173,7 @@ def _is_transit(entry: FlowEntry) -> bool:
     return not leads_on and set(_groups_of(entry)) <= {DROP_GROUP}
 
 
-def difference(present: Tables, wanted: SwitchTables) -> list[Change]:
+def difference(present: KnownTables, wanted: SwitchTables) -> list[Change]:
     """Return the changes that turn `present` into `wanted`, grouped by kind; none if they are equal.
 
     A switch may process messages in any order unless it has acknowledged those of one kind before the next is sent. New

@@ -16,7 +16,7 @@ from operator import is_
 from typing import Protocol
 
 from kuijia_app.control.liveness import Edge, Ends
-from kuijia_app.control.reconciliation import FlowKey, IndexedTables, Tables
+from kuijia_app.control.reconciliation import FlowKey, IndexedTables, KnownTables
 from kuijia_app.control.rollout import DEFAULT_DRAIN
 from kuijia_app.control.sender import Name
 from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, NextHops, Path, path_along
@@ -238,7 +238,7 @@ class Restoration:
         self._pending.clear()
         self._seen = ()
 
-    def found(self, switch: str, tables: Tables) -> None:
+    def found(self, switch: str, tables: KnownTables) -> None:
         """Take in the tables of a switch that has been read, in the place of what it had here."""
         for ends in [ends for ends in self._next_hop if ends[0] == switch]:
             del self._next_hop[ends]

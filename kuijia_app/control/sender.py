@@ -14,9 +14,9 @@ from kuijia_app.control.reconciliation import (
     DeleteGroup,
     FlowKey,
     IndexedTables,
+    KnownTables,
     ModifyGroup,
     PutFlow,
-    Tables,
     difference,
     used_by,
 )
@@ -51,7 +51,7 @@ class Sender:
     urgent ones wait only for batches in flight that change the same groups or entries.
     """
 
-    def __init__(self, present: Tables, batch: int = BATCH, in_flight: int = IN_FLIGHT) -> None:
+    def __init__(self, present: KnownTables, batch: int = BATCH, in_flight: int = IN_FLIGHT) -> None:
         """Start from `present`, the tables read from the switch."""
         self.present = present
         self._batch = batch

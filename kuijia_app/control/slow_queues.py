@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.snapshot import QueueCounters, Snapshot
 from kuijia_app.tables.needs import SwitchNeeds, port_use
 
@@ -84,7 +84,7 @@ class SlowQueues:
                     if sight is not None and snapshot.time - sight.time >= CALM:
                         del self._slow[key]
 
-    def findings(self, needs: SwitchNeeds) -> Iterator[Finding]:
+    def findings(self, needs: SwitchNeeds) -> Iterator[SwitchFinding]:
         """Yield each queue of a switch that is too slow."""
         for (switch, number, queue_id), sight in self._slow.items():
             port = needs.ports.get(number)
@@ -92,7 +92,9 @@ class SlowQueues:
                 use = port_use(port.leads_to, is_host=port.is_host)
                 text = f"queue {queue_id} of port {number} to {use} drops packets, though the port sends only "
                 text += f"{sight.sent:.3g} of {port.rate:g} Mbit/s"
-                yield Finding(FindingKey(FindingKind.QUEUE_SLOW, switch, number, f"queue {queue_id}"), text, _ADVICE)
+                yield SwitchFinding(
+                    FindingKey(FindingKind.QUEUE_SLOW, switch, number, f"queue {queue_id}"), text, _ADVICE
+                )
 
 
 def _drops(before: QueueCounters | None, after: QueueCounters | None) -> bool:

@@ -15,9 +15,9 @@ from kuijia_app.control.reconciliation import (
     DeleteFlow,
     FlowKey,
     IndexedTables,
+    KnownTables,
     ModifyGroup,
     PutFlow,
-    Tables,
 )
 from kuijia_app.control.roles import DENIALS, UNDEFINED
 from kuijia_app.control.sender import BATCH, Batch, Name, Sender
@@ -55,7 +55,7 @@ class ReadBack:
         emptied: path ids of the tunnels whose liveness groups exist, but are empty.
     """
 
-    tables: Tables = field(default_factory=Tables)
+    tables: KnownTables = field(default_factory=KnownTables)
     ports: dict[int, PortState] = field(default_factory=dict)
     emptied: set[int] = field(default_factory=set)
 

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
+from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
 from kuijia_app.control.flap_damping import FlapDamping
 from kuijia_app.control.foreign_entries import DefeatingEntries, defeat
 from kuijia_app.control.gateway import Gateway
@@ -200,7 +200,7 @@ class SwitchKeeper(ABC):
             return  # another controller acts now, or the port has gone a moment ago
         self._prober.probes.left(switch)
         key = FindingKey(FindingKind.SWITCH_UNPROBED, switch)
-        self._findings.found(Finding(key, f"it refuses what probes its links: {reason}"), self._now())
+        self._findings.found(SwitchFinding(key, f"it refuses what probes its links: {reason}"), self._now())
 
     def _learn_hosts(self, segments: Collection[Segment]) -> None:
         """Learn the hosts of sites from now on, and be their gateway."""
@@ -470,7 +470,7 @@ class SwitchKeeper(ABC):
 
     def _state_losses(self, watch: LossWatch, now: float) -> None:
         """State which packets vanish between switches."""
-        by_switch: defaultdict[str, list[Finding]] = defaultdict(list)
+        by_switch: defaultdict[str, list[SwitchFinding]] = defaultdict(list)
         for finding in watch.findings():
             by_switch[finding.key.switch].append(finding)
         for switch in self._wiring.topology.nodes:

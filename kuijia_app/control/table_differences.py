@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kuijia_app.control.foreign_entries import entry_text
-from kuijia_app.control.reconciliation import FlowKey, Tables
+from kuijia_app.control.reconciliation import FlowKey, KnownTables
 from kuijia_app.control.sender import Name
 from kuijia_app.control.snapshot import Snapshot
 
@@ -51,7 +51,7 @@ class TableDifferences:
 
 def differences(
     owns: Callable[[int], bool],
-    present: Tables,
+    present: KnownTables,
     snapshot: Snapshot,
     left_out: Container[Name],
 ) -> TableDifferences:

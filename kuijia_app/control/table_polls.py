@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from kuijia_app.control.reconciliation import FlowKey, Tables
+from kuijia_app.control.reconciliation import FlowKey, KnownTables
 from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.framework.switch_limits import LONGEST_STEP, SwitchFaultError
@@ -159,7 +159,7 @@ class TablePolls:
             defaults: dict[str, Any] = {"entries": {}, "packets": {}, "groups": {}, "buckets": {}, "ports": {}}
             self._done(Snapshot(self._switch, under_way.asked_at, now(), **{**defaults, "queues": None, **found}))
 
-    def share(self, tables: Tables) -> None:
+    def share(self, tables: KnownTables) -> None:
         """Use rules of these tables in later snapshots where they are equal: comparing a thing with itself is cheap."""
         if self._entries is self._shared[0] and self._groups is self._shared[1]:
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from math import ceil, inf
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind
+from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.snapshot import Poll
 
 PERIOD = 1.0
@@ -204,13 +204,13 @@ class TableWatch:
         """Return True if the tables of a switch were put right many times since the last calm."""
         return self._watched[switch].repairs >= OFTEN
 
-    def troubles(self, switch: str) -> Iterator[Finding]:
+    def troubles(self, switch: str) -> Iterator[SwitchFinding]:
         """Yield the finding that somebody keeps changing the tables of a switch, if that is so."""
         watched, is_resting = self._watched[switch], self.is_resting(switch)
         if is_resting or watched.unheld >= TRIES - 1 or self.is_often(switch):
             state = "they are left as they are for now" if is_resting else "they are put right each time"
             key = FindingKey(FindingKind.TABLES_CHANGED, switch)
-            yield Finding(key, f"somebody keeps changing its tables, {state}", _ADVICE, is_lack=is_resting)
+            yield SwitchFinding(key, f"somebody keeps changing its tables, {state}", _ADVICE, is_lack=is_resting)
 
     @staticmethod
     def _rest(watched: _Watched, now: float) -> TablesVerdict:
@@ -219,10 +219,10 @@ class TableWatch:
         return TablesVerdict.REST
 
 
-def silence(switch: str, unanswered: Collection[Poll]) -> Iterator[Finding]:
+def silence(switch: str, unanswered: Collection[Poll]) -> Iterator[SwitchFinding]:
     """Yield the finding that a switch does not answer some questions of polls, if there are any."""
     if unanswered:
         subjects = [words for poll, words in _SUBJECTS.items() if poll in unanswered]
         text = f"it does not answer which {', '.join(subjects)} it has, so its tables and counters are not watched"
         key = FindingKey(FindingKind.SWITCH_UNWATCHED, switch)
-        yield Finding(key, text, "restart it, and look at its log", is_lack=True)
+        yield SwitchFinding(key, text, "restart it, and look at its log", is_lack=True)

@@ -9,7 +9,7 @@ from typing import Protocol
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
 from kuijia_app.tables.queues import Queue
-from kuijia_app.tables.routes import Direction, Route
+from kuijia_app.tables.routes import Route, RoutedPair
 from kuijia_app.tables.rules import Action, Bucket, Group, GroupType, Output, SetQueue, ToGroup
 from kuijia_app.tables.tagging import Tags
 from kuijia_app.tables.wiring import Wiring
@@ -134,7 +134,7 @@ class ChainedGroups(_Sender):
             self._known[choices[step:], last_resort] = otherwise = by_port
 
 
-def failover_at(direction: Direction, wiring: Wiring, tags: Tags, sessions: BfdSessions | None) -> Failover:
+def failover_at(direction: RoutedPair, wiring: Wiring, tags: Tags, sessions: BfdSessions | None) -> Failover:
     """Return an ingress's kind of groups: chained with BFD sessions, else with one liveness group per tunnel."""
     if sessions is None:
         return WatchedGroups(direction.ingress, wiring, tags)

@@ -12,7 +12,7 @@ from kuijia_app.tables.failover import Failover, GroupIds, TunnelChoice, failove
 from kuijia_app.tables.families import Prefix, families_of, family_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
-from kuijia_app.tables.routes import Direction
+from kuijia_app.tables.routes import RoutedPair
 from kuijia_app.tables.rules import Action, Bucket, FlowEntry, Group, GroupType, Match, ToGroup
 from kuijia_app.tables.slots import cut_slots
 from kuijia_app.tables.tagging import Tags, arriving_at
@@ -24,7 +24,7 @@ from te_solver.schemes.failure_scheme import VICTIM
 class Ingress:
     """All traffic from one ingress to one egress: `classes` are its directions, the most important first."""
 
-    classes: tuple[Direction, ...]
+    classes: tuple[RoutedPair, ...]
     wiring: Wiring
     options: PipelineOptions
     tags: Tags
@@ -112,10 +112,10 @@ class Ingress:
         """Number of the egress in group ids, which have no room for datapath ids of users."""
         return self.wiring.number(self.classes[0].egress)
 
-    def _class_index(self, direction: Direction) -> int:
+    def _class_index(self, direction: RoutedPair) -> int:
         return self.options.layout.classes.index(self._served(direction))
 
-    def _served(self, direction: Direction) -> TrafficClass:
+    def _served(self, direction: RoutedPair) -> TrafficClass:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
 
     def _match(self, prefix: Prefix, port: int, code_point: int | None = None) -> Match:
@@ -126,7 +126,7 @@ class Ingress:
     def _untag(self) -> tuple[Action, ...]:
         return arriving_at(self.wiring, self.classes[0].ingress, self.tags)[1]
 
-    def _class_groups(self, direction: Direction, failover: Failover) -> Iterator[Group]:
+    def _class_groups(self, direction: RoutedPair, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)
         moved = served.victim if self.options.scheme.demotes(VICTIM) else served.normal
         index = self._class_index(direction)
@@ -142,12 +142,12 @@ class Ingress:
             group_id = _slot_group_ids(routes[primary].path_id, backup, index)
             yield from failover.groups(choices, group_id, last_resort)
 
-    def _owners(self, direction: Direction) -> list[tuple[int, int]]:
+    def _owners(self, direction: RoutedPair) -> list[tuple[int, int]]:
         """Return for each slot, in hash order, its tunnel and the backup to which it is promised, by position."""
         table = cut_slots([route.weight for route in direction.routes], self.options.slot_count)
         return [(slot.primary, _position(slot.backup, slot.primary)) for slot in table.slots]
 
-    def _splits(self, direction: Direction, dead: Collection[int]) -> Iterator[Group]:
+    def _splits(self, direction: RoutedPair, dead: Collection[int]) -> Iterator[Group]:
         """Yield the SELECT group of a class for each family of its egress.
 
         The ranges of its live tunnels grow over all slots (Kuijia, 4.1).

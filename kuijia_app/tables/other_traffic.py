@@ -19,7 +19,7 @@ from kuijia_app.tables.failover import TunnelChoice, failover_at
 from kuijia_app.tables.families import family_of
 from kuijia_app.tables.options import OtherTraffic, PipelineOptions
 from kuijia_app.tables.queues import QueueLayout, TrafficClass
-from kuijia_app.tables.routes import Direction, Route, directions
+from kuijia_app.tables.routes import Route, RoutedPair, directions
 from kuijia_app.tables.rules import FlowEntry, Group, Match, ToGroup
 from kuijia_app.tables.tagging import Tags, arriving_at
 from kuijia_app.tables.tunnel_entries import TunnelEntries
@@ -33,7 +33,7 @@ def served_as(layout: QueueLayout) -> TrafficClass:
     return layout.classes[-1]
 
 
-def other_directions(plan: Plan, options: PipelineOptions, wiring: Wiring) -> tuple[Direction, ...]:
+def other_directions(plan: Plan, options: PipelineOptions, wiring: Wiring) -> tuple[RoutedPair, ...]:
     """Return all traffic between sites that no pair of the plan carries, each on its path; none if it is dropped."""
     if options.other_traffic is OtherTraffic.DROP:
         return ()
@@ -47,7 +47,7 @@ def other_directions(plan: Plan, options: PipelineOptions, wiring: Wiring) -> tu
             path = path_along(next_hops, ingress, egress)
             if ingress != egress and (ingress, egress) not in planned and path is not None:
                 priority = served_as(options.layout).priority
-                found.append(Direction(ingress, egress, (Route(path_id, path, 1.0),), priority))
+                found.append(RoutedPair(ingress, egress, (Route(path_id, path, 1.0),), priority))
     return tuple(found)
 
 
@@ -99,10 +99,10 @@ class OtherEntries:
                 yield from ((switch, drop_entry(port)) for port in self.wiring.host_ports(switch))
 
     @cached_property
-    def _directions(self) -> tuple[Direction, ...]:
+    def _directions(self) -> tuple[RoutedPair, ...]:
         return other_directions(self.plan, self.options, self.wiring)
 
-    def _group_id(self, direction: Direction) -> int:
+    def _group_id(self, direction: RoutedPair) -> int:
         class_index = len(self.options.layout.classes) - 1
         return identifiers.last_resort_group(self.wiring.number(direction.egress), class_index)
 

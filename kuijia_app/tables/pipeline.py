@@ -15,7 +15,7 @@ from kuijia_app.tables.ingress import Ingress
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import OtherEntries
 from kuijia_app.tables.queues import QueueLayout
-from kuijia_app.tables.routes import Direction, classes_by_ends, directions
+from kuijia_app.tables.routes import RoutedPair, classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
 from kuijia_app.tables.tagging import Tags, last_path_id, paths_of, tags_of
 from kuijia_app.tables.tunnel_entries import TunnelEntries
@@ -144,7 +144,7 @@ def _require_tags_for_others(options: PipelineOptions, topology: Topology) -> No
         )
 
 
-def _require_numbers_fit(direction: Direction, last: int) -> None:
+def _require_numbers_fit(direction: RoutedPair, last: int) -> None:
     pair = f"{direction.ingress} to {direction.egress}"
     if not 1 <= len(direction.routes) <= MAX_TUNNELS_PER_PAIR:
         raise UnsoundError((), f"{pair} has {len(direction.routes)} tunnels", f"1 to {MAX_TUNNELS_PER_PAIR}")

@@ -27,7 +27,7 @@ class Route:
 
 
 @dataclass(frozen=True, slots=True)
-class Direction:
+class RoutedPair:
     """All traffic of one class from one ingress to one egress, and the routes it is split over.
 
     `priority` is that of `te_solver.model.plan.PairPlan`.
@@ -43,26 +43,26 @@ class Direction:
         return self.ingress, self.egress
 
 
-def directions(plan: Plan) -> tuple[Direction, ...]:
+def directions(plan: Plan) -> tuple[RoutedPair, ...]:
     """Return every ingress-egress direction and class that needs forwarding.
 
     TCP needs its acknowledgements, so a class of a pair planned in one direction only also gets its way back: the same
     path ids and weights over the same links (Zhang et al., Kuijia, section 4.2).
     """
     planned = {(pair.source, pair.target, pair.priority) for pair in plan.pairs}
-    result: list[Direction] = []
+    result: list[RoutedPair] = []
     for pair in plan.pairs:
         there = tuple(_route(tunnel) for tunnel in pair.tunnels)
-        result.append(Direction(pair.source, pair.target, there, pair.priority))
+        result.append(RoutedPair(pair.source, pair.target, there, pair.priority))
         if (pair.target, pair.source, pair.priority) not in planned:
             back = tuple(_route(tunnel, reverse=True) for tunnel in pair.tunnels)
-            result.append(Direction(pair.target, pair.source, back, pair.priority))
+            result.append(RoutedPair(pair.target, pair.source, back, pair.priority))
     return tuple(result)
 
 
-def classes_by_ends(all_directions: Iterable[Direction]) -> dict[tuple[str, str], tuple[Direction, ...]]:
+def classes_by_ends(all_directions: Iterable[RoutedPair]) -> dict[tuple[str, str], tuple[RoutedPair, ...]]:
     """Return the directions of each (ingress, egress), the most important class first."""
-    found: dict[tuple[str, str], list[Direction]] = {}
+    found: dict[tuple[str, str], list[RoutedPair]] = {}
     for direction in all_directions:
         found.setdefault(direction.ends, []).append(direction)
     return {ends: tuple(sorted(classes, key=lambda each: each.priority)) for ends, classes in found.items()}

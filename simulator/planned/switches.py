@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kuijia_app.control.reconciliation import AddGroup, Change, ModifyGroup, Tables
+from kuijia_app.control.reconciliation import AddGroup, Change, KnownTables, ModifyGroup
 from kuijia_app.tables.rules import SwitchTables
 from simulator.packet.simulation import Simulation
 from simulator.planned.network import PlannedNetwork
@@ -16,11 +16,11 @@ class Switches:
 
     def __init__(self, simulation: Simulation, network: PlannedNetwork, tables: Mapping[str, SwitchTables]) -> None:
         self._simulation, self._network = simulation, network
-        self._present = {switch: Tables.of(of_switch) for switch, of_switch in tables.items()}
+        self._present = {switch: KnownTables.of(of_switch) for switch, of_switch in tables.items()}
         for switch, of_switch in tables.items():
             simulation.set_tables(network.switches[switch], table_rows(of_switch))
 
-    def present(self, switch: str) -> Tables:
+    def present(self, switch: str) -> KnownTables:
         """Return a copy of a switch's present tables."""
         return self._present[switch].copy()
 

@@ -27,7 +27,7 @@ class Place:
     is_far: bool
 
 
-class Room:
+class TakenArea:
     """The part of a picture that labels and nodes have taken, as rectangles."""
 
     def __init__(self) -> None:
@@ -61,12 +61,12 @@ class Room:
 
 def fit_in_place(nodes: Sequence[Point], widths: Sequence[float], height: float) -> bool:
     """Return True if labels in the places of their nodes cover no other one."""
-    room = Room()
+    room = TakenArea()
     return all(room.first_free([node], width, height) for node, width in zip(nodes, widths, strict=True))
 
 
 def places_beside(
-    room: Room,
+    room: TakenArea,
     nodes: Sequence[Point],
     widths: Sequence[float],
     height: float,

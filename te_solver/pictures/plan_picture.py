@@ -15,7 +15,7 @@ from kuijia_base.picture_file import picture_bytes, plain
 from kuijia_base.quantities import rate_of
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link
-from te_solver.pictures.label_places import Point, Room, fit_in_place, places_beside
+from te_solver.pictures.label_places import Point, TakenArea, fit_in_place, places_beside
 from te_solver.pictures.layout import Positions, mapped
 
 _LINED_NODES = 150
@@ -79,7 +79,7 @@ def plan_figure(plan: Plan, seed: int = 1) -> Figure:
     axes.set_aspect("equal")
     axes.margins(0.06)
     finer = max(1.0, len(positions) / _COARSE_NODES) ** 0.5
-    room = Room()
+    room = TakenArea()
     _draw_nodes(axes, plan, positions, scale, room)
     _draw_links(axes, plan, positions, _LINE_POINTS / finer, _APART_INCHES / finer / scale, (room, scale))
     figure.axes[-1].xaxis.label.set_fontsize(_CAPTION_POINTS * larger)
@@ -92,7 +92,7 @@ def _title(plan: Plan) -> str:
 
 
 def _draw_links(
-    axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float, free: tuple[Room, float]
+    axes: Axes, plan: Plan, positions: Positions, thickness: float, apart: float, free: tuple[TakenArea, float]
 ) -> None:
     """Draw the links, and the utilisations for which there is room, the highest first."""
     links = plan.topology.links
@@ -127,7 +127,7 @@ def _beside(link: Link, positions: Positions, offset: float) -> NDArray[np.float
     return np.array([start, end]) + offset * right
 
 
-def _label(axes: Axes, line: NDArray[np.float64], text: str, room: Room, scale: float) -> None:
+def _label(axes: Axes, line: NDArray[np.float64], text: str, room: TakenArea, scale: float) -> None:
     """Label a line before its middle if there is room for it."""
     spots = [line[0] + (line[1] - line[0]) * along for along in _ALONG]
     width, height = _size(text, _NAME_POINTS)
@@ -138,7 +138,7 @@ def _label(axes: Axes, line: NDArray[np.float64], text: str, room: Room, scale: 
         axes.text(x, y, text, fontsize=_NAME_POINTS, ha="center", va="center", bbox=box, zorder=3)
 
 
-def _draw_nodes(axes: Axes, plan: Plan, positions: Positions, scale: float, room: Room) -> None:
+def _draw_nodes(axes: Axes, plan: Plan, positions: Positions, scale: float, room: TakenArea) -> None:
     """Draw names in boxes where the nodes are; if they would cover one another, dots with the names beside them."""
     names = list(positions)
     spots = [(float(x) * scale, float(y) * scale) for x, y in positions.values()]
@@ -155,7 +155,7 @@ def _draw_nodes(axes: Axes, plan: Plan, positions: Positions, scale: float, room
         axes.text(x, y, plain(_short(name)), fontsize=_BOXED_POINTS, ha="center", va="center", bbox=box, zorder=4)
 
 
-def _draw_dots(axes: Axes, plan: Plan, positions: Positions, spots: list[Point], scale: float, room: Room) -> None:
+def _draw_dots(axes: Axes, plan: Plan, positions: Positions, spots: list[Point], scale: float, room: TakenArea) -> None:
     """Draw nodes as dots, with the names for which there is room; nodes with many links come first."""
     names = list(positions)
     x, y = np.array(list(positions.values())).T

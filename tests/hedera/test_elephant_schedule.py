@@ -10,7 +10,7 @@ from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import make_placement
 from hedera.scheduling.elephant_schedule import ElephantSchedule, Round
-from hedera.scheduling.polling import FlowKey, ScheduledEntry
+from hedera.scheduling.polling import FiveTuple, ScheduledEntry
 from hedera.scheduling.tables import Cable, Routing
 
 TCP = 6
@@ -21,9 +21,9 @@ NOBODY = IPv4Address("10.99.0.2")
 placements = pytest.mark.parametrize("placement", ["global-first-fit", "simulated-annealing"])
 
 
-def flow(source: int, target: int, port: int = 20000) -> FlowKey:
+def flow(source: int, target: int, port: int = 20000) -> FiveTuple:
     sites = CENTRE.wiring.sites
-    return FlowKey(sites[source].address, sites[target].address, TCP, port, 5001)
+    return FiveTuple(sites[source].address, sites[target].address, TCP, port, 5001)
 
 
 STRIDE8 = {flow(host, (host + 8) % 16): 4.0 for host in range(16)}
@@ -33,7 +33,7 @@ def schedule(placement: str = "global-first-fit") -> ElephantSchedule:
     return ElephantSchedule(CENTRE, make_placement(placement))
 
 
-def path_of(key: FlowKey, entries: tuple[ScheduledEntry, ...]) -> list[str]:
+def path_of(key: FiveTuple, entries: tuple[ScheduledEntry, ...]) -> list[str]:
     """Return the switches on a flow's path as far as the entries lead it."""
     switch = CENTRE.wiring.sites[CENTRE.host_at(key.source) or 0].switch
     edge = CENTRE.wiring.sites[CENTRE.host_at(key.target) or 0].switch
@@ -50,7 +50,7 @@ def path_of(key: FlowKey, entries: tuple[ScheduledEntry, ...]) -> list[str]:
     return path
 
 
-def worst_link(keys: list[FlowKey], found: Round) -> int:
+def worst_link(keys: list[FiveTuple], found: Round) -> int:
     used = Counter(hop for key in keys for hop in pairwise(path_of(key, found.put)))
     return max(used.values())
 
@@ -90,8 +90,8 @@ def test_flows_of_a_tenth_of_an_interface_or_less_are_no_elephants_but_stay_ones
 
 def test_flows_of_unknown_hosts_and_to_oneself_are_left_alone() -> None:
     address = CENTRE.wiring.sites[0].address
-    strangers = {FlowKey(NOBODY, address, TCP, 1, 2): 5.0, FlowKey(address, NOBODY, TCP, 1, 2): 5.0}
-    found = schedule().run({**strangers, FlowKey(address, address, TCP, 1, 2): 5.0})
+    strangers = {FiveTuple(NOBODY, address, TCP, 1, 2): 5.0, FiveTuple(address, NOBODY, TCP, 1, 2): 5.0}
+    found = schedule().run({**strangers, FiveTuple(address, address, TCP, 1, 2): 5.0})
     assert (found.elephants, found.put, found.strangers) == ((), (), 2)
 
 

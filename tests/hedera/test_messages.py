@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from hedera.scheduling.messages import SCHEDULED_COOKIE, SchedulerMessages, readings
-from hedera.scheduling.polling import FlowKey, ScheduledEntry
+from hedera.scheduling.polling import FiveTuple, ScheduledEntry
 
 ROUTE_TABLE = 1
 TCP, UDP = 6, 17
@@ -26,8 +26,8 @@ def messages(package: str) -> SchedulerMessages:
     return SchedulerMessages(datapath)
 
 
-def flow(protocol: int) -> FlowKey:
-    return FlowKey(IPv4Address("10.0.0.2"), IPv4Address("10.2.1.3"), protocol, 20000, 5001)
+def flow(protocol: int) -> FiveTuple:
+    return FiveTuple(IPv4Address("10.0.0.2"), IPv4Address("10.2.1.3"), protocol, 20000, 5001)
 
 
 @frameworks

@@ -5,13 +5,13 @@ from ipaddress import IPv4Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hedera.scheduling.polling import CounterReading, FlowKey, Polls
+from hedera.scheduling.polling import CounterReading, FiveTuple, Polls
 
 LEAST_PATIENCE, TCP, WINDOW = 2.0, 6, 1.0
 
 NIC_RATE = 10.0
-FLOW = FlowKey(IPv4Address("10.0.0.2"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)
-OTHER = FlowKey(IPv4Address("10.0.0.3"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)
+FLOW = FiveTuple(IPv4Address("10.0.0.2"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)
+OTHER = FiveTuple(IPv4Address("10.0.0.3"), IPv4Address("10.1.0.2"), TCP, 20000, 5001)
 
 
 def megabits(amount: float) -> int:

@@ -11,7 +11,7 @@ from hypothesis.stateful import precondition, rule
 from hedera import scheduler
 from hedera.scheduler import HederaScheduler, SchedulerTick
 from hedera.scheduling.messages import SchedulerMessages
-from hedera.scheduling.polling import FlowKey
+from hedera.scheduling.polling import FiveTuple
 from hedera.scheduling.routes import routes_around
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
@@ -85,7 +85,7 @@ class SchedulerWorld(SwitchWorld):
         while self._ticks:
             self.hear_of_routes()
 
-    def _lacking_entries(self, box: Box) -> list[FlowKey]:
+    def _lacking_entries(self, box: Box) -> list[FiveTuple]:
         """Return the elephants for which a switch has another entry than the scheduler believes, or none."""
         messages = SchedulerMessages(self.present[box.name])
         believed = [entry for (switch, _), entry in self.application._schedule._entries.items() if switch == box.name]

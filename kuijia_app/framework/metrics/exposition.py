@@ -13,7 +13,7 @@ from prometheus_client.registry import Collector
 from kuijia_app.framework.metrics.tally import Distribution, Labels, Metric, Tally
 
 
-class Page(Collector):
+class MetricsPage(Collector):
     """The page of metrics of this process: those of its tally, and those of Prometheus's standard for processes.
 
     It is not registered anywhere: two pages in one process know nothing of each other.

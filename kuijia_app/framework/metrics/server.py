@@ -103,9 +103,9 @@ class MetricsServer:
         self._page: PageSource
         if isinstance(source, Tally):
             # Slow to import, and programs without metrics need none of it.
-            from kuijia_app.framework.metrics.exposition import Page  # noqa: PLC0415  # see above
+            from kuijia_app.framework.metrics.exposition import MetricsPage  # noqa: PLC0415  # see above
 
-            self._page = Page(source)
+            self._page = MetricsPage(source)
         else:
             self._page = source
         self._sockets, self._threads, self._clock = sockets, threads, clock

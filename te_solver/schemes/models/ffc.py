@@ -13,7 +13,7 @@ from te_solver.schemes.models.traffic import PlannedTraffic
 
 
 @dataclass(frozen=True)
-class ForwardFaultCorrection:
+class FfcModel:
     """Liu et al., Traffic engineering with forward fault correction, SIGCOMM 2014.
 
     The plan reserves a rate for each tunnel so that the tunnels of a pair that survive any k failed links have room for

@@ -18,10 +18,10 @@ class FfcScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.models.ffc import ForwardFaultCorrection  # noqa: PLC0415  # slow to import: NumPy
+        from te_solver.schemes.models.ffc import FfcModel  # noqa: PLC0415  # slow to import: NumPy
 
         del solver, options
-        return ForwardFaultCorrection()
+        return FfcModel()
 
 
 FFC = FfcScheme()

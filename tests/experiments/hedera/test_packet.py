@@ -32,7 +32,7 @@ from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.placement.registry import GlobalFirstFit
 from hedera.scheduling.elephant_schedule import ElephantSchedule
-from hedera.scheduling.polling import TCP, FlowKey
+from hedera.scheduling.polling import TCP, FiveTuple
 from hedera.scheduling.tables import Routing
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
@@ -45,9 +45,9 @@ SLOW = 100.0
 OPTIONS = PacketOptions()
 
 
-def key_between(centre: DataCentre, source: int, target: int, port: int) -> FlowKey:
+def key_between(centre: DataCentre, source: int, target: int, port: int) -> FiveTuple:
     sites = centre.wiring.sites
-    return FlowKey(sites[source].address, sites[target].address, TCP, port, 5001)
+    return FiveTuple(sites[source].address, sites[target].address, TCP, port, 5001)
 
 
 def case_of(scheme: str, pattern: str = "stride8") -> MatrixCase:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.findings import Finding, FindingKey, FindingKind, Findings
+from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
 
 CALM, FREE_REPORTS, MOST_OF_ONE_KIND = 120.0, 4, 64
 
 KEY = FindingKey(FindingKind.QUEUE_MISSING, "paris", 2)
-MISSING = Finding(KEY, "port 2 has no queue 1", "make it", is_lack=True)
+MISSING = SwitchFinding(KEY, "port 2 has no queue 1", "make it", is_lack=True)
 
 
 def told(findings: Findings, now: float) -> list[bool]:
@@ -38,7 +38,7 @@ def test_other_words_for_a_finding_are_news() -> None:
     findings = Findings()
     findings.found(MISSING, 0.0)
     findings.reports(0.0)
-    findings.found(Finding(KEY, "port 2 has no queues 1, 2"), 1.0)
+    findings.found(SwitchFinding(KEY, "port 2 has no queues 1, 2"), 1.0)
     (report,) = findings.reports(1.0)
     assert report.finding.text == "port 2 has no queues 1, 2"
 
@@ -48,9 +48,9 @@ def test_what_is_not_stated_again_is_gone_and_other_kinds_and_switches_stay() ->
     keys = [FindingKey(FindingKind.QUEUE_MISSING, "paris", port) for port in (1, 2)]
     others = [FindingKey(FindingKind.LINK_LOST, "paris", 1), FindingKey(FindingKind.QUEUE_MISSING, "rome", 1)]
     for key in others:
-        findings.found(Finding(key, "wrong"), 0.0)
-    findings.exactly(FindingKind.QUEUE_MISSING, "paris", [Finding(key, "wrong") for key in keys], 0.0)
-    findings.exactly(FindingKind.QUEUE_MISSING, "paris", [Finding(keys[1], "wrong")], 1.0)
+        findings.found(SwitchFinding(key, "wrong"), 0.0)
+    findings.exactly(FindingKind.QUEUE_MISSING, "paris", [SwitchFinding(key, "wrong") for key in keys], 0.0)
+    findings.exactly(FindingKind.QUEUE_MISSING, "paris", [SwitchFinding(keys[1], "wrong")], 1.0)
     assert {finding.key for finding in findings} == {keys[1], *others}
 
 
@@ -77,7 +77,7 @@ def test_a_finding_that_comes_and_goes_is_reported_ever_less_often_and_truly_in_
 def test_a_switch_that_has_ever_new_things_wrong_costs_no_memory() -> None:
     findings = Findings()
     for number in range(10 * MOST_OF_ONE_KIND):
-        findings.found(Finding(FindingKey(FindingKind.FOREIGN_ENTRY, "paris", detail=str(number)), "wrong"), 0.0)
+        findings.found(SwitchFinding(FindingKey(FindingKind.FOREIGN_ENTRY, "paris", detail=str(number)), "wrong"), 0.0)
     findings.found(MISSING, 0.0)
     assert len(list(findings)) == MOST_OF_ONE_KIND + 1
 

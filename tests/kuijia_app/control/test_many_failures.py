@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from kuijia_app.control.liveness import LivenessTracker
-from kuijia_app.tables.routes import Direction, directions
+from kuijia_app.tables.routes import RoutedPair, directions
 from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
 from testbed.controllers.application_process import Framework
@@ -69,7 +69,7 @@ def test_only_victims_move_and_healing_in_any_order_restores_every_table(
             )
 
 
-def sent(switches: DummySwitches, direction: Direction) -> list[SentPacket]:
+def sent(switches: DummySwitches, direction: RoutedPair) -> list[SentPacket]:
     return switches.send_from_host(direction.ingress, direction.egress, FLOWS)
 
 
@@ -84,7 +84,7 @@ def switch_link(
             assert told(process, change.ingress, change.path_id, alive=change.alive)
 
 
-def check_moves(switches: DummySwitches, direction: Direction, before: list[SentPacket], failed: list[Edge]) -> None:
+def check_moves(switches: DummySwitches, direction: RoutedPair, before: list[SentPacket], failed: list[Edge]) -> None:
     """Every flow of a live tunnel is where it was, every other one on another live tunnel with the victims' class."""
     down = set(map(frozenset, failed))
     alive = {route.path_id for route in direction.routes if down.isdisjoint(map(frozenset, pairwise(route.nodes)))}

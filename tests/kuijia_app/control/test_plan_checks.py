@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import replace
 
-from kuijia_app.control.findings import Finding, FindingKind
+from kuijia_app.control.findings import FindingKind, SwitchFinding
 from kuijia_app.control.plan_checks import Missing, PlanChecks, summary
 from kuijia_app.control.snapshot import QueueCounters, Snapshot
 from kuijia_app.tables.needs import needs_of
@@ -37,7 +37,7 @@ class Checked:
         self.checks = PlanChecks(missing, NEEDS)
         self.unjudged: set[str] = set()
 
-    def lacks(self) -> list[Finding]:
+    def lacks(self) -> list[SwitchFinding]:
         return [each for switch in SWITCHES for each in self.checks.findings(switch, lambda _: True)]
 
     def admitted(self, now: float) -> set[str]:

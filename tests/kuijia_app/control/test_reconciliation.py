@@ -10,9 +10,9 @@ from kuijia_app.control.reconciliation import (
     DeleteFlow,
     DeleteGroup,
     FlowKey,
+    KnownTables,
     ModifyGroup,
     PutFlow,
-    Tables,
     difference,
 )
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
@@ -30,23 +30,23 @@ def uses(group: Group) -> set[int]:
 
 
 def test_an_empty_switch_gets_groups_in_order_and_then_entries() -> None:
-    changes = difference(Tables(), SwitchTables((GROUP, USER), (ENTRY,)))
+    changes = difference(KnownTables(), SwitchTables((GROUP, USER), (ENTRY,)))
     assert changes == [AddGroup(GROUP), AddGroup(USER), PutFlow(ENTRY)]
 
 
 def test_a_switch_that_has_everything_gets_nothing() -> None:
     wanted = SwitchTables((GROUP, USER), (ENTRY,))
-    assert difference(Tables.of(wanted), wanted) == []
+    assert difference(KnownTables.of(wanted), wanted) == []
 
 
 def test_one_changed_group_is_one_modify() -> None:
-    present = Tables.of(SwitchTables((GROUP, USER), (ENTRY,)))
+    present = KnownTables.of(SwitchTables((GROUP, USER), (ENTRY,)))
     assert difference(present, SwitchTables((OTHER, USER), (ENTRY,))) == [ModifyGroup(OTHER)]
 
 
 def test_changes_are_applied_without_making_the_keys_of_entries_again(monkeypatch: pytest.MonkeyPatch) -> None:
     wanted = SwitchTables((GROUP, USER), (ENTRY,))
-    present = Tables()
+    present = KnownTables()
     changes = difference(present, wanted)
     monkeypatch.setattr(FlowKey, "of", None)
     for change in changes:
@@ -55,7 +55,7 @@ def test_changes_are_applied_without_making_the_keys_of_entries_again(monkeypatc
 
 
 def test_what_is_wanted_no_more_goes_last_and_users_before_what_they_use() -> None:
-    present = Tables.of(SwitchTables((GROUP, USER), (ENTRY,)))
+    present = KnownTables.of(SwitchTables((GROUP, USER), (ENTRY,)))
     new = FlowEntry(5, Match(in_port=2), (Output(1),))
     assert difference(present, SwitchTables((), (new,))) == [
         PutFlow(new),
@@ -67,7 +67,7 @@ def test_what_is_wanted_no_more_goes_last_and_users_before_what_they_use() -> No
 
 def test_what_is_none_of_our_rules_is_replaced_or_deleted() -> None:
     odd = FlowKey(0, 7, (("vlan_vid", 5),))
-    present = Tables({1: None, 9: None}, {FlowKey.of(ENTRY): None, odd: None})
+    present = KnownTables({1: None, 9: None}, {FlowKey.of(ENTRY): None, odd: None})
     assert difference(present, SwitchTables((GROUP,), (ENTRY,))) == [
         ModifyGroup(GROUP),
         PutFlow(ENTRY),
@@ -80,7 +80,7 @@ def test_what_is_none_of_our_rules_is_replaced_or_deleted() -> None:
 def test_the_changes_lead_there_and_no_entry_ever_uses_a_group_that_is_missing(
     old: SwitchTables, new: SwitchTables
 ) -> None:
-    present = Tables.of(old)
+    present = KnownTables.of(old)
     for change in difference(present.copy(), new):
         present.apply(change)
         used = {
@@ -91,14 +91,14 @@ def test_the_changes_lead_there_and_no_entry_ever_uses_a_group_that_is_missing(
             if isinstance(action, ToGroup)
         }
         assert used <= present.groups.keys()
-    assert present == Tables.of(new)
+    assert present == KnownTables.of(new)
     assert difference(present, new) == []
 
 
 @pytest.mark.slow
 @given(old=tables(), new=tables())
 def test_a_group_is_added_after_those_it_uses_and_deleted_before_them(old: SwitchTables, new: SwitchTables) -> None:
-    present = Tables.of(old)
+    present = KnownTables.of(old)
     has = {group.group_id: group for group in old.groups}
     for change in difference(present, new):
         if isinstance(change, AddGroup):
@@ -117,5 +117,5 @@ def test_a_group_that_only_watches_another_is_deleted_before_it(watcher: int, wa
         watched: Group(watched, GroupType.FAST_FAILOVER, (Bucket((Output(1),), watch_port=1),)),
         watcher: Group(watcher, GroupType.FAST_FAILOVER, (Bucket((Output(2),), watch_group=watched),)),
     }
-    present = Tables.of(SwitchTables((groups[1], groups[2]), ()))
+    present = KnownTables.of(SwitchTables((groups[1], groups[2]), ()))
     assert difference(present, SwitchTables((), ())) == [DeleteGroup(watcher), DeleteGroup(watched)]

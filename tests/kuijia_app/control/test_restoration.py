@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_app.control.liveness import LivenessTracker
-from kuijia_app.control.reconciliation import FlowKey, IndexedTables, Tables
+from kuijia_app.control.reconciliation import FlowKey, IndexedTables, KnownTables
 from kuijia_app.control.restoration import News, Restoration, RestorationState, Situation
 from kuijia_app.control.sender import Name
 from kuijia_app.tables.identifiers import default_path_id, last_resort_group
@@ -51,8 +51,8 @@ class Switch:
     def group(self, group_id: int) -> Group:
         return self.groups.get(group_id, self.tables.group_of[group_id])
 
-    def described(self) -> Tables:
-        tables = Tables.of(self.tables)
+    def described(self) -> KnownTables:
+        tables = KnownTables.of(self.tables)
         tables.flows.update(self.entries)
         tables.groups.update(self.groups)
         return tables

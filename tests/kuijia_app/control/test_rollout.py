@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuijia_app.control.plan_update import renumber
-from kuijia_app.control.reconciliation import FlowKey, Tables
+from kuijia_app.control.reconciliation import FlowKey, KnownTables
 from kuijia_app.control.rollout import Rollout, RolloutProgress, Stages, Version
 from kuijia_app.tables.options import Form, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
@@ -61,7 +61,7 @@ def test_new_paths_come_first_then_ingresses_switch_then_old_paths_go_after_the_
     assert labels(rollout, "b") == set()
     assert acknowledge_all(rollout, 5.0) == [RolloutProgress("new", "done")]
     assert rollout.is_settled
-    assert all(Tables.of(rollout.wanted(node)) == Tables.of(build_tables(NEW)[node]) for node in SQUARE.nodes)
+    assert all(KnownTables.of(rollout.wanted(node)) == KnownTables.of(build_tables(NEW)[node]) for node in SQUARE.nodes)
 
 
 def test_a_switch_that_is_away_is_waited_for_before_anything_is_led_over_it() -> None:
@@ -121,7 +121,7 @@ def test_preparing_a_plan_changes_nothing_about_its_update() -> None:
     for step in range(4):
         assert one.take_changed() == other.take_changed()
         for node in SQUARE.nodes:
-            assert Tables.of(one.wanted(node)) == Tables.of(other.wanted(node))
+            assert KnownTables.of(one.wanted(node)) == KnownTables.of(other.wanted(node))
             assert one.acknowledged(node, step * DRAIN) == other.acknowledged(node, step * DRAIN)
         assert one.passed((step + 0.5) * DRAIN) == other.passed((step + 0.5) * DRAIN)
     assert one.is_settled
@@ -302,7 +302,7 @@ def test_plans_share_the_switches_whatever_their_form(options: PipelineOptions, 
     acknowledge_all(rollout, 6 * DRAIN)
     assert rollout.is_settled
     expected = build_tables(new, options)
-    assert all(Tables.of(rollout.wanted(node)) == Tables.of(expected[node]) for node in SQUARE.nodes)
+    assert all(KnownTables.of(rollout.wanted(node)) == KnownTables.of(expected[node]) for node in SQUARE.nodes)
 
 
 def test_a_switch_that_is_away_and_only_loses_entries_holds_up_nobody() -> None:
@@ -372,7 +372,7 @@ def test_whichever_switch_is_first_every_label_an_ingress_may_use_has_its_entrie
         left |= rollout.take_changed()
         _check_labels(actual, (plan, new))
     expected = build_tables(new)
-    assert all(Tables.of(actual[node]) == Tables.of(expected[node]) for node in plan.topology.nodes)
+    assert all(KnownTables.of(actual[node]) == KnownTables.of(expected[node]) for node in plan.topology.nodes)
 
 
 def _other_plan(plan: Plan, data: st.DataObject) -> Plan:

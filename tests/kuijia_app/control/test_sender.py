@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kuijia_app.control.reconciliation import AddGroup, DeleteFlow, FlowKey, ModifyGroup, PutFlow, Tables
+from kuijia_app.control.reconciliation import AddGroup, DeleteFlow, FlowKey, KnownTables, ModifyGroup, PutFlow
 from kuijia_app.control.sender import Batch, Sender
 from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, Output, SwitchTables, ToGroup
 from tests.kuijia_app.switch_tables import tables
@@ -27,7 +27,7 @@ def sent(sender: Sender) -> list[Batch]:
 
 
 def test_no_more_than_two_batches_wait_for_an_answer_and_flows_wait_for_their_groups() -> None:
-    sender = Sender(Tables(), batch=2, in_flight=2)
+    sender = Sender(KnownTables(), batch=2, in_flight=2)
     sender.want(WANTED)
     first, second = sent(sender)
     assert (len(first.changes), len(second.changes)) == (2, 2)
@@ -42,7 +42,7 @@ def test_no_more_than_two_batches_wait_for_an_answer_and_flows_wait_for_their_gr
 
 
 def test_one_step_takes_everything_once_nothing_is_in_flight() -> None:
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want(WANTED)
     batch = sender.all_at_once()
     assert batch is not None
@@ -54,7 +54,7 @@ def test_one_step_takes_everything_once_nothing_is_in_flight() -> None:
 
 
 def test_an_urgent_group_goes_before_the_rest() -> None:
-    sender = Sender(Tables.of(SwitchTables(GROUPS, ())), batch=2)
+    sender = Sender(KnownTables.of(SwitchTables(GROUPS, ())), batch=2)
     sender.want(WANTED)
     sender.want_instead(2, EMPTIED)
     (batch,) = sent(sender)
@@ -63,7 +63,7 @@ def test_an_urgent_group_goes_before_the_rest() -> None:
 
 def test_of_urgent_groups_those_with_buckets_go_before_those_that_are_emptied_and_the_rest_last() -> None:
     one, two, three = GROUPS[1], Group(3, GroupType.FAST_FAILOVER, ()), Group(4, GroupType.FAST_FAILOVER, ())
-    sender = Sender(Tables.of(SwitchTables((GROUPS[0], EMPTIED, *GROUPS[2:]), ())))
+    sender = Sender(KnownTables.of(SwitchTables((GROUPS[0], EMPTIED, *GROUPS[2:]), ())))
     sender.want(SwitchTables((replace(GROUPS[0], buckets=()), EMPTIED, *GROUPS[2:]), ()))
     for group in (two, one, three):
         sender.want_instead(group.group_id, group)
@@ -74,7 +74,7 @@ def test_of_urgent_groups_those_with_buckets_go_before_those_that_are_emptied_an
 
 
 def test_a_group_that_is_not_there_yet_is_added_as_it_is_wanted_instead() -> None:
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want(SwitchTables(GROUPS, ()))
     sender.want_instead(2, EMPTIED)
     (batch,) = sent(sender)
@@ -83,7 +83,7 @@ def test_a_group_that_is_not_there_yet_is_added_as_it_is_wanted_instead() -> Non
 
 
 def test_what_is_wanted_instead_outlives_new_tables_and_can_be_taken_back() -> None:
-    sender = Sender(Tables.of(WANTED))
+    sender = Sender(KnownTables.of(WANTED))
     sender.want_instead(2, EMPTIED)
     sender.want(SwitchTables(GROUPS, ENTRIES[:4]))
     first = sent(sender)
@@ -94,7 +94,7 @@ def test_what_is_wanted_instead_outlives_new_tables_and_can_be_taken_back() -> N
 
 
 def test_an_urgent_group_does_not_wait_for_a_large_step_that_leaves_it_alone() -> None:
-    sender = Sender(Tables.of(SwitchTables(GROUPS, ())))
+    sender = Sender(KnownTables.of(SwitchTables(GROUPS, ())))
     sender.want(WANTED)
     step = sender.all_at_once()
     assert step is not None
@@ -111,7 +111,7 @@ def test_an_urgent_group_does_not_wait_for_a_large_step_that_leaves_it_alone() -
 
 
 def test_an_urgent_group_waits_for_a_step_that_changes_it_too() -> None:
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want(WANTED)
     step = sender.all_at_once()
     assert step is not None
@@ -124,7 +124,7 @@ def test_an_urgent_group_waits_for_a_step_that_changes_it_too() -> None:
 
 
 def test_a_group_that_nobody_wants_cannot_be_wanted_instead() -> None:
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want(SwitchTables((), ()))
     sender.want_instead(2, EMPTIED)
     assert sender.is_done
@@ -135,7 +135,7 @@ LEADS_ON = replace(GROUPS[1], buckets=(Bucket((ToGroup(ADDED.group_id),), watch_
 
 
 def test_a_group_that_uses_one_of_tables_to_come_waits_for_these() -> None:
-    sender = Sender(Tables.of(WANTED))
+    sender = Sender(KnownTables.of(WANTED))
     sender.want(WANTED)
     sender.want_instead(LEADS_ON.group_id, LEADS_ON)
     assert sender.urgent_batch() is sender.next_batch() is None
@@ -146,7 +146,7 @@ def test_a_group_that_uses_one_of_tables_to_come_waits_for_these() -> None:
 
 
 def test_a_group_comes_after_one_that_it_uses_and_that_is_still_to_be_added() -> None:
-    sender = Sender(Tables.of(WANTED))
+    sender = Sender(KnownTables.of(WANTED))
     sender.want(SwitchTables((ADDED, *GROUPS), ()))
     sender.want_instead(LEADS_ON.group_id, LEADS_ON)
     sender.want_instead(EMPTIED.group_id + 1, replace(EMPTIED, group_id=EMPTIED.group_id + 1))
@@ -167,8 +167,8 @@ def test_a_group_comes_after_one_that_it_uses_and_that_is_still_to_be_added() ->
 def test_whatever_is_wanted_meanwhile_the_switch_ends_with_what_was_wanted_last(
     old: SwitchTables, steps: list[SwitchTables | str], last: SwitchTables
 ) -> None:
-    switch = Tables.of(old)
-    sender = Sender(Tables.of(old), batch=2)
+    switch = KnownTables.of(old)
+    sender = Sender(KnownTables.of(old), batch=2)
     waiting: list[int] = []
 
     def send() -> None:
@@ -189,7 +189,7 @@ def test_whatever_is_wanted_meanwhile_the_switch_ends_with_what_was_wanted_last(
         sender.acknowledged(waiting.pop(0))
         send()
     assert sender.is_done
-    assert switch == Tables.of(last)
+    assert switch == KnownTables.of(last)
 
 
 EXTRA = FlowEntry(9, Match(in_port=9), (Output(1),))
@@ -197,7 +197,7 @@ KEY = FlowKey.of(EXTRA)
 
 
 def test_entries_besides_the_tables_are_sent_before_the_rest_and_stay_when_others_are_wanted() -> None:
-    sender = Sender(Tables(), batch=2, in_flight=2)
+    sender = Sender(KnownTables(), batch=2, in_flight=2)
     sender.want(WANTED)
     first, _ = sent(sender)
     sender.want_besides({KEY: EXTRA})
@@ -214,7 +214,7 @@ def test_entries_besides_the_tables_are_sent_before_the_rest_and_stay_when_other
 
 
 def test_an_entry_besides_the_tables_that_was_not_sent_yet_stays_urgent_when_others_are_wanted() -> None:
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want_besides({KEY: EXTRA})
     sender.want(WANTED)
     urgent = sender.urgent_batch()
@@ -223,7 +223,7 @@ def test_an_entry_besides_the_tables_that_was_not_sent_yet_stays_urgent_when_oth
 
 
 def test_an_entry_besides_the_tables_that_is_not_wanted_any_more_is_deleted() -> None:
-    sender = Sender(Tables.of(SwitchTables(GROUPS, (*ENTRIES, EXTRA))))
+    sender = Sender(KnownTables.of(SwitchTables(GROUPS, (*ENTRIES, EXTRA))))
     sender.want_besides({KEY: EXTRA})
     sender.want(WANTED)
     assert sender.left == 0
@@ -236,7 +236,7 @@ def test_an_entry_besides_the_tables_that_is_not_wanted_any_more_is_deleted() ->
 
 def test_an_entry_of_the_tables_goes_before_one_besides_them() -> None:
     ours = FlowEntry(ENTRIES[0].priority, ENTRIES[0].match, (Output(7),))
-    sender = Sender(Tables.of(WANTED))
+    sender = Sender(KnownTables.of(WANTED))
     sender.want(WANTED)
     sender.want_besides({FlowKey.of(ours): ours})
     assert sender.urgent_batch() is None
@@ -244,7 +244,7 @@ def test_an_entry_of_the_tables_goes_before_one_besides_them() -> None:
 
 
 def test_a_second_change_of_an_entry_waits_for_the_answer_to_the_first() -> None:
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want(SwitchTables((), ()))
     sender.want_besides({KEY: EXTRA})
     first = sender.urgent_batch()
@@ -259,7 +259,7 @@ def test_a_second_change_of_an_entry_waits_for_the_answer_to_the_first() -> None
 
 def test_an_entry_that_was_urgent_gives_way_to_one_of_the_tables_that_are_wanted_next() -> None:
     ours = FlowEntry(EXTRA.priority, EXTRA.match, (Output(7),))
-    sender = Sender(Tables())
+    sender = Sender(KnownTables())
     sender.want(SwitchTables((), ()))
     sender.want_besides({KEY: EXTRA})
     sender.want(SwitchTables((), (ours,)))
@@ -269,7 +269,7 @@ def test_an_entry_that_was_urgent_gives_way_to_one_of_the_tables_that_are_wanted
 
 
 def test_no_more_urgent_batches_wait_for_an_answer_than_others() -> None:
-    sender = Sender(Tables.of(SwitchTables(GROUPS, ())), in_flight=1)
+    sender = Sender(KnownTables.of(SwitchTables(GROUPS, ())), in_flight=1)
     sender.want(SwitchTables(GROUPS, ()))
     assert sender.urgent_batch() is None
     sender.want_instead(2, EMPTIED)

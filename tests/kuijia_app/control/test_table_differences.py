@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kuijia_app.control.reconciliation import FlowKey, Tables
+from kuijia_app.control.reconciliation import FlowKey, KnownTables
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.table_differences import TableDifferences, differences
 from kuijia_app.tables.identifiers import is_own_group, liveness_group
@@ -13,7 +13,7 @@ from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, Output, 
 GROUP = Group(liveness_group(16), GroupType.FAST_FAILOVER, ())
 ENTRY = FlowEntry(100, Match(in_port=1), (Output(2),))
 KEY = FlowKey.of(ENTRY)
-PRESENT = Tables.of(SwitchTables((GROUP,), (ENTRY,)))
+PRESENT = KnownTables.of(SwitchTables((GROUP,), (ENTRY,)))
 SAME = Snapshot("s1", 0.0, 0.0, {KEY: ENTRY}, {KEY: 0}, {GROUP.group_id: GROUP}, {}, {}, None)
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from kuijia_app.control import poll_bodies
 from kuijia_app.control.openflow import Messages
-from kuijia_app.control.reconciliation import AddGroup, FlowKey, PutFlow, Tables
+from kuijia_app.control.reconciliation import AddGroup, FlowKey, KnownTables, PutFlow
 from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Snapshot
 from kuijia_app.control.table_polls import TablePolls
 from kuijia_app.framework.switch_limits import SwitchFaultError
@@ -123,7 +123,7 @@ def test_equal_rules_are_the_acknowledged_ones_once_they_were_compared() -> None
     group = Group(0x10000001, GroupType.SELECT, ())
     sent = [flow_bytes("os_ken", OURS), flow_bytes("os_ken", THEIRS)], [group_bytes("os_ken", group)]
     other = replace(THEIRS, actions=(Output(1),))
-    present = Tables({0x10000001: group}, {FlowKey.of(each): each for each in (OURS, other)})
+    present = KnownTables({0x10000001: group}, {FlowKey.of(each): each for each in (OURS, other)})
     first = polled.poll(*sent)
     polled.polls.share(present)
     second = polled.poll(*sent)

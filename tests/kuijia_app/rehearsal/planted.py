@@ -17,7 +17,7 @@ from kuijia_app.control.pair import Beat, Pair
 from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.plan_update import renumber
-from kuijia_app.control.reconciliation import Change, DeleteGroup, Tables, difference
+from kuijia_app.control.reconciliation import Change, DeleteGroup, KnownTables, difference
 from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
@@ -64,11 +64,11 @@ def _nothing(*_: object, **__: object) -> None:
     return None
 
 
-def _without_deleted_groups(present: Tables, wanted: SwitchTables) -> list[Change]:
+def _without_deleted_groups(present: KnownTables, wanted: SwitchTables) -> list[Change]:
     return [change for change in difference(present, wanted) if not isinstance(change, DeleteGroup)]
 
 
-def _deleted_first(present: Tables, wanted: SwitchTables) -> list[Change]:
+def _deleted_first(present: KnownTables, wanted: SwitchTables) -> list[Change]:
     changes = difference(present, wanted)
     return sorted(changes, key=lambda change: not isinstance(change, DeleteGroup))
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from te_solver.pictures.label_places import Room, fit_in_place, places_beside
+from te_solver.pictures.label_places import TakenArea, fit_in_place, places_beside
 
 WIDTH, HEIGHT = 0.6, 0.12
 
@@ -20,7 +20,7 @@ def test_labels_far_apart_stand_where_their_nodes_are() -> None:
 def test_no_label_covers_another_one_or_a_node() -> None:
     draw = random.Random(1)
     nodes = [(draw.uniform(0, 4), draw.uniform(0, 3)) for _ in range(60)]
-    room = Room()
+    room = TakenArea()
     for node in nodes:
         room.take(node, 0.05, 0.05)
     places = places_beside(room, nodes, [WIDTH] * 60, HEIGHT, order=range(60), with_lines=True)
@@ -34,6 +34,6 @@ def test_no_label_covers_another_one_or_a_node() -> None:
 
 def test_labels_without_room_are_left_out_those_of_the_first_nodes_last() -> None:
     nodes = [(0.001 * number, 0.0) for number in range(40)]
-    places = places_beside(Room(), nodes, [WIDTH] * 40, HEIGHT, order=range(39, -1, -1), with_lines=False)
+    places = places_beside(TakenArea(), nodes, [WIDTH] * 40, HEIGHT, order=range(39, -1, -1), with_lines=False)
     assert places[39] is not None
     assert places[0] is None

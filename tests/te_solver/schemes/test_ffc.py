@@ -19,7 +19,7 @@ from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.programs.program import Options
 from te_solver.programs.registry import FFC
-from te_solver.schemes.models.ffc import ForwardFaultCorrection
+from te_solver.schemes.models.ffc import FfcModel
 from te_solver.schemes.models.kuijia import Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
@@ -67,7 +67,7 @@ def test_up_to_the_protected_number_of_cuts_no_link_is_overloaded_and_nothing_is
     demands = data.draw(demands_on(topology).filter(bool))
     traffic = PlannedTraffic.of(protected_plan(topology, demands, data.draw(st.integers(1, 4)), protect))
     cuts = data.draw(st.lists(st.sampled_from(topology.edges), max_size=protect, unique=True))
-    answer = ForwardFaultCorrection().reroute(traffic, Failure("cuts", tuple(cuts)))
+    answer = FfcModel().reroute(traffic, Failure("cuts", tuple(cuts)))
     assert (answer.link_loads <= traffic.capacity * (1 + 1e-6) + 1e-6).all()
     assert answer.lost.sum() <= 1e-6
     assert not answer.demoted.any()
@@ -79,7 +79,7 @@ def test_no_single_cut_of_gscale_overloads_or_loses_anything() -> None:
     traffic = PlannedTraffic.of(plan)
     assert traffic.sent.sum() == pytest.approx(plan.objective_value)
     for failure in single_links(topology):
-        answer = ForwardFaultCorrection().reroute(traffic, failure)
+        answer = FfcModel().reroute(traffic, failure)
         assert (answer.link_loads <= traffic.capacity * (1 + 1e-6)).all()
         assert not answer.lost.any()
 
@@ -92,7 +92,7 @@ def test_no_two_cuts_of_a_full_mesh_overload_or_lose_anything_with_twofold_prote
     traffic = PlannedTraffic.of(plan)
     assert traffic.sent.sum() > 0
     for failure in link_pairs(topology):
-        answer = ForwardFaultCorrection().reroute(traffic, failure)
+        answer = FfcModel().reroute(traffic, failure)
         assert (answer.link_loads <= traffic.capacity * (1 + 1e-6)).all()
         assert not answer.lost.any()
 
@@ -104,16 +104,16 @@ def test_two_tunnels_that_protect_each_other_send_half_of_what_is_set_aside() ->
     traffic = PlannedTraffic.of(protected)
     assert [tunnel.rate for tunnel in pair.tunnels] == [100, 100]
     assert traffic.sent.tolist() == [50, 50]
-    assert ForwardFaultCorrection().reroute(traffic, cut(2)).tunnel_rates.tolist() == [100, 0]
+    assert FfcModel().reroute(traffic, cut(2)).tunnel_rates.tolist() == [100, 0]
 
 
 def test_a_plan_of_another_objective_is_refused() -> None:
     with pytest.raises(ValueError, match="a plan of the objective any, which protects against no failure"):
-        ForwardFaultCorrection().reroute(PlannedTraffic.of(parallel_plan([0.5, 0.5])), cut(1))
+        FfcModel().reroute(PlannedTraffic.of(parallel_plan([0.5, 0.5])), cut(1))
 
 
 def test_rates_after_a_failure_are_those_of_rescaling() -> None:
     plan = parallel_plan([0.5, 0.3, 0.2])
     traffic = PlannedTraffic.of(Plan(plan.topology, plan.pairs, "ffc", 100.0, "none", 0.0, 1))
-    answer = ForwardFaultCorrection().reroute(traffic, cut(1))
+    answer = FfcModel().reroute(traffic, cut(1))
     np.testing.assert_array_equal(answer.tunnel_rates, Kuijia().reroute(traffic, cut(1)).tunnel_rates)
