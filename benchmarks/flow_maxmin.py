@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
 from simulator.flow import reference
-from simulator.flow.model import Flows, Vector, share
+from simulator.flow.model import FluidFlows, Vector, share
 
 _PORTS = 32
 _CAPACITY = 1000.0
@@ -51,7 +51,7 @@ def flow_maxmin(setting: Setting) -> Iterator[Comparison]:
     yield Comparison(ours_few, slow.seconds * 1e3, "reference in Python", "ms", detail)
 
 
-def fat_tree(ports: int, count: int, seed: int = 1) -> tuple[Vector, Flows]:
+def fat_tree(ports: int, count: int, seed: int = 1) -> tuple[Vector, FluidFlows]:
     """Return the links of a fat-tree (Al-Fares et al., SIGCOMM 2008) and flows of random hosts over random cores."""
     half = ports // 2
     cables = ports * half * half  # of each layer: host to edge, edge to aggregation, aggregation to core
@@ -70,7 +70,7 @@ def fat_tree(ports: int, count: int, seed: int = 1) -> tuple[Vector, Flows]:
     crossed[edges[0] == edges[1], 1:5] = False
     first = np.concatenate([[0], np.cumsum(crossed.sum(axis=1))])
     links = np.stack(up + down, axis=1)[crossed].astype(np.int32)
-    flows = Flows(
+    flows = FluidFlows(
         first,
         links,
         np.full(count, np.inf),
@@ -81,6 +81,6 @@ def fat_tree(ports: int, count: int, seed: int = 1) -> tuple[Vector, Flows]:
     return np.full(6 * cables, _CAPACITY), flows
 
 
-def _milliseconds(capacity: Vector, flows: Flows) -> float:
+def _milliseconds(capacity: Vector, flows: FluidFlows) -> float:
     """Return the best of several times."""
     return min(timed(lambda: share(capacity, flows)).seconds for _ in range(_REPETITIONS)) * 1e3

@@ -20,7 +20,7 @@ from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
 from simulator.flow.events import FlowsRerouted, LinksFail, stages
-from simulator.flow.model import Flows, share
+from simulator.flow.model import FluidFlows, share
 from simulator.flow.ramp import Ramp
 from simulator.flow.round_trips import weighed_by_round_trips
 from simulator.flow.timeline import play
@@ -52,8 +52,8 @@ _SEGMENT = Ramp().segment
 def climbs(
     capacity: Sequence[float],
     failed: Sequence[int],
-    planned: Flows,
-    rerouted: Flows,
+    planned: FluidFlows,
+    rerouted: FluidFlows,
     round_trip: float = ROUND_TRIP,
 ) -> list[Series]:
     """Return the goodput of each flow over time, in Mbit/s of these links, at the times of links of `PAPER_CAPACITY`.
@@ -143,13 +143,13 @@ def offered(
     low: Mapping[str, bool],
     *,
     round_trips: bool = True,
-) -> Flows:
+) -> FluidFlows:
     """Return each flow over its tunnel; those that are `low` wait in the victims' queue of their class.
 
     Without `round_trips` TCP flows share by max-min fairness, not weighted by their round-trip times.
     """
     position = {link.ends: number for number, link in enumerate(topology.links)}
-    found = Flows.of(
+    found = FluidFlows.of(
         [[position[hop] for hop in pairwise(tunnel.nodes)] for tunnel in tunnels],
         [flow.offered for flow in flows],
         level=[2 * flow.priority + low.get(flow.name, False) for flow in flows],

@@ -14,7 +14,7 @@ from hedera.network.matrices import Matrix
 from hedera.placement.interface import Placement
 from hedera.placement.registry import hashed_labels
 from hedera.placement.scheduling_round import ELEPHANT, place_by_demand
-from simulator.flow.model import Flows, share
+from simulator.flow.model import FluidFlows, share
 from simulator.flow.ramp import Allowances, Ramp
 from simulator.flow.rise import Rise
 
@@ -42,7 +42,7 @@ def tcp_goodput(capacity: Vector, paths: Paths, offered: Vector | float = np.inf
 def fair_rates(capacity: Vector, paths: Paths, offered: Vector | float = np.inf) -> Vector:
     """Return the max-min fair Mbit/s of each flow, with links filled to their capacity."""
     count = paths.first.size - 1
-    flows = Flows(
+    flows = FluidFlows(
         paths.first,
         paths.links,
         np.broadcast_to(np.asarray(offered, np.float64), count),

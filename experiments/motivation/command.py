@@ -50,7 +50,7 @@ from kuijia_base.option_values import positive_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture
 from kuijia_base.progress import Progress
-from simulator.flow.model import Flows, share
+from simulator.flow.model import FluidFlows, share
 from te_solver.model.topology import Topology
 from te_solver.schemes.all_schemes import failure_scheme
 
@@ -127,7 +127,7 @@ def _goodput(
     position = {link.ends: number for number, link in enumerate(topology.links)}
     paths = [[position[hop] for hop in pairwise(nodes)] for nodes in tunnels.values()]
     level = [_LOW if low.get(name) else _NORMAL for name in tunnels]
-    flows = Flows.of(paths, [offered[name] for name in tunnels], level=level)
+    flows = FluidFlows.of(paths, [offered[name] for name in tunnels], level=level)
     goodput = share([link.capacity for link in topology.links], flows).goodput
     return dict(zip(tunnels, goodput.tolist(), strict=True))
 

@@ -20,9 +20,9 @@ from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.load import Reference
 from simulator.packet.transports import Tcp
 from simulator.packet.units import LONGEST
-from simulator.studies.packet.fault_file import Faults, read_faults
+from simulator.studies.packet.fault_file import FaultyNetwork, read_faults
 from simulator.studies.packet.limits import Checked, require_links
-from simulator.studies.packet.networks import FORMS, Links, generated, node_names, of_topology
+from simulator.studies.packet.networks import FORMS, LinkParameters, generated, node_names, of_topology
 from simulator.studies.packet.schemes import require_room
 from simulator.studies.packet.study import Run, Study, Traffic, enough_memory, result_of, simulation_of
 from simulator.studies.packet.sweep import results_of
@@ -69,7 +69,7 @@ def study_of(name: str, topology: Topology | None, how: PacketStudyOptions) -> S
     Raises:
         InputError: a network or an option cannot be used.
     """
-    links = Links(how.rate, how.fabric_rate, how.delay)
+    links = LinkParameters(how.rate, how.fabric_rate, how.delay)
     if topology is None:
         network = generated(name, links)
     else:
@@ -90,7 +90,7 @@ def study_of(name: str, topology: Topology | None, how: PacketStudyOptions) -> S
     require_links(Checked(network, names, source, place), transports, until)
     if how.faults == "":
         raise bad_option("faults", "an empty name", "the name of a JSON file")
-    faults = Faults(network)
+    faults = FaultyNetwork(network)
     if how.faults is not None:
         faults = read_faults(Path(how.faults), network, names)
         require_links(Checked(faults.network, names, how.faults), transports, until)

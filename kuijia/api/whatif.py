@@ -240,7 +240,7 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
     from kuijia.api.whatif_contenders import contenders_of, plans_for, plans_from  # noqa: PLC0415  # slow: CVXPY
     from kuijia.api.whatif_packets_result import WhatIfPackets  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.api.whatif_result import WhatIf  # noqa: PLC0415  # slow to import: NumPy
-    from simulator.studies.whatif.study import Provenance, Study  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif.study import Provenance, WhatIfStudy  # noqa: PLC0415  # slow to import: NumPy
     from simulator.studies.whatif_packets.sweep import Questions  # noqa: PLC0415  # slow to import: NumPy
 
     topology, progress = inputs.topology, asker.progress
@@ -269,7 +269,7 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
             yield WhatIfPackets(replace(found, assumptions=tuple(asker.notes)), call)
         return
     with outcomes_of(how, contenders, failures, asker.workers, asker.folder, progress) as outcomes:
-        study = Study(topology, contenders, failures, outcomes, likelihood)
+        study = WhatIfStudy(topology, contenders, failures, outcomes, likelihood)
         call = asker.call(replace(final, probabilities=None if likelihood is None else likelihood.source))
         yield WhatIf(study, Provenance(call, python_versions(), tuple(asker.notes)), how.seed)
 

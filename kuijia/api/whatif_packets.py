@@ -97,7 +97,7 @@ def simulated(
     Raises:
         InputError: the plan or an option cannot be simulated.
     """
-    from simulator.studies.whatif_packets.findings import Findings, Outcome  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.findings import FailureCounts, StudyFindings  # noqa: PLC0415  # slow to import: NumPy
     from simulator.studies.whatif_packets.study import PacketStudy  # noqa: PLC0415  # slow to import: NumPy
     from simulator.studies.whatif_packets.sweep import results_of  # noqa: PLC0415  # slow to import: NumPy
 
@@ -115,8 +115,10 @@ def simulated(
         workers = Workers(min(processors(), len(failures) * len(plans)))
     with results_of(questions, workers, folder, progress) as results:
         names = [failure.name for failure in failures]
-        outcomes = {scheme.name: list(map(Outcome, names, of)) for (_, scheme), of in zip(plans, results, strict=True)}
-        yield PacketStudy(how, asked.sizes or DEFAULT_SIZES, play, Findings(outcomes))
+        outcomes = {
+            scheme.name: list(map(FailureCounts, names, of)) for (_, scheme), of in zip(plans, results, strict=True)
+        }
+        yield PacketStudy(how, asked.sizes or DEFAULT_SIZES, play, StudyFindings(outcomes))
 
 
 def options_of(study: PacketStudy) -> dict[str, Any]:

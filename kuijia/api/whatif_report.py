@@ -11,11 +11,11 @@ from kuijia_base.csv_text import csv_text
 from kuijia_base.quantities import counted, rate, rate_of, share
 from kuijia_base.text_table import TextTable
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
-from simulator.flow.comparison import ABORIGINAL, Comparison, compare, ranked, recovery
+from simulator.flow.comparison import ABORIGINAL, SchemeFigures, compare, ranked, recovery
 from simulator.flow.failure_impact import Role
-from simulator.flow.what_if import Contender, Outcome, loss_share
+from simulator.flow.what_if import Contender, FailureOutcome, loss_share
 from simulator.studies.whatif.shown import hurting, span
-from simulator.studies.whatif.study import Likelihood, Provenance, Study
+from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
 
 FORMAT = "kuijia-whatif"
 VERSION = 1
@@ -24,7 +24,7 @@ _SUMS = ("sent", "failure_loss", "congestion_loss", "goodput")
 _THREE_NINES = GUARANTEED.index(0.999)
 
 
-def summary(study: Study, worst: int | None) -> Iterator[str | TextTable]:
+def summary(study: WhatIfStudy, worst: int | None) -> Iterator[str | TextTable]:
     """Yield the schemes side by side, then the worst failures of each, at most `worst` if that is given."""
     pairs = counted(len(study.contenders[0].traffic.plan.pairs), "pair")
     yield f"{study.topology.name}: {counted(len(study.failures), 'failure')}, {pairs}"
@@ -43,12 +43,12 @@ def summary(study: Study, worst: int | None) -> Iterator[str | TextTable]:
         yield from _worst_lines(study.of(contender), worst)
 
 
-def _dead_pairs(study: Study) -> DeadPairs:
+def _dead_pairs(study: WhatIfStudy) -> DeadPairs:
     """Return the pairs of the first scheme's plan that lose all tunnels but not their path, as switches see it."""
     return dead_pairs(study.contenders[0].traffic.plan, PipelineOptions(), study.failures)
 
 
-def _comparison(study: Study, priority: int | None) -> Iterator[str | TextTable]:
+def _comparison(study: WhatIfStudy, priority: int | None) -> Iterator[str | TextTable]:
     groups = ("", "", "lost, mean:", "", "", "worst:", "of role:", "", "", "", "aboriginal:")
     heads = (
         "scheme",
@@ -68,14 +68,14 @@ def _comparison(study: Study, priority: int | None) -> Iterator[str | TextTable]
     yield TextTable((groups, heads, *rows), headings=2)
 
 
-def _comparison_row(of: Comparison) -> list[str]:
+def _comparison_row(of: SchemeFigures) -> list[str]:
     roles = (Role.VICTIM, Role.DIRECT, Role.INDIRECT, Role.UNTOUCHED)
     lost = (of.lost, of.failure_loss, of.congestion_loss, of.lost_worst)
     shares = (*lost, *(of.of_role[role] for role in roles), of.aboriginal_worst)
     return [of.scheme, rate(of.sent), *map(share, shares)]
 
 
-def _recoveries(study: Study) -> Iterator[str | TextTable]:
+def _recoveries(study: WhatIfStudy) -> Iterator[str | TextTable]:
     groups = ("", "goodput:", "", "changes tunnel:", "", "links over capacity:", "", "capacity:")
     heads = ("scheme", *["mean", "worst"] * 3, "vacant")
     rows = []
@@ -90,7 +90,7 @@ def _recoveries(study: Study) -> Iterator[str | TextTable]:
     yield TextTable((groups, heads, *rows), headings=2)
 
 
-def _availability(study: Study, likelihood: Likelihood) -> Iterator[str | TextTable]:
+def _availability(study: WhatIfStudy, likelihood: Likelihood) -> Iterator[str | TextTable]:
     chances = likelihood.probabilities
     yield ""
     yield f"availability by {likelihood.source}: nothing fails {chances.none:.4%}, failures not examined"
@@ -107,7 +107,7 @@ def _availability_row(of: Availability) -> list[str]:
     return [of.scheme, *map(span, shares)]
 
 
-def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
+def _worst_lines(mine: Sequence[FailureOutcome], worst: int | None) -> Iterator[str]:
     listed = hurting(mine)
     for outcome in listed[:worst]:
         lost, victims = outcome.total(), outcome.total((Role.VICTIM,))
@@ -123,7 +123,7 @@ def _worst_lines(mine: Sequence[Outcome], worst: int | None) -> Iterator[str]:
         yield f"  nothing is lost in {len(mine) - len(listed)} of {len(mine)}"
 
 
-def as_json(study: Study, provenance: Provenance) -> dict[str, object]:
+def as_json(study: WhatIfStudy, provenance: Provenance) -> dict[str, object]:
     """Return all outcomes, their summary and their provenance; rates in Mbit/s."""
     data: dict[str, object] = {
         "format": FORMAT,
@@ -161,7 +161,7 @@ def as_json(study: Study, provenance: Provenance) -> dict[str, object]:
     return data
 
 
-def _scheme_as_json(study: Study, contender: Contender) -> dict[str, object]:
+def _scheme_as_json(study: WhatIfStudy, contender: Contender) -> dict[str, object]:
     plan = contender.traffic.plan
     mine = study.of(contender)
     return {
@@ -179,7 +179,7 @@ def _scheme_as_json(study: Study, contender: Contender) -> dict[str, object]:
     }
 
 
-def _figures_as_json(study: Study, contender: Contender, priority: int | None) -> dict[str, object]:
+def _figures_as_json(study: WhatIfStudy, contender: Contender, priority: int | None) -> dict[str, object]:
     data = _comparison_as_json(compare(contender, study.of(contender), priority))
     if study.likelihood is not None:
         data["availability"] = _availability_as_json(study.availability(contender, priority))
@@ -199,12 +199,12 @@ def _availability_as_json(found: Availability) -> dict[str, object]:
     }
 
 
-def _comparison_as_json(of: Comparison) -> dict[str, object]:
+def _comparison_as_json(of: SchemeFigures) -> dict[str, object]:
     data = {key: value for key, value in asdict(of).items() if key not in {"scheme", "priority", "of_role"}}
     return {**data, "lost_of_role": {role.name.lower(): lost for role, lost in of.of_role.items()}}
 
 
-def as_csv(outcomes: Sequence[Outcome]) -> str:
+def as_csv(outcomes: Sequence[FailureOutcome]) -> str:
     """Return a line for each scheme, failure, class and role; rates in Mbit/s."""
     rows = (
         (

@@ -20,7 +20,7 @@ from simulator.flow.comparison import ABORIGINAL, OLD, compare
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import loss_share
 from simulator.studies.whatif.shown import hurting
-from simulator.studies.whatif.study import Provenance, Study
+from simulator.studies.whatif.study import Provenance, WhatIfStudy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,12 +54,12 @@ class WhatIf:
     """Costs of every failure under every scheme; losses are shares of the traffic sent, rates are Mbit/s.
 
     Attributes:
-        study: all numbers, as `simulator.studies.whatif.study.Study` describes them.
+        study: all numbers, as `simulator.studies.whatif.study.WhatIfStudy` describes them.
         provenance: how the study was made.
         notes: what readers assumed, one sentence each.
     """
 
-    def __init__(self, study: Study, provenance: Provenance, seed: int = 1) -> None:
+    def __init__(self, study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> None:
         self.study = study
         self.provenance = provenance
         self._seed = seed

@@ -13,8 +13,8 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
 
 if TYPE_CHECKING:
-    from simulator.flow.what_if import Contender, Outcome
-    from simulator.studies.whatif.study import Provenance, Study
+    from simulator.flow.what_if import Contender, FailureOutcome
+    from simulator.studies.whatif.study import Provenance, WhatIfStudy
     from te_solver.model.failures import Failure
 
 Say = Callable[[str], None]
@@ -31,11 +31,11 @@ def outcomes_of(
     workers: Workers | None,
     folder: OutputFolder | None,
     progress: Progress,
-) -> AbstractContextManager[list[Outcome]]:
+) -> AbstractContextManager[list[FailureOutcome]]:
     """Return the outcomes as a context; without `workers` as many processes compute them as the work is worth."""
     from simulator.studies.whatif import sweep  # noqa: PLC0415  # slow to import: NumPy
 
-    questions = sweep.Questions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
+    questions = sweep.FailureQuestions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
     options = {"split": how.split, "new_tunnels": how.new_tunnels}
     tunnels = sum(contender.traffic.sent.size for contender in contenders)
     if workers is None:
@@ -43,7 +43,7 @@ def outcomes_of(
     return sweep.outcomes_of(questions, options, workers, folder, progress)
 
 
-def write_results(folder: OutputFolder, study: Study, data: dict[str, object]) -> None:
+def write_results(folder: OutputFolder, study: WhatIfStudy, data: dict[str, object]) -> None:
     """Write a study's numbers."""
     from kuijia.api.whatif_report import as_csv  # noqa: PLC0415  # slow to import: NumPy
 
@@ -51,7 +51,7 @@ def write_results(folder: OutputFolder, study: Study, data: dict[str, object]) -
     folder.write_text("whatif.csv", as_csv(study.outcomes))
 
 
-def write_report(folder: OutputFolder, study: Study, provenance: Provenance, seed: int) -> None:
+def write_report(folder: OutputFolder, study: WhatIfStudy, provenance: Provenance, seed: int) -> None:
     """Write a study's report and its pictures, which need matplotlib."""
     from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import
     from simulator.studies.whatif.figures import figures  # noqa: PLC0415  # slow to import: matplotlib

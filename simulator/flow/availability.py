@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from simulator.flow.comparison import OLD
 from simulator.flow.failure_impact import Role
-from simulator.flow.what_if import Contender, Outcome, loss_share
+from simulator.flow.what_if import Contender, FailureOutcome, loss_share
 from te_solver.model.failure_probabilities import FailureProbabilities
 
 KEPT = (1.0, 0.99, 0.95, 0.9)
@@ -57,7 +57,7 @@ class Availability:
 
 def availability(
     contender: Contender,
-    outcomes: Sequence[Outcome],
+    outcomes: Sequence[FailureOutcome],
     probabilities: FailureProbabilities,
     priority: int | None = None,
 ) -> Availability:
@@ -102,7 +102,7 @@ def _bounds(probability: float, unlisted: float) -> Bounds:
 
 
 def _unhurt(
-    contender: Contender, outcomes: Sequence[Outcome], of: NDArray[np.float64], priority: int | None
+    contender: Contender, outcomes: Sequence[FailureOutcome], of: NDArray[np.float64], priority: int | None
 ) -> tuple[NDArray[np.intp], NDArray[np.float64]]:
     """Return the sending pairs of a class, and the probability of the listed states in which each loses nothing."""
     traffic = contender.traffic

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from simulator.flow.failure_impact import Role, RoleSum
-from simulator.flow.what_if import Contender, Outcome, loss_share
+from simulator.flow.failure_impact import Role, RoleTraffic
+from simulator.flow.what_if import Contender, FailureOutcome, loss_share
 
 ABORIGINAL = (Role.DIRECT, Role.INDIRECT, Role.UNTOUCHED)
 OLD = (Role.VICTIM, *ABORIGINAL)
@@ -14,7 +14,7 @@ OLD = (Role.VICTIM, *ABORIGINAL)
 
 
 @dataclass(frozen=True)
-class Comparison:
+class SchemeFigures:
     """One scheme's figures over all failures, for all traffic or one class; losses are shares of what was sent.
 
     Attributes:
@@ -59,7 +59,7 @@ class Recovery:
     overloaded_most: int
 
 
-def compare(contender: Contender, outcomes: Sequence[Outcome], priority: int | None = None) -> Comparison:
+def compare(contender: Contender, outcomes: Sequence[FailureOutcome], priority: int | None = None) -> SchemeFigures:
     """Return the figures of a scheme for all traffic or one class, from at least one outcome."""
     sent = contender.sent(priority)
     totals = [outcome.total(OLD, priority) for outcome in outcomes]
@@ -68,7 +68,7 @@ def compare(contender: Contender, outcomes: Sequence[Outcome], priority: int | N
     def mean(rates: Sequence[float]) -> float:
         return sum(rates) / len(rates) / sent if sent else 0.0
 
-    return Comparison(
+    return SchemeFigures(
         contender.scheme.name,
         priority,
         contender.demand(priority),
@@ -84,7 +84,7 @@ def compare(contender: Contender, outcomes: Sequence[Outcome], priority: int | N
     )
 
 
-def recovery(contender: Contender, outcomes: Sequence[Outcome]) -> Recovery:
+def recovery(contender: Contender, outcomes: Sequence[FailureOutcome]) -> Recovery:
     """Return the cost of a scheme's recoveries, from at least one outcome."""
     sent = contender.sent() or 1.0
     moved = [outcome.moved / sent for outcome in outcomes]
@@ -98,13 +98,13 @@ def recovery(contender: Contender, outcomes: Sequence[Outcome]) -> Recovery:
     )
 
 
-def ranked(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def ranked(outcomes: Sequence[FailureOutcome]) -> list[FailureOutcome]:
     """Return the outcomes by the share of sent traffic lost, largest first; ties keep their order."""
     return sorted(outcomes, key=lambda outcome: -loss_share(outcome.total()))
 
 
-def _together(sums: Sequence[RoleSum]) -> RoleSum:
-    return RoleSum(
+def _together(sums: Sequence[RoleTraffic]) -> RoleTraffic:
+    return RoleTraffic(
         sum(each.sent for each in sums),
         sum(each.failure_loss for each in sums),
         sum(each.congestion_loss for each in sums),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from simulator.flow.model import Flows, Vector
+from simulator.flow.model import FluidFlows, Vector
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class FlowsRerouted:
     """
 
     time: float
-    flows: Flows
+    flows: FluidFlows
     cause: str = "rerouted"
 
 
@@ -74,10 +74,10 @@ class Stage:
     end: float
     name: str
     capacity: Vector
-    flows: Flows
+    flows: FluidFlows
 
 
-def stages(capacity: Vector, flows: Flows, events: Sequence[Event], end: float) -> tuple[Stage, ...]:
+def stages(capacity: Vector, flows: FluidFlows, events: Sequence[Event], end: float) -> tuple[Stage, ...]:
     """Return the stages from time 0 to `end`; events of the same time happen together, in the order given.
 
     Raises:
@@ -108,7 +108,7 @@ def stages(capacity: Vector, flows: Flows, events: Sequence[Event], end: float) 
 
 
 def _stage(
-    start: float, end: float, name: str, links: tuple[Vector, np.ndarray], traffic: tuple[Flows, np.ndarray]
+    start: float, end: float, name: str, links: tuple[Vector, np.ndarray], traffic: tuple[FluidFlows, np.ndarray]
 ) -> Stage:
     capacity, failed = links
     flows, present = traffic
@@ -129,7 +129,7 @@ def _name(event: Event) -> str:
     return f"links {'fail' if isinstance(event, LinksFail) else 'heal'}"
 
 
-def _require_sound(event: Event, links: int, flows: Flows, end: float) -> None:
+def _require_sound(event: Event, links: int, flows: FluidFlows, end: float) -> None:
     if not (math.isfinite(event.time) and 0 <= event.time <= end):
         raise ValueError(f"an event at {event.time:g} s, expected one between 0 and {end:g} s")
     if isinstance(event, FlowsRerouted):

@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.flow.model import Flags, Flows, Shares, Vector, share
+from simulator.flow.model import Flags, FluidFlows, Shares, Vector, share
 from te_solver.model.topology import Topology
 from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.models.traffic import Indices, PlannedTraffic, TunnelColumns
@@ -38,7 +38,7 @@ class Role(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RoleSum:
+class RoleTraffic:
     """All traffic of one role, in Mbit/s.
 
     Attributes:
@@ -74,7 +74,7 @@ class Impact:
 
     rerouting: Rerouting
     before: Vector
-    flows: Flows
+    flows: FluidFlows
     goodput: Vector
     load: Vector
     dropped: Vector
@@ -105,7 +105,7 @@ class Impact:
         capacity = np.where(self.rerouting.damage.failed_links, 0.0, self.rerouting.traffic.capacity)
         return np.asarray(self.rerouting.link_loads > capacity * (1 + _DUST), dtype=np.bool_)
 
-    def of_role(self, role: Role, priority: int | None = None) -> RoleSum:
+    def of_role(self, role: Role, priority: int | None = None) -> RoleTraffic:
         """Return the sums of one role, for all classes of traffic or one.
 
         Traffic of pairs without a tunnel was victim traffic. Withheld traffic counts as victim traffic up to what the
@@ -120,7 +120,7 @@ class Impact:
         if role in (Role.VICTIM, Role.UNTOUCHED):
             from_victims = self._shut_out_victims
             shut_out = float((from_victims if role == Role.VICTIM else self.failure_loss - from_victims)[of_pair].sum())
-        return RoleSum(offered + shut_out, shut_out, offered - goodput, goodput)
+        return RoleTraffic(offered + shut_out, shut_out, offered - goodput, goodput)
 
     @cached_property
     def _shut_out_victims(self) -> Vector:
@@ -177,7 +177,7 @@ class FailureModel:
 
     def flows(
         self, tunnels: TunnelColumns, carrier: Indices, offered: Vector, level: Indices, part: ArrayLike = 1.0
-    ) -> Flows:
+    ) -> FluidFlows:
         """Return the model's flows for sub-flows on these tunnels, at these rates and levels of strict priority.
 
         `part` is the part of a sub-flow that each flow stands for, and its weight at a bottleneck.
@@ -193,7 +193,7 @@ class FailureModel:
         else:
             weight = np.broadcast_to(np.asarray(part, np.float64), offered.shape)
         elastic = self._elastic[tunnels.pair[carrier]]
-        return Flows(starts, links[positions], offered, level.astype(np.int32), elastic, weight)
+        return FluidFlows(starts, links[positions], offered, level.astype(np.int32), elastic, weight)
 
 
 def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
@@ -207,7 +207,7 @@ def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int
     return first, links
 
 
-def _roles(rerouting: Rerouting, flows: Flows) -> NDArray[np.int8]:
+def _roles(rerouting: Rerouting, flows: FluidFlows) -> NDArray[np.int8]:
     """Return the role of each sub-flow; direct ones that offer nothing make no other one indirect."""
     victim, new = rerouting.victim, rerouting.origin == NEW_TRAFFIC
     direct = ~victim & ~new & _meeting(flows, victim, rerouting)
@@ -218,7 +218,7 @@ def _roles(rerouting: Rerouting, flows: Flows) -> NDArray[np.int8]:
     return role
 
 
-def _meeting(flows: Flows, chosen: Flags, rerouting: Rerouting) -> Flags:
+def _meeting(flows: FluidFlows, chosen: Flags, rerouting: Rerouting) -> Flags:
     """Return flags of the sub-flows that share a link with any of the chosen ones."""
     flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
     used = np.zeros(rerouting.damage.failed_links.size, dtype=np.bool_)

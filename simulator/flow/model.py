@@ -20,7 +20,7 @@ class NoFixedPointError(KuijiaError):
 
 
 @dataclass(frozen=True, eq=False)
-class Flows:
+class FluidFlows:
     """F flows, each with a path of its own.
 
     Attributes:
@@ -50,7 +50,7 @@ class Flows:
         level: ArrayLike = 0,
         elastic: ArrayLike = True,
         weight: ArrayLike = 1.0,
-    ) -> Flows:
+    ) -> FluidFlows:
         """Return flows over these paths of link positions; a single value applies to all flows."""
         size = len(paths)
         return cls(
@@ -70,7 +70,7 @@ class Flows:
         """Return the links that a flow crosses, in order."""
         return self.links[self.first[flow] : self.first[flow + 1]]
 
-    def offering(self, offered: Vector) -> Flows:
+    def offering(self, offered: Vector) -> FluidFlows:
         """Return the same flows at other rates."""
         return replace(self, offered=offered)
 
@@ -90,7 +90,7 @@ class Shares:
     dropped: Vector
 
 
-def share(capacity: ArrayLike, flows: Flows) -> Shares:
+def share(capacity: ArrayLike, flows: FluidFlows) -> Shares:
     """Share links of these capacities, in Mbit/s, shape (L,), among flows; a failed link has a capacity of zero.
 
     Levels are served in order, each from what the earlier ones leave. Within a level inelastic flows come first: a link

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.flow.events import Stage
-from simulator.flow.model import Flags, Flows, Vector, share
+from simulator.flow.model import Flags, FluidFlows, Vector, share
 from simulator.flow.rise import Rise
 
 _DUST = 1e-9
@@ -86,7 +86,7 @@ class Climb:
         self._allowance[losing] = self._ramp.backoff * got[losing]
         self._threshold[losing] = self._allowance[losing]
 
-    def _speak(self, flows: Flows, now: float, speaking: Flags) -> None:
+    def _speak(self, flows: FluidFlows, now: float, speaking: Flags) -> None:
         in_time = speaking & (now - self._silent_since < self._ramp.timeout)
         anew = speaking & ~in_time
         self._allowance[in_time] = self._ramp.backoff * self._before_silence[in_time]
@@ -95,11 +95,11 @@ class Climb:
         former = self._before_silence[anew] / 2  # RFC 5681, equation 4
         self._threshold[anew] = np.where(former > 0, former, np.inf)
 
-    def offer(self, flows: Flows) -> Flows:
+    def offer(self, flows: FluidFlows) -> FluidFlows:
         """Return the flows at their present rates: elastic ones within their allowance, others at their full offer."""
         return flows.offering(np.where(flows.elastic, np.minimum(flows.offered, self._allowance), flows.offered))
 
-    def grow(self, flows: Flows, got: Vector, seconds: float) -> None:
+    def grow(self, flows: FluidFlows, got: Vector, seconds: float) -> None:
         """Raise the allowances after a step in which flows `got` this much, from `got` for those held back."""
         held_back = flows.elastic & (got < np.minimum(flows.offered, self._allowance) * (1 - _DUST))
         self._threshold[held_back] = np.minimum(self._threshold, got)[held_back]
@@ -111,17 +111,17 @@ class Climb:
         grown = np.minimum(grown, np.maximum(flows.offered, allowance))
         self._allowance = np.where(flows.elastic & (allowance > 0), grown, self._allowance)
 
-    def settle(self, flows: Flows, aim: Vector) -> None:
+    def settle(self, flows: FluidFlows, aim: Vector) -> None:
         """Set the allowances of elastic flows to what the stage leads them to."""
         self._allowance = np.where(flows.elastic, aim, self._allowance)
 
-    def _initial(self, flows: Flows) -> Vector:
+    def _initial(self, flows: FluidFlows) -> Vector:
         return flows.weight * self._ramp.initial_window * self._segment_rate(flows)
 
-    def _segment_rate(self, flows: Flows) -> Vector:
+    def _segment_rate(self, flows: FluidFlows) -> Vector:
         return np.broadcast_to(self._ramp.segment_rate, flows.offered.shape)
 
-    def _round_trip(self, flows: Flows) -> Vector:
+    def _round_trip(self, flows: FluidFlows) -> Vector:
         return np.broadcast_to(np.asarray(self._ramp.round_trip, np.float64), flows.offered.shape)
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.flow.model import Flows, NoFixedPointError, Shares, Vector
+from simulator.flow.model import FluidFlows, NoFixedPointError, Shares, Vector
 
 _MOST_ROUNDS = 200_000
 
 
-def share(capacity: Vector, flows: Flows) -> Shares:
+def share(capacity: Vector, flows: FluidFlows) -> Shares:
     """Return what `simulator.flow.model.share` returns, for valid arguments."""
     left = np.array(capacity, dtype=np.float64)
     goodput = np.zeros(flows.size)
@@ -28,7 +28,7 @@ def share(capacity: Vector, flows: Flows) -> Shares:
     return Shares(goodput, capacity - left, dropped)
 
 
-def _thin(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> Vector:
+def _thin(flows: FluidFlows, members: list[int], left: Vector, goodput: Vector) -> Vector:
     """Set the goodput of inelastic flows; return what arrives at each link, shape (L,).
 
     All links start by passing everything. In each round all flows walk their paths, and every link moves half way
@@ -50,7 +50,7 @@ def _thin(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> Ve
     raise NoFixedPointError("the losses of inelastic flows do not settle")
 
 
-def _fill(flows: Flows, members: list[int], left: Vector, goodput: Vector) -> None:
+def _fill(flows: FluidFlows, members: list[int], left: Vector, goodput: Vector) -> None:
     """Set the goodput of elastic flows: all rise together, each until it has its offer or one of its links is full."""
     crossings: dict[int, list[int]] = {}
     for flow in members:

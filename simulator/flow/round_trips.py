@@ -15,7 +15,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.flow.model import Flows, NoFixedPointError, Shares, Vector, share
+from simulator.flow.model import FluidFlows, NoFixedPointError, Shares, Vector, share
 
 _FIRST_LOOK, _MOST_ROUNDS = 50, 6400
 _SETTLED = 1e-2
@@ -25,12 +25,14 @@ _FULL = 1 - 1e-3
 """Load, as a share of a link's capacity, from which its queue counts as full."""
 
 
-def share_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Shares:
+def share_by_round_trips(capacity: ArrayLike, flows: FluidFlows, back: Sequence[Sequence[int]] | None = None) -> Shares:
     """Return `share` of the flows weighted by `weighed_by_round_trips`; takes and raises what that does."""
     return share(capacity, weighed_by_round_trips(capacity, flows, back))
 
 
-def weighed_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Sequence[int]] | None = None) -> Flows:
+def weighed_by_round_trips(
+    capacity: ArrayLike, flows: FluidFlows, back: Sequence[Sequence[int]] | None = None
+) -> FluidFlows:
     """Return the flows with weights divided by the number of full links that flow and acknowledgements cross.
 
     A link is full for a flow when flows served no later than this one fill it. The full links depend on the shares, and
@@ -49,7 +51,7 @@ def weighed_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Seq
         NoFixedPointError: as `share` does, or if shares have not settled after thousands of rounds.
     """
     limits = np.asarray(capacity, np.float64)
-    way_back = None if back is None else Flows.of(back, 0.0, level=flows.level)
+    way_back = None if back is None else FluidFlows.of(back, 0.0, level=flows.level)
     weight = flows.weight
     seen: Vector | None = None
     look = _FIRST_LOOK
@@ -71,7 +73,7 @@ def weighed_by_round_trips(capacity: ArrayLike, flows: Flows, back: Sequence[Seq
     return replace(flows, weight=weight)
 
 
-def _full_links(capacity: Vector, flows: Flows, shares: Shares, ways: Flows) -> NDArray[np.int64]:
+def _full_links(capacity: Vector, flows: FluidFlows, shares: Shares, ways: FluidFlows) -> NDArray[np.int64]:
     """Return the number of links filled by `flows` that each of the `ways` crosses, shape (F,)."""
     flow, way = (np.repeat(np.arange(each.size), np.diff(each.first)) for each in (flows, ways))
     crossed = np.zeros(flows.size, np.int64)

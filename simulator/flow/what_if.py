@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
+from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic, Weighting
 from te_solver.model.failures import Failure
 from te_solver.schemes.models.interface import Scheme
 from te_solver.schemes.models.traffic import Flags, PlannedTraffic
@@ -17,7 +17,7 @@ _DUST = 1e-9
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FailureOutcome:
     """The outcome of one failure under one scheme; rates in Mbit/s.
 
     Attributes:
@@ -30,19 +30,19 @@ class Outcome:
 
     scheme: str
     failure: str
-    sums: Mapping[tuple[int, Role], RoleSum]
+    sums: Mapping[tuple[int, Role], RoleTraffic]
     overloaded: tuple[tuple[str, str], ...]
     moved: float
     hurt: tuple[int, ...]
 
-    def total(self, roles: Sequence[Role] | None = None, priority: int | None = None) -> RoleSum:
+    def total(self, roles: Sequence[Role] | None = None, priority: int | None = None) -> RoleTraffic:
         """Return the sum over some roles, by default all but new traffic, for one class or all."""
         chosen = [
             of_role
             for (of_class, role), of_role in self.sums.items()
             if (role != Role.NEW if roles is None else role in roles) and priority in (None, of_class)
         ]
-        return RoleSum(
+        return RoleTraffic(
             sum(each.sent for each in chosen),
             sum(each.failure_loss for each in chosen),
             sum(each.congestion_loss for each in chosen),
@@ -82,7 +82,7 @@ def what_if(
     *,
     elastic: bool = True,
     weighting: Weighting = "equal",
-) -> Iterator[Outcome]:
+) -> Iterator[FailureOutcome]:
     """Yield the outcome of every failure under every scheme: all failures under the first scheme, then the next.
 
     Args:
@@ -100,7 +100,7 @@ def what_if(
             yield outcome_of(contender, model, failure)
 
 
-def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> Outcome:
+def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> FailureOutcome:
     """Return the outcome of one failure under one scheme; the model is of the contender's traffic.
 
     Raises what `what_if` raises.
@@ -108,7 +108,7 @@ def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> O
     impact = model.impact(contender.scheme.reroute(contender.traffic, failure))
     links = contender.traffic.plan.topology.links
     answer = impact.rerouting
-    return Outcome(
+    return FailureOutcome(
         contender.scheme.name,
         failure.name,
         {(priority, role): impact.of_role(role, priority) for priority in contender.traffic.classes for role in Role},
@@ -118,6 +118,6 @@ def outcome_of(contender: Contender, model: FailureModel, failure: Failure) -> O
     )
 
 
-def loss_share(of: RoleSum) -> float:
+def loss_share(of: RoleTraffic) -> float:
     """Return the lost share of the sent traffic, 0 to 1; zero if nothing was sent."""
     return of.lost / of.sent if of.sent > 0 else 0.0

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from kuijia_base.text import link_id
 from simulator.flow.failure_impact import FailureModel, paths_of
-from simulator.flow.model import Flags, Flows, Vector, share
+from simulator.flow.model import Flags, FluidFlows, Vector, share
 from simulator.live.states import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, RoleSum, View
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan
@@ -136,7 +136,7 @@ class FluidNetwork:
 
     def _flows(
         self, rerouting: Rerouting, extras: Sequence[ExtraFlow], carriers: Sequence[int | None], *, demotes: bool
-    ) -> Flows:
+    ) -> FluidFlows:
         planned = self._model.flows(rerouting.tunnels, rerouting.carrier, rerouting.offered, rerouting.level)
         if not extras:
             return planned
@@ -145,7 +145,7 @@ class FluidNetwork:
         moved = [column != each.tunnel for each, column in zip(extras, carriers, strict=True)]
         level = [2 * each.priority + (demotes and other) for each, other in zip(extras, moved, strict=True)]
         rate = [0.0 if column is None else each.rate for each, column in zip(extras, carriers, strict=True)]
-        return Flows(
+        return FluidFlows(
             np.concatenate([planned.first, planned.first[-1] + np.cumsum([len(path) for path in paths])]),
             np.concatenate([planned.links, *paths]).astype(np.int32),
             np.concatenate([planned.offered, rate]),
@@ -154,7 +154,7 @@ class FluidNetwork:
             np.concatenate([planned.weight, np.ones(len(extras))]),
         )
 
-    def _load(self, flows: Flows, failed: Flags) -> _Load:
+    def _load(self, flows: FluidFlows, failed: Flags) -> _Load:
         """Return the loads level by level: each is served from what the earlier ones leave."""
         capacity = np.where(failed, 0.0, self.traffic.capacity)
         carried, dropped = np.zeros((2, len(self.levels) + 1, capacity.size))
@@ -245,7 +245,7 @@ def link_states(
     return tuple(found)
 
 
-def _roles(flows: Flows, victim: NDArray[np.bool_], links: int) -> list[Role]:
+def _roles(flows: FluidFlows, victim: NDArray[np.bool_], links: int) -> list[Role]:
     """Return the role of each flow in the words of the glossary."""
     flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
 

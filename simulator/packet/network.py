@@ -9,7 +9,7 @@ from simulator.packet.queues import Fifo, Queueing
 
 
 @dataclass(frozen=True)
-class Link:
+class PacketLink:
     """A directed link: an output port and the wire behind it.
 
     Attributes:
@@ -35,7 +35,7 @@ class Link:
 class Network:
     """Nodes and links, each numbered in the order in which they are added."""
 
-    links: list[Link] = field(default_factory=list)
+    links: list[PacketLink] = field(default_factory=list)
     outputs: list[list[int]] = field(default_factory=list)
     inputs: list[int] = field(default_factory=list)
     hosts: list[int] = field(default_factory=list)
@@ -72,6 +72,6 @@ class Network:
                 raise UnsoundError(("links", len(self.links)), f"there is no node {node}", f"0 to {self.nodes - 1}")
         source, target = ends
         self.outputs[source].append(len(self.links))
-        self.links.append(Link(source, target, rate, delay, queueing or Fifo(), loss, self.inputs[target]))
+        self.links.append(PacketLink(source, target, rate, delay, queueing or Fifo(), loss, self.inputs[target]))
         self.inputs[target] += 1
         return len(self.links) - 1

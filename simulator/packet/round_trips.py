@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from kuijia_base.errors import UnsoundError
 from simulator.packet.credited import CREDIT_LEVEL, DATA, FlashPass
 from simulator.packet.flows import Flows
-from simulator.packet.network import Link, Network
+from simulator.packet.network import Network, PacketLink
 from simulator.packet.queues import StrictPriority
 from simulator.packet.route_table import RouteTable
 from simulator.packet.transports import Transport
@@ -90,12 +90,12 @@ def _largest(rows: Sequence[tuple[int, int]], times: tuple[Vector, Vector]) -> f
     return max(float(there[forward] + back[backward]) for forward, backward in set(rows))
 
 
-def idle_seconds(link: Link) -> float:
+def idle_seconds(link: PacketLink) -> float:
     """Return the seconds that a small packet takes to the other end of an idle link."""
     return link.delay + 8e-6 * FlashPass().control / link.rate
 
 
-def _queued(link: Link) -> float:
+def _queued(link: PacketLink) -> float:
     """Return the seconds in a full queue of emulation packets, and behind a data packet on the link."""
     seconds = 8e-6 * DATA / link.rate
     if isinstance(link.queueing, StrictPriority) and len(link.queueing.queues) > CREDIT_LEVEL:

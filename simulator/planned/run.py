@@ -44,7 +44,7 @@ from simulator.planned.events import Cut, CutNode, Event, Heal, HealNode, Replac
 from simulator.planned.network import Physical, PlannedNetwork, planned_network
 from simulator.planned.results import PlanResults, Windows
 from simulator.planned.switches import Switches
-from simulator.planned.traffic import Placement, SiteFlows
+from simulator.planned.traffic import FlowPlacer, SiteFlows
 from te_solver.model.plan import Plan
 
 Fault = Cut | Heal | CutNode | HealNode
@@ -190,7 +190,7 @@ class PlanRun:
         for site, bucket in (each for group in self.traffic for each in group.buckets()):
             buckets.setdefault(site, []).append(bucket)
         self.network = planned_network(self._wiring, self.options.layout, self.physical, buckets, self._ports)
-        placement = Placement(self.plan, self.options, self.network)
+        placement = FlowPlacer(self.plan, self.options, self.network)
         flows = [placement.flows(group) for group in self.traffic]
         balancer = LoadBalancer("by the tables of a plan", self.network.forwarding)
         self.simulation = Simulation(self.network.network, flows, Setting(self.seed, load_balancer=balancer))

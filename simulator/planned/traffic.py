@@ -93,7 +93,7 @@ _SlotKey = tuple[tuple[str, str], int, int, int]
 """Pair, priority, tunnel and backup."""
 
 
-class Placement:
+class FlowPlacer:
     """Places flows on hosts, levels and slots; keeps count of hosts and slots through all groups of flows."""
 
     def __init__(self, plan: Plan, options: PipelineOptions, network: PlannedNetwork) -> None:

@@ -29,7 +29,7 @@ from simulator.flow_sizes.published import read_flow_sizes
 from simulator.packet.scenario import Setting
 from simulator.packet.simulation import Simulation
 from simulator.studies.packet.fault_file import read_faults
-from simulator.studies.packet.networks import Links, generated, node_names
+from simulator.studies.packet.networks import LinkParameters, generated, node_names
 from te_solver.formats.plan_file import load_plan, plan_text
 from testbed.boxes.inventory import read_inventory
 from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
@@ -126,7 +126,7 @@ def read_sizes(path: Path) -> None:
 
 def read_fault_file(path: Path) -> None:
     """Read a file of faults as `kuijia packet` does, and set up a simulation with them."""
-    network = generated("leaf-spine:2,2,2", Links())
+    network = generated("leaf-spine:2,2,2", LinkParameters())
     faults = read_faults(path, network, node_names(network, None))
     Simulation(faults.network, [], Setting(outages=faults.outages, faults=faults.switches))
 

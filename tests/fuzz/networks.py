@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 
 from hedera.scheduling.options import SchedulerOptions, build
-from simulator.studies.packet.networks import Links, node_names, of_topology
+from simulator.studies.packet.networks import LinkParameters, node_names, of_topology
 from te_solver.formats.topology_file import load_topology
 from tests.fuzz import examples
 from tests.fuzz.file_target import FileTarget, YamlGrammar
@@ -31,7 +31,7 @@ links:
 def read_packet_network(path: Path) -> None:
     """Read a topology as `kuijia packet` does."""
     topology = load_topology(path)
-    node_names(of_topology(topology, str(path), Links()), topology)
+    node_names(of_topology(topology, str(path), LinkParameters()), topology)
 
 
 def read_data_centre(path: Path) -> None:

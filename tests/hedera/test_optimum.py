@@ -17,7 +17,7 @@ from hedera.placement.interface import Elephants
 from hedera.placement.optimum import Optimum
 from hedera.placement.registry import GlobalFirstFit
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
-from simulator.flow.model import Flows, share
+from simulator.flow.model import FluidFlows, share
 
 TREE = FatTree(4)
 
@@ -27,7 +27,7 @@ def carried(fabric: Fabric, flows: Elephants, choice: Ints) -> float:
     placed = flows.some(choice != HASHED)
     ways = fabric.flow_paths(placed.source, placed.target, choice[choice != HASHED])
     paths = [ways.links[a:b].tolist() for a, b in zip(ways.first[:-1], ways.first[1:], strict=True)]
-    return float(share(fabric.capacity, Flows.of(paths, placed.demand)).goodput.sum())
+    return float(share(fabric.capacity, FluidFlows.of(paths, placed.demand)).goodput.sum())
 
 
 def estimated(name: str) -> Elephants:

@@ -38,7 +38,7 @@ Fields = Mapping[str, object]
 
 
 @dataclass(frozen=True, eq=False)
-class Faults:
+class FaultyNetwork:
     """A network with its faults.
 
     Attributes:
@@ -52,7 +52,7 @@ class Faults:
     switches: tuple[SwitchFault, ...] = ()
 
 
-def read_faults(path: Path, network: Network, names: Sequence[str]) -> Faults:
+def read_faults(path: Path, network: Network, names: Sequence[str]) -> FaultyNetwork:
     """Return the faults in a JSON file, whose nodes have these names.
 
     Raises:
@@ -74,7 +74,7 @@ class _Reader:
         self._nodes = {**self._hosts, **self._switches}
         self._cables = cache(partial(cables, network))
 
-    def faults(self, data: object) -> Faults:
+    def faults(self, data: object) -> FaultyNetwork:
         lists = ("random_drops", "black_holes", "cut_cables", "slow_cables")
         fields = _fields(data, (), ("format", "version"), lists)
         for key, wanted in (("format", FORMAT), ("version", 1)):
@@ -86,7 +86,7 @@ class _Reader:
         switches: list[SwitchFault] = [self._drop(entry, where) for where, entry in drops]
         switches += [self._hole(entry, where) for where, entry in holes]
         network = with_rates(self._network, rates) if rates else self._network
-        return Faults(network, outages, tuple(switches))
+        return FaultyNetwork(network, outages, tuple(switches))
 
     def _all_slow(self, slow: Sequence[tuple[Where, object]]) -> dict[int, float]:
         """Return the rate of each slow link; raise UnsoundError if a cable has two."""

@@ -8,7 +8,7 @@ from math import ceil, floor
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from simulator.packet.credited import Credited, FlashPass
-from simulator.packet.network import Link, Network
+from simulator.packet.network import Network, PacketLink
 from simulator.packet.transports import Transport
 from simulator.packet.units import FASTEST, LONGEST, SLOWEST
 
@@ -53,7 +53,7 @@ def require_links(checked: Checked, transports: Mapping[str, Transport | Credite
                 raise InputError(checked.source, checked.place, f"{between} {found[0]}", found[1])
 
 
-def _fault(link: Link) -> tuple[str, str] | None:
+def _fault(link: PacketLink) -> tuple[str, str] | None:
     """Return the problem with a link and what is expected of it, whatever the transport."""
     if _is_slow(link.rate):
         return f"has a rate of {link.rate:g} Mbit/s", f"at least {SLOWEST:g} Mbit/s"
@@ -64,7 +64,7 @@ def _fault(link: Link) -> tuple[str, str] | None:
     return None
 
 
-def _fault_with(link: Link, name: str, transport: Transport | Credited, until: float) -> tuple[str, str] | None:
+def _fault_with(link: PacketLink, name: str, transport: Transport | Credited, until: float) -> tuple[str, str] | None:
     """Return the problem with a link and what is expected of it, if the transport has one."""
     if not isinstance(transport, Credited):
         return None

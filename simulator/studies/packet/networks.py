@@ -24,7 +24,7 @@ _MOST_FABRIC_CABLES = 100_000
 
 
 @dataclass(frozen=True)
-class Links:
+class LinkParameters:
     """Parameters of a network's links; None for the default.
 
     Attributes:
@@ -44,7 +44,7 @@ def is_generated(name: str) -> bool:
     return any(name.partition(":")[0] == form.partition(":")[0] for form in FORMS)
 
 
-def generated(name: str, links: Links) -> Network:
+def generated(name: str, links: LinkParameters) -> Network:
     """Return the network of a name such as `leaf-spine:4,4,8`, with unlimited queues.
 
     Raises:
@@ -84,7 +84,7 @@ MOST_NODES = 2000
 """Of a topology file: each has a host, and routes lead to all of them."""
 
 
-def of_topology(topology: Topology, source: str, links: Links) -> Network:
+def of_topology(topology: Topology, source: str, links: LinkParameters) -> Network:
     """Return a switch and a host for each node; hosts are numbered like nodes.
 
     Raises:

@@ -11,8 +11,8 @@ from matplotlib.ticker import PercentFormatter
 from kuijia_base.picture_style import COLOURS, look
 from simulator.flow.comparison import ABORIGINAL, compare, ranked
 from simulator.flow.failure_impact import Role
-from simulator.flow.what_if import Outcome, loss_share
-from simulator.studies.whatif.study import Study
+from simulator.flow.what_if import FailureOutcome, loss_share
+from simulator.studies.whatif.study import WhatIfStudy
 
 _VICTIMS, _OTHERS = COLOURS[1], COLOURS[0]
 _COLUMNS = 3
@@ -24,7 +24,7 @@ Parts = np.ndarray[tuple[int], np.dtype[np.float64]]
 """Part of the traffic by failure."""
 
 
-def figures(study: Study) -> dict[str, Figure]:
+def figures(study: WhatIfStudy) -> dict[str, Figure]:
     """Return all pictures by their file names without suffix."""
     return {
         "loss-distribution": loss_distribution(study),
@@ -33,7 +33,7 @@ def figures(study: Study) -> dict[str, Figure]:
     }
 
 
-def loss_distribution(study: Study) -> Figure:
+def loss_distribution(study: WhatIfStudy) -> Figure:
     """Return, for each scheme, the share of failures that cost more than a given part of the traffic sent."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     axes = figure.subplots()
@@ -60,7 +60,7 @@ def loss_distribution(study: Study) -> Figure:
     return figure
 
 
-def ranked_losses(study: Study) -> Figure:
+def ranked_losses(study: WhatIfStudy) -> Figure:
     """Return a panel for each scheme: failures ranked by cost, victims' part below, that of others above."""
     worst_first = {contender.scheme.name: ranked(study.of(contender)) for contender in study.contenders}
     lost = {scheme: (_lost(each, (Role.VICTIM,)), _lost(each, ABORIGINAL)) for scheme, each in worst_first.items()}
@@ -100,7 +100,7 @@ def ranked_panels(parts: Mapping[str, tuple[Parts, Parts]], quantity: str) -> Fi
     return figure
 
 
-def loss_and_vacancy(study: Study) -> Figure:
+def loss_and_vacancy(study: WhatIfStudy) -> Figure:
     """Return the cost of failures under each scheme, the mean and a line up to the worst, above its vacant capacity."""
     figure = Figure(figsize=_SIZE, layout="constrained")
     losses, vacancies = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
@@ -122,6 +122,6 @@ def loss_and_vacancy(study: Study) -> Figure:
     return figure
 
 
-def _lost(outcomes: Sequence[Outcome], roles: Sequence[Role]) -> Parts:
+def _lost(outcomes: Sequence[FailureOutcome], roles: Sequence[Role]) -> Parts:
     """Return the loss of these roles in each failure, as a share of all traffic sent."""
     return np.array([outcome.total(roles).lost / (outcome.total().sent or 1.0) for outcome in outcomes])

@@ -12,13 +12,13 @@ from matplotlib.figure import Figure
 from kuijia_base.picture_file import picture_bytes
 from kuijia_base.quantities import counted, rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
-from simulator.flow.comparison import ABORIGINAL, OLD, Comparison, Recovery, compare, recovery
-from simulator.flow.failure_impact import Role, RoleSum
-from simulator.flow.what_if import Contender, Outcome, loss_share
+from simulator.flow.comparison import ABORIGINAL, OLD, Recovery, SchemeFigures, compare, recovery
+from simulator.flow.failure_impact import Role, RoleTraffic
+from simulator.flow.what_if import Contender, FailureOutcome, loss_share
 from simulator.studies.whatif.figures import figures
 from simulator.studies.whatif.network_map import NetworkMap, network_map
 from simulator.studies.whatif.shown import hurting, span
-from simulator.studies.whatif.study import Provenance, Study
+from simulator.studies.whatif.study import Provenance, WhatIfStudy
 from te_solver.pictures.layout import mapped
 
 LISTED = 25
@@ -38,7 +38,7 @@ class _Row:
     """A failure in a scheme's list."""
 
     rank: int
-    outcome: Outcome
+    outcome: FailureOutcome
     lost: float
     probability: float | None
     overloaded: str
@@ -50,17 +50,17 @@ class _Scheme:
 
     name: str
     objective: str
-    figures: Comparison
+    figures: SchemeFigures
     recovery: Recovery
     worst: str
-    classes: Sequence[Comparison]
+    classes: Sequence[SchemeFigures]
     maps: Sequence[tuple[str, NetworkMap]]
     rows: Sequence[_Row]
     harmless: int
     unlisted: int
 
 
-def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
+def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> str:
     """Return the page; `seed` places nodes that neither a file nor distances place."""
     environment = Environment(
         loader=PackageLoader("simulator.studies.whatif", "."),
@@ -93,7 +93,7 @@ def html_report(study: Study, provenance: Provenance, seed: int = 1) -> str:
     )
 
 
-def _scheme(study: Study, contender: Contender, maps: Sequence[tuple[str, NetworkMap]]) -> _Scheme:
+def _scheme(study: WhatIfStudy, contender: Contender, maps: Sequence[tuple[str, NetworkMap]]) -> _Scheme:
     outcomes = study.of(contender)
     chances: dict[str, float] = {}
     if study.likelihood is not None:
@@ -119,13 +119,13 @@ def _scheme(study: Study, contender: Contender, maps: Sequence[tuple[str, Networ
     )
 
 
-def _availability(study: Study, priority: int | None) -> list[Availability]:
+def _availability(study: WhatIfStudy, priority: int | None) -> list[Availability]:
     if study.likelihood is None:
         return []
     return [study.availability(contender, priority) for contender in study.contenders]
 
 
-def _links(outcome: Outcome) -> str:
+def _links(outcome: FailureOutcome) -> str:
     named = ", ".join(f"{a}→{b}" for a, b in outcome.overloaded[:_NAMED_LINKS])
     more = len(outcome.overloaded) - _NAMED_LINKS
     return f"{named} and {more} more" if more > 0 else named or "none"
@@ -135,5 +135,5 @@ def _data_uri(figure: Figure) -> str:
     return f"data:image/svg+xml;base64,{b64encode(picture_bytes(figure, '.svg')).decode()}"
 
 
-def _rate_of(of: RoleSum) -> str:
+def _rate_of(of: RoleTraffic) -> str:
     return rate_of(of.lost, of.sent)

@@ -11,7 +11,7 @@ import numpy as np
 from kuijia_base.quantities import NO_SHARE
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import Contender, loss_share
-from simulator.studies.whatif.study import Study
+from simulator.studies.whatif.study import WhatIfStudy
 from te_solver.pictures.layout import Positions
 
 Part = frozenset[str]
@@ -91,7 +91,7 @@ class NetworkMap:
     bands: Sequence[Band]
 
 
-def network_map(study: Study, contender: Contender, places: Positions, roles: Sequence[Role]) -> NetworkMap:
+def network_map(study: WhatIfStudy, contender: Contender, places: Positions, roles: Sequence[Role]) -> NetworkMap:
     """Return a map of the losses of these roles under a scheme, relative to their traffic, when a link or node fails.
 
     The part fails alone or, if that case was not computed, in the worst failure that includes it.
@@ -114,7 +114,7 @@ def network_map(study: Study, contender: Contender, places: Positions, roles: Se
     return NetworkMap(WIDTH, height, named, links, dots, bands)
 
 
-def _without_overlap(dots: Sequence[MapNode], study: Study) -> list[MapNode]:
+def _without_overlap(dots: Sequence[MapNode], study: WhatIfStudy) -> list[MapNode]:
     """Return the nodes with names above or below them that cover no other name, those with many links first."""
     taken: list[tuple[float, float, float]] = []
     shown: dict[int, MapNode] = {}
@@ -134,7 +134,7 @@ def _without_overlap(dots: Sequence[MapNode], study: Study) -> list[MapNode]:
     return [shown[number] for number in range(len(dots))]
 
 
-def _costs(study: Study, contender: Contender, roles: Sequence[Role]) -> dict[Part, float]:
+def _costs(study: WhatIfStudy, contender: Contender, roles: Sequence[Role]) -> dict[Part, float]:
     """Return the share lost when a link or node fails, for each one that does."""
     alone: dict[Part, float] = {}
     worst: dict[Part, float] = {}

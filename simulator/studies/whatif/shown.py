@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from kuijia_base.quantities import NO_SHARE
 from simulator.flow.availability import Bounds
 from simulator.flow.comparison import ranked
-from simulator.flow.what_if import Outcome, loss_share
+from simulator.flow.what_if import FailureOutcome, loss_share
 
 
-def hurting(outcomes: Sequence[Outcome]) -> list[Outcome]:
+def hurting(outcomes: Sequence[FailureOutcome]) -> list[FailureOutcome]:
     """Return the failures with a visible cost, the worst first."""
     return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NO_SHARE]
 

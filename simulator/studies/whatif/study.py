@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from simulator.flow.availability import Availability, availability
-from simulator.flow.what_if import Contender, Outcome
+from simulator.flow.what_if import Contender, FailureOutcome
 from te_solver.model.failure_probabilities import FailureProbabilities
 from te_solver.model.failures import Failure
 from te_solver.model.topology import Topology
@@ -37,7 +37,7 @@ class Provenance:
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class WhatIfStudy:
     """A what-if study.
 
     Attributes:
@@ -51,7 +51,7 @@ class Study:
     topology: Topology
     contenders: Sequence[Contender]
     failures: Sequence[Failure]
-    outcomes: Sequence[Outcome]
+    outcomes: Sequence[FailureOutcome]
     likelihood: Likelihood | None = None
 
     @property
@@ -59,13 +59,13 @@ class Study:
         """Classes of traffic, most important first."""
         return self.contenders[0].traffic.classes
 
-    def of(self, contender: Contender) -> Sequence[Outcome]:
+    def of(self, contender: Contender) -> Sequence[FailureOutcome]:
         """Return the outcome of each failure under this scheme."""
         return self._of_scheme[contender.scheme.name]
 
     @cached_property
-    def _of_scheme(self) -> dict[str, list[Outcome]]:
-        found: dict[str, list[Outcome]] = {contender.scheme.name: [] for contender in self.contenders}
+    def _of_scheme(self) -> dict[str, list[FailureOutcome]]:
+        found: dict[str, list[FailureOutcome]] = {contender.scheme.name: [] for contender in self.contenders}
         for outcome in self.outcomes:
             found[outcome.scheme].append(outcome)
         return found

@@ -14,8 +14,8 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
-from simulator.flow.failure_impact import FailureModel, Role, RoleSum, Weighting
-from simulator.flow.what_if import Contender, Outcome, outcome_of
+from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic, Weighting
+from simulator.flow.what_if import Contender, FailureOutcome, outcome_of
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.failures import Failure
 
@@ -24,7 +24,7 @@ _FAILURES_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class FailureQuestions:
     """Question of a what-if study, the same for all cases.
 
     Attributes:
@@ -40,7 +40,7 @@ class Questions:
 
 
 @dataclass(frozen=True)
-class Part:
+class FailureRange:
     """One case: a contender by its position, and the failures from `first` up to, but not including, `end`."""
 
     contender: int
@@ -49,10 +49,10 @@ class Part:
 
 
 @dataclass(frozen=True, eq=False)
-class Ready:
+class ReadyModels:
     """The questions, and a model for each contender that was used."""
 
-    questions: Questions
+    questions: FailureQuestions
     models: dict[int, FailureModel] = field(default_factory=dict)
 
     def model(self, contender: int) -> FailureModel:
@@ -65,8 +65,12 @@ class Ready:
 
 @contextmanager
 def outcomes_of(
-    questions: Questions, options: Mapping[str, Any], workers: Workers, output: OutputFolder | None, progress: Progress
-) -> Iterator[list[Outcome]]:
+    questions: FailureQuestions,
+    options: Mapping[str, Any],
+    workers: Workers,
+    output: OutputFolder | None,
+    progress: Progress,
+) -> Iterator[list[FailureOutcome]]:
     """Yield every failure under every scheme, in the order of `simulator.flow.what_if.what_if`.
 
     A checkpoint in `output` keeps finished cases until the block, which writes the files made from them, has ended.
@@ -87,11 +91,13 @@ def outcomes_of(
         yield [_outcome(data) for data in chain.from_iterable(of_schemes)]
 
 
-def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Questions, Ready, Part]:
+def what_if_sweep(
+    questions: FailureQuestions, options: Mapping[str, Any]
+) -> Sweep[FailureQuestions, ReadyModels, FailureRange]:
     count = len(questions.failures)
     parts = [
         # Schemes take turns: some take much longer than others, which would distort the estimate of the remaining time.
-        Part(contender, first, min(first + _FAILURES_AT_ONCE, count))
+        FailureRange(contender, first, min(first + _FAILURES_AT_ONCE, count))
         for first in range(0, count, _FAILURES_AT_ONCE)
         for contender in range(len(questions.contenders))
     ]
@@ -104,10 +110,10 @@ def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Que
         "weighting": questions.weighting,
         **options,
     }
-    return Sweep("whatif", told, questions, Ready, _work, parts)
+    return Sweep("whatif", told, questions, ReadyModels, _work, parts)
 
 
-def _work(ready: Ready, part: Part) -> list[dict[str, Any]]:
+def _work(ready: ReadyModels, part: FailureRange) -> list[dict[str, Any]]:
     asked = ready.questions
     contender, model = asked.contenders[part.contender], ready.model(part.contender)
     return [_as_json(outcome_of(contender, model, failure)) for failure in asked.failures[part.first : part.end]]
@@ -122,16 +128,16 @@ def _digest(data: object) -> str:
     return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:12]
 
 
-def _as_json(outcome: Outcome) -> dict[str, Any]:
+def _as_json(outcome: FailureOutcome) -> dict[str, Any]:
     sums = [[priority, int(role), *astuple(of_role)] for (priority, role), of_role in outcome.sums.items()]
     return {**vars(outcome), "sums": sums}
 
 
-def _outcome(data: Mapping[str, Any]) -> Outcome:
-    return Outcome(
+def _outcome(data: Mapping[str, Any]) -> FailureOutcome:
+    return FailureOutcome(
         **{
             **data,
-            "sums": {(priority, Role(role)): RoleSum(*of_role) for priority, role, *of_role in data["sums"]},
+            "sums": {(priority, Role(role)): RoleTraffic(*of_role) for priority, role, *of_role in data["sums"]},
             "overloaded": tuple((a, b) for a, b in data["overloaded"]),
             "hurt": tuple(data["hurt"]),
         }

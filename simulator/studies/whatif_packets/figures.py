@@ -9,19 +9,19 @@ from matplotlib.figure import Figure
 
 from kuijia_base.picture_style import bars, legend_below, look
 from simulator.studies.whatif.figures import PANEL, Parts, ranked_panels
-from simulator.studies.whatif_packets.findings import Findings, Outcome
+from simulator.studies.whatif_packets.findings import FailureCounts, StudyFindings
 from simulator.studies.whatif_packets.run import CLASSES, ROLES, VICTIM
 
 _WIDTH = 0.8
 """Of the bars of all schemes together."""
 
 
-def figures(found: Findings) -> dict[str, Figure]:
+def figures(found: StudyFindings) -> dict[str, Figure]:
     """Return all pictures by their file names without suffix."""
     return {"missing-ranked": missing_ranked(found), "completion-times": completion_times(found)}
 
 
-def missing_ranked(found: Findings) -> Figure:
+def missing_ranked(found: StudyFindings) -> Figure:
     """Return a panel for each scheme: failures by missing payload, victims' part below, that of others above."""
     parts = {}
     for scheme, outcomes in found.outcomes.items():
@@ -31,7 +31,7 @@ def missing_ranked(found: Findings) -> Figure:
     return ranked_panels(parts, "missing of all payload")
 
 
-def completion_times(found: Findings) -> Figure:
+def completion_times(found: StudyFindings) -> Figure:
     """Return, for flows of each role and size, how many times as long they take under each scheme: mean of all."""
     figure = Figure(figsize=(2 * PANEL[0], PANEL[1] + 0.6), layout="constrained")
     axes = figure.subplots()
@@ -52,6 +52,6 @@ def completion_times(found: Findings) -> Figure:
     return figure
 
 
-def _parts(outcomes: Sequence[Outcome], role: str) -> Parts:
+def _parts(outcomes: Sequence[FailureCounts], role: str) -> Parts:
     """Return what is missing of a role after each failure, as a share of the payload of all."""
     return np.array([each.missing_of_all(role) for each in outcomes])

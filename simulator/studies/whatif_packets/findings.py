@@ -15,7 +15,7 @@ _NONE = "-"
 
 
 @dataclass(frozen=True)
-class Outcome:
+class FailureCounts:
     """The counts of a failure by role, as `simulator.studies.whatif_packets.run.Play.result` returns them."""
 
     failure: str
@@ -53,12 +53,12 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Findings:
+class StudyFindings:
     """The outcomes of each failure, by scheme."""
 
-    outcomes: Mapping[str, Sequence[Outcome]]
+    outcomes: Mapping[str, Sequence[FailureCounts]]
 
-    def ranked(self, scheme: str) -> list[Outcome]:
+    def ranked(self, scheme: str) -> list[FailureCounts]:
         """Return the failures after which payload is missing, the worst first."""
         return sorted(
             (each for each in self.outcomes[scheme] if (each.missing(*ROLES) or 0.0) > NO_SHARE),
@@ -123,7 +123,7 @@ _TOLD = (("mean", "mean"), ("p99", "mean"), ("mean", "worst"))
 """Columns of completion times: a figure of flows, and how the failures are summed up."""
 
 
-def _figures(of: Sequence[Outcome]) -> dict[str, Any]:
+def _figures(of: Sequence[FailureCounts]) -> dict[str, Any]:
     groups = {"all": ROLES, **{role: (role,) for role in ROLES}}
     return {
         "dropped_without_failure": of[0].dropped_without_failure(),
@@ -148,7 +148,7 @@ def _summed(values: Sequence[float | None]) -> dict[str, float | None]:
     return {"mean": sum(known) / len(known), "worst": max(known)}
 
 
-def _worst_lines(hurting: Sequence[Outcome], worst: int | None) -> Iterator[str]:
+def _worst_lines(hurting: Sequence[FailureCounts], worst: int | None) -> Iterator[str]:
     for each in hurting[:worst]:
         roles = ", ".join(f"{role} {percent(each.missing(role))}" for role in ROLES)
         yield f"  {percent(each.missing(*ROLES)):>6}  {each.failure}: {roles}"

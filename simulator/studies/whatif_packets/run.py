@@ -24,7 +24,7 @@ from te_solver.schemes.failure_scheme import FailureScheme
 
 
 @dataclass(frozen=True, eq=False)
-class Traffic:
+class TunnelFlows:
     """F flows, pair by pair.
 
     Attributes:
@@ -45,7 +45,7 @@ class Traffic:
         return int(self.flows.size.sum())
 
 
-def traffic_of(plan: Plan, options: PipelineOptions, how: Conditions) -> Traffic:
+def traffic_of(plan: Plan, options: PipelineOptions, how: Conditions) -> TunnelFlows:
     """Return the flows of a plan at scaled rates: Poisson arrivals from 0 to `how.end` seconds for each pair.
 
     The flows of a pair are the same under every scheme, and whatever other pairs do.
@@ -67,7 +67,7 @@ def traffic_of(plan: Plan, options: PipelineOptions, how: Conditions) -> Traffic
         first += len(pair.tunnels)
     start, size, slot, tunnel = (np.concatenate(column) for column in zip(*columns, strict=True))
     flows = SiteFlows.of(ends, how.tcp, size=size, start=start, slot=slot, priority=priorities)
-    return Traffic(flows, tunnel)
+    return TunnelFlows(flows, tunnel)
 
 
 def _arrivals(rate: float, end: float, draws: Draws) -> NDArray[np.float64]:

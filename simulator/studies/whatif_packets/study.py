@@ -9,7 +9,7 @@ from typing import Any
 from kuijia_base.manifest import python_versions
 from kuijia_base.quantities import counted, duration, significant, size
 from simulator.studies.whatif_packets.conditions import WARMUP, Conditions
-from simulator.studies.whatif_packets.findings import Findings
+from simulator.studies.whatif_packets.findings import StudyFindings
 from simulator.studies.whatif_packets.run import Play
 
 
@@ -28,7 +28,7 @@ class PacketStudy:
     how: Conditions
     sizes: str
     play: Play
-    found: Findings
+    found: StudyFindings
     assumptions: Sequence[str] = ()
 
     @property

@@ -34,7 +34,7 @@ class Questions:
         return Play(*self.contenders[contender], self.conditions)
 
 
-class Ready:
+class ReadyPlays:
     """The questions, and the contenders that were needed."""
 
     def __init__(self, questions: Questions) -> None:
@@ -60,12 +60,12 @@ def results_of(
     """
     failures, contenders = range(len(questions.failures)), range(len(questions.contenders))
     cases = [(contender, failure) for failure in failures for contender in contenders]
-    sweep = Sweep("whatif-packets", _settings(questions), questions, Ready, _work, cases)
+    sweep = Sweep("whatif-packets", _settings(questions), questions, ReadyPlays, _work, cases)
     with swept(sweep, workers, output, progress) as results:
         yield [results[contender :: len(contenders)] for contender in contenders]
 
 
-def _work(ready: Ready, case: tuple[int, int]) -> dict[str, Any]:
+def _work(ready: ReadyPlays, case: tuple[int, int]) -> dict[str, Any]:
     return ready.result(*case)
 
 

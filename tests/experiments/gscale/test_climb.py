@@ -9,7 +9,7 @@ from experiments.gscale.cases import LINKS, Case, grid
 from experiments.gscale.convergence import convergence_seconds
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.models import AFTER, BACKOFF, CUT, climbs, compute
-from simulator.flow.model import Flows
+from simulator.flow.model import FluidFlows
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)
 
@@ -17,7 +17,7 @@ SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)
 @pytest.mark.parametrize("capacity", [20.0, 1000.0])
 @pytest.mark.parametrize("round_trip", [0.02, 0.03])
 def test_what_a_victim_lost_comes_back_by_a_segment_for_each_round_trip(capacity: float, round_trip: float) -> None:
-    planned, rerouted = (Flows.of([[link]], capacity / 2) for link in (0, 1))
+    planned, rerouted = (FluidFlows.of([[link]], capacity / 2) for link in (0, 1))
     (series,) = climbs([capacity, capacity], [0], planned, rerouted, round_trip)
     whole = next(
         start

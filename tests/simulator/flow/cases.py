@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from hypothesis import strategies as st
 
-from simulator.flow.model import Flows, Vector
+from simulator.flow.model import FluidFlows, Vector
 
 ROUNDING = 1e-9
 """Mbit/s below which two rates are the same."""
@@ -16,14 +16,14 @@ ROUNDING = 1e-9
 @dataclass(frozen=True)
 class Case:
     capacity: Vector
-    flows: Flows
+    flows: FluidFlows
 
     def __repr__(self) -> str:
         paths = [self.flows.path(flow).tolist() for flow in range(self.flows.size)]
         rest = ", ".join(
             f"{name}={getattr(self.flows, name).tolist()}" for name in ("offered", "level", "elastic", "weight")
         )
-        return f"Case({self.capacity.tolist()}, Flows.of({paths}, {rest}))"
+        return f"Case({self.capacity.tolist()}, FluidFlows.of({paths}, {rest}))"
 
 
 def rates() -> st.SearchStrategy[float]:
@@ -52,4 +52,4 @@ def cases(draw: st.DrawFn, *, max_links: int = 7, max_flows: int = 9, levels: in
     weight = of_each(st.just(1.0) | st.integers(1, 5).map(float) | st.floats(0.01, 100.0))
     level = of_each(st.integers(0, levels - 1))
     capacity = draw(st.lists(rates(), min_size=links, max_size=links))
-    return Case(np.array(capacity), Flows.of(paths, offered, level=level, elastic=elastic, weight=weight))
+    return Case(np.array(capacity), FluidFlows.of(paths, offered, level=level, elastic=elastic, weight=weight))

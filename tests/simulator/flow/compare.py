@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from simulator.flow import reference
-from simulator.flow.model import Flows, share
+from simulator.flow.model import FluidFlows, share
 from tests.simulator.flow.cases import ROUNDING, Case
 
 
@@ -23,7 +23,7 @@ def random_case(generator: np.random.Generator) -> Case:
     elastic = generator.random(count) < generator.choice([0.0, 0.5, 1.0])
     endless = elastic & np.array([bool(path) for path in paths], dtype=np.bool_) & (generator.random(count) < 0.2)
     weight = np.ones(count) if generator.integers(2) else generator.lognormal(0, 2, count)
-    flows = Flows.of(
+    flows = FluidFlows.of(
         paths,
         np.where(endless, np.inf, rates(count)),
         level=generator.integers(0, 4, count),

@@ -10,16 +10,16 @@ import pytest
 
 from simulator.flow.availability import _served_with, availability
 from simulator.flow.comparison import compare, ranked, recovery
-from simulator.flow.failure_impact import Role, RoleSum
-from simulator.flow.what_if import Contender, Outcome
+from simulator.flow.failure_impact import Role, RoleTraffic
+from simulator.flow.what_if import Contender, FailureOutcome
 from te_solver.model.failure_probabilities import FailureProbabilities
 from te_solver.model.plan import PairPlan, Plan
 from te_solver.schemes.models.kuijia import Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.schemes.cases import parallel_plan
 
-Sums = Mapping[tuple[int, Role], RoleSum]
-NOTHING = RoleSum(0.0, 0.0, 0.0, 0.0)
+Sums = Mapping[tuple[int, Role], RoleTraffic]
+NOTHING = RoleTraffic(0.0, 0.0, 0.0, 0.0)
 
 
 def two_classes() -> Contender:
@@ -34,19 +34,19 @@ def two_classes() -> Contender:
     return Contender(Kuijia(), PlannedTraffic.of(Plan(plan.topology, pairs, "any", 0.0, "none", 0.0)))
 
 
-def outcome(name: str, sums: Sums, *, moved: float = 0.0, links: int = 0, hurt: tuple[int, ...] = ()) -> Outcome:
+def outcome(name: str, sums: Sums, *, moved: float = 0.0, links: int = 0, hurt: tuple[int, ...] = ()) -> FailureOutcome:
     full = {(priority, role): NOTHING for priority in (0, 1) for role in Role}
-    return Outcome("kuijia", name, {**full, **sums}, (("s", "t"),) * links, moved, hurt)
+    return FailureOutcome("kuijia", name, {**full, **sums}, (("s", "t"),) * links, moved, hurt)
 
 
 FIRST = outcome(
     "first",
     {
-        (0, Role.VICTIM): RoleSum(40.0, 10.0, 5.0, 25.0),
-        (0, Role.DIRECT): RoleSum(40.0, 0.0, 4.0, 36.0),
-        (1, Role.INDIRECT): RoleSum(20.0, 0.0, 2.0, 18.0),
-        (1, Role.UNTOUCHED): RoleSum(30.0, 0.0, 0.0, 30.0),
-        (1, Role.NEW): RoleSum(7.0, 0.0, 1.0, 6.0),
+        (0, Role.VICTIM): RoleTraffic(40.0, 10.0, 5.0, 25.0),
+        (0, Role.DIRECT): RoleTraffic(40.0, 0.0, 4.0, 36.0),
+        (1, Role.INDIRECT): RoleTraffic(20.0, 0.0, 2.0, 18.0),
+        (1, Role.UNTOUCHED): RoleTraffic(30.0, 0.0, 0.0, 30.0),
+        (1, Role.NEW): RoleTraffic(7.0, 0.0, 1.0, 6.0),
     },
     moved=26.0,
     links=3,
@@ -55,8 +55,8 @@ FIRST = outcome(
 SECOND = outcome(
     "second",
     {
-        (0, Role.UNTOUCHED): RoleSum(80.0, 0.0, 0.0, 80.0),
-        (1, Role.VICTIM): RoleSum(50.0, 25.0, 5.0, 20.0),
+        (0, Role.UNTOUCHED): RoleTraffic(80.0, 0.0, 0.0, 80.0),
+        (1, Role.VICTIM): RoleTraffic(50.0, 25.0, 5.0, 20.0),
     },
     moved=13.0,
     links=0,
@@ -106,9 +106,9 @@ def test_outcomes_are_ranked_by_their_losses_and_ties_keep_their_order() -> None
 
 
 def test_sums_are_of_the_roles_and_classes_that_are_asked_for() -> None:
-    assert FIRST.total() == RoleSum(130, 10, 11, 109)
-    assert FIRST.total((Role.NEW, Role.VICTIM)) == RoleSum(47, 10, 6, 31)
-    assert FIRST.total(tuple(Role), 1) == RoleSum(57, 0, 3, 54)
+    assert FIRST.total() == RoleTraffic(130, 10, 11, 109)
+    assert FIRST.total((Role.NEW, Role.VICTIM)) == RoleTraffic(47, 10, 6, 31)
+    assert FIRST.total(tuple(Role), 1) == RoleTraffic(57, 0, 3, 54)
     assert FIRST.total().lost == 21
 
 

@@ -13,7 +13,7 @@ from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
 from simulator.flow import reference
-from simulator.flow.model import Flows, Shares, share
+from simulator.flow.model import FluidFlows, Shares, share
 from tests.simulator.flow.cases import ROUNDING, Case, cases
 from tests.simulator.flow.compare import greatest_difference
 
@@ -22,60 +22,60 @@ pytestmark = pytest.mark.slow
 thoroughly = settings(max_examples=300)
 
 
-def goodput(capacity: list[float], flows: Flows) -> list[float]:
+def goodput(capacity: list[float], flows: FluidFlows) -> list[float]:
     return [round(rate, 9) for rate in share(capacity, flows).goodput.tolist()]
 
 
 class TestElasticFlows:
     def test_equal_flows_share_a_link_equally(self) -> None:
-        assert goodput([30], Flows.of([[0]] * 3, np.inf)) == [10, 10, 10]
+        assert goodput([30], FluidFlows.of([[0]] * 3, np.inf)) == [10, 10, 10]
 
     def test_what_a_small_flow_leaves_goes_to_the_others(self) -> None:
-        assert goodput([30], Flows.of([[0]] * 3, [4, 20, 20])) == [4, 13, 13]
+        assert goodput([30], FluidFlows.of([[0]] * 3, [4, 20, 20])) == [4, 13, 13]
 
     def test_the_parking_lot(self) -> None:
         # The long flow has half of the narrow link; the short flow that shares the wide link has the rest of it.
-        assert goodput([10, 20], Flows.of([[0, 1], [0], [1]], np.inf)) == [5, 5, 15]
+        assert goodput([10, 20], FluidFlows.of([[0, 1], [0], [1]], np.inf)) == [5, 5, 15]
 
     def test_a_flow_counts_as_often_as_its_weight_says(self) -> None:
-        assert goodput([30], Flows.of([[0]] * 2, np.inf, weight=[2, 1])) == [20, 10]
-        assert goodput([30], Flows.of([[0]] * 2, [12, np.inf], weight=[2, 1])) == [12, 18]
+        assert goodput([30], FluidFlows.of([[0]] * 2, np.inf, weight=[2, 1])) == [20, 10]
+        assert goodput([30], FluidFlows.of([[0]] * 2, [12, np.inf], weight=[2, 1])) == [12, 18]
 
     def test_a_lower_class_gets_what_is_left(self) -> None:
-        assert goodput([10, 10], Flows.of([[0], [0, 1], [1]], [7, 9, 9], level=[0, 1, 2])) == [7, 3, 7]
+        assert goodput([10, 10], FluidFlows.of([[0], [0, 1], [1]], [7, 9, 9], level=[0, 1, 2])) == [7, 3, 7]
 
     def test_a_full_higher_class_leaves_nothing(self) -> None:
-        assert goodput([10], Flows.of([[0], [0]], [10, 5], level=[0, 1])) == [10, 0]
+        assert goodput([10], FluidFlows.of([[0], [0]], [10, 5], level=[0, 1])) == [10, 0]
 
     def test_nothing_crosses_a_failed_link(self) -> None:
-        assert goodput([0, 10], Flows.of([[1, 0], [1]], [5, 50])) == [0, 10]
+        assert goodput([0, 10], FluidFlows.of([[1, 0], [1]], [5, 50])) == [0, 10]
 
     def test_a_flow_without_links_gets_what_it_offers(self) -> None:
-        assert goodput([10], Flows.of([[], []], 5, elastic=[True, False])) == [5, 5]
+        assert goodput([10], FluidFlows.of([[], []], 5, elastic=[True, False])) == [5, 5]
 
     def test_weights_of_all_sizes_leave_nothing_unused(self) -> None:
         weight = [1e9, 1e-9, 1.0]
         offered = [4, np.inf, 4]
-        assert goodput([10], Flows.of([[0]] * 3, offered, weight=weight)) == [4, 2, 4]
+        assert goodput([10], FluidFlows.of([[0]] * 3, offered, weight=weight)) == [4, 2, 4]
 
     def test_a_weight_that_was_lost_beside_a_great_one_counts_once_that_flow_is_satisfied(self) -> None:
         # Beside 1e17 the sum of weights is a multiple of 16. The narrow link leaves 9 to the second flow and the third.
-        flows = Flows.of([[0], [0], [0, 1], [1]], [1, np.inf, np.inf, np.inf], weight=[1e17, 1, 1, 1])
+        flows = FluidFlows.of([[0], [0], [0, 1], [1]], [1, np.inf, np.inf, np.inf], weight=[1e17, 1, 1, 1])
         assert goodput([10, 20], flows) == [1, 4.5, 4.5, 15.5]
         # Here 9 + 7 + 7 have become 16: by these, the first link would give more for each weight than the second.
-        flows = Flows.of([[0], [0], [0], [0, 1], [1]], [1, *[np.inf] * 4], weight=[1e17, 9, 7, 7, 1])
+        flows = FluidFlows.of([[0], [0], [0], [0, 1], [1]], [1, *[np.inf] * 4], weight=[1e17, 9, 7, 7, 1])
         assert goodput([24, 9.6], flows) == [1, 9, 7, 7, 2.6]
 
 
 class TestInelasticFlows:
     def test_an_overloaded_link_takes_the_same_share_off_all(self) -> None:
-        shares = share([60], Flows.of([[0], [0]], [30, 90], elastic=False))
+        shares = share([60], FluidFlows.of([[0], [0]], [30, 90], elastic=False))
         assert shares.goodput.tolist() == [15, 45]
         assert shares.dropped.tolist() == [60]
 
     def test_what_is_lost_before_does_not_load_the_links_behind(self) -> None:
         # Half of 20 passes the first link; downstream 10 and 10 meet on 15: three quarters pass.
-        flows = Flows.of([[0, 1], [1]], [20, 10], elastic=False)
+        flows = FluidFlows.of([[0, 1], [1]], [20, 10], elastic=False)
         shares = share([10, 15], flows)
         assert shares.goodput.tolist() == [7.5, 7.5]
         assert shares.dropped.tolist() == [10, 5]
@@ -83,16 +83,16 @@ class TestInelasticFlows:
 
     def test_losses_in_a_circle_settle_at_the_golden_ratio(self) -> None:
         # Each link passes the share p of 1 + p, and carries 1.
-        flows = Flows.of([[0, 1], [1, 2], [2, 0]], 1, elastic=False)
+        flows = FluidFlows.of([[0, 1], [1, 2], [2, 0]], 1, elastic=False)
         expected = ((np.sqrt(5) - 1) / 2) ** 2
         assert_allclose(share([1, 1, 1], flows).goodput, expected, rtol=1e-12)
 
     def test_a_failed_link_drops_all(self) -> None:
-        shares = share([0, 10], Flows.of([[1, 0]], 5, elastic=False))
+        shares = share([0, 10], FluidFlows.of([[1, 0]], 5, elastic=False))
         assert (shares.goodput.tolist(), shares.dropped.tolist(), shares.load.tolist()) == ([0], [5, 0], [0, 5])
 
     def test_a_lower_class_loses_alone(self) -> None:
-        flows = Flows.of([[0], [0], [0]], [6, 6, 2], level=[0, 1, 1], elastic=False)
+        flows = FluidFlows.of([[0], [0], [0]], [6, 6, 2], level=[0, 1, 1], elastic=False)
         assert goodput([10], flows) == [6, 3, 1]
 
     def test_losses_settle_along_a_path_of_any_length(self) -> None:
@@ -100,15 +100,15 @@ class TestInelasticFlows:
         links = 20_000
         capacity = np.full(links, 1.5)
         capacity[0] = 1.0
-        shares = share(capacity, Flows.of([range(links)], 2, elastic=False))
+        shares = share(capacity, FluidFlows.of([range(links)], 2, elastic=False))
         assert shares.goodput.tolist() == [1.0]
         assert shares.dropped[:2].tolist() == [1.0, 0.0]
 
     def test_elastic_flows_of_the_same_class_yield(self) -> None:
-        assert goodput([10], Flows.of([[0], [0], [0]], [6, 9, 9], elastic=[False, True, True])) == [6, 2, 2]
+        assert goodput([10], FluidFlows.of([[0], [0], [0]], [6, 9, 9], elastic=[False, True, True])) == [6, 2, 2]
 
     def test_elastic_flows_of_a_higher_class_do_not_yield(self) -> None:
-        assert goodput([10], Flows.of([[0], [0]], [9, 6], level=[0, 1], elastic=[True, False])) == [9, 1]
+        assert goodput([10], FluidFlows.of([[0], [0]], [9, 6], level=[0, 1], elastic=[True, False])) == [9, 1]
 
 
 @thoroughly
@@ -225,7 +225,7 @@ def test_the_unit_of_rates_does_not_matter(case: Case) -> None:
     ],
 )
 def test_impossible_flows_are_refused(change: dict[str, Any], message: str) -> None:
-    flows = Flows.of([[0, 1], [1]], [1.0, 1.0])
+    flows = FluidFlows.of([[0, 1], [1]], [1.0, 1.0])
     with pytest.raises(ValueError) as refusal:  # noqa: PT011  # the message is checked below
         share([1.0, 1.0], replace(flows, **change))
     assert str(refusal.value).startswith(message)
@@ -234,12 +234,12 @@ def test_impossible_flows_are_refused(change: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize("capacity", [-1.0, np.inf, np.nan])
 def test_impossible_capacities_are_refused(capacity: float) -> None:
     with pytest.raises(ValueError, match="capacity"):
-        share([1.0, capacity], Flows.of([[0]], 1.0))
+        share([1.0, capacity], FluidFlows.of([[0]], 1.0))
 
 
-def only(flows: Flows, kept: NDArray[np.bool_]) -> Flows:
+def only(flows: FluidFlows, kept: NDArray[np.bool_]) -> FluidFlows:
     paths = [flows.path(flow).tolist() for flow in np.flatnonzero(kept).tolist()]
-    return Flows.of(
+    return FluidFlows.of(
         paths, flows.offered[kept], level=flows.level[kept], elastic=flows.elastic[kept], weight=flows.weight[kept]
     )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.flow.events import Stage
-from simulator.flow.model import Flows, Vector
+from simulator.flow.model import FluidFlows, Vector
 from simulator.flow.ramp import Allowances, Climb, Ramp
 
 RAMP = Ramp(round_trip=0.1, segment=1250.0)
@@ -15,7 +15,7 @@ RAMP = Ramp(round_trip=0.1, segment=1250.0)
 
 def stage(start: float, capacity: float, *offered: float, weight: float = 1.0) -> Stage:
     """Flows over one link."""
-    flows = Flows.of([[0]] * len(offered), np.array(offered), weight=weight)
+    flows = FluidFlows.of([[0]] * len(offered), np.array(offered), weight=weight)
     return Stage(start, start + 1, "stage", np.array([capacity]), flows)
 
 
@@ -85,7 +85,7 @@ def test_a_flow_that_stands_for_several_climbs_as_several() -> None:
 
 
 def test_udp_has_no_ramp() -> None:
-    flows = Flows.of([[0]], numbers(8), elastic=False)
+    flows = FluidFlows.of([[0]], numbers(8), elastic=False)
     at = Stage(0, 1, "stage", numbers(4), flows)
     climb = Climb(RAMP, at)
     climb.enter(at, numbers(4))

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from simulator.flow.events import Event, FlowArrives, FlowEnds, FlowsRerouted, LinksFail, LinksHeal, stages
-from simulator.flow.model import Flows, share
+from simulator.flow.model import FluidFlows, share
 from simulator.flow.ramp import Ramp
 from simulator.flow.timeline import play
 from tests.simulator.flow.cases import Case, cases
 
-TWO = Flows.of([[0], [0]], [8.0, 8.0])
+TWO = FluidFlows.of([[0], [0]], [8.0, 8.0])
 LINK = np.array([10.0])
 
 
@@ -33,7 +33,7 @@ class TestEvents:
         assert history.undelivered().tolist() == [3 + 16 + 3] * 2
 
     def test_rerouted_flows_take_their_new_path(self) -> None:
-        elsewhere = Flows.of([[0], [1]], [8.0, 8.0])
+        elsewhere = FluidFlows.of([[0], [1]], [8.0, 8.0])
         history = play(stages(np.array([10.0, 6.0]), TWO, [FlowsRerouted(1, elsewhere)], end=2))
         assert history.goodput.tolist() == [[5, 5], [8, 6]]
 
@@ -50,7 +50,13 @@ class TestEvents:
 
     @pytest.mark.parametrize(
         "event",
-        [FlowEnds(9, 0), FlowEnds(math.nan, 0), FlowEnds(1, 2), LinksFail(1, (1,)), FlowsRerouted(1, Flows.of([], []))],
+        [
+            FlowEnds(9, 0),
+            FlowEnds(math.nan, 0),
+            FlowEnds(1, 2),
+            LinksFail(1, (1,)),
+            FlowsRerouted(1, FluidFlows.of([], [])),
+        ],
     )
     def test_impossible_events_are_refused(self, event: Event) -> None:
         with pytest.raises(ValueError, match="expected"):
@@ -61,7 +67,7 @@ class TestRamp:
     def test_slow_start_doubles_in_each_round_trip(self) -> None:
         # 10 segments of 1250 bytes in 0.1 s are 1 Mbit/s.
         ramp = Ramp(round_trip=0.1, segment=1250, step=0.1)
-        history = play(stages(np.array([100.0]), Flows.of([[0]], 20.0), [FlowArrives(1, 0)], end=3), ramp)
+        history = play(stages(np.array([100.0]), FluidFlows.of([[0]], 20.0), [FlowArrives(1, 0)], end=3), ramp)
         arrived = history.start >= 1 - 1e-9
         assert history.goodput[arrived, 0] == pytest.approx([1, 2, 4, 8, 16, 20])
 
@@ -73,7 +79,7 @@ class TestRamp:
 
     def test_a_flow_that_lost_packets_needs_as_long_as_additive_increase_takes(self) -> None:
         ramp = Ramp(round_trip=0.1, segment=1250, step=0.1)
-        rerouted = FlowsRerouted(1, Flows.of([[1], [1]], [8.0, 8.0]))
+        rerouted = FlowsRerouted(1, FluidFlows.of([[1], [1]], [8.0, 8.0]))
         history = play(stages(np.array([16.0, 10.0]), TWO, [rerouted], end=9), ramp)
         assert history.goodput[history.start >= 1 - 1e-9][:3, 0] == pytest.approx([2.5, 2.6, 2.7])
         assert history.settling_time(1, tolerance=0.05) == pytest.approx((5 * 0.95 - 2.5) / 1.0, abs=0.1)
@@ -86,12 +92,12 @@ class TestRamp:
     def test_a_short_outage_costs_the_backoff_and_a_long_one_slow_start(self, outage: float, expected: float) -> None:
         ramp = Ramp(round_trip=0.1, segment=1250, step=0.05, timeout=0.2)
         events: list[Event] = [LinksFail(1, (0,)), LinksHeal(1 + outage, (0,))]
-        history = play(stages(LINK, Flows.of([[0]], 8.0), events, end=9), ramp)
+        history = play(stages(LINK, FluidFlows.of([[0]], 8.0), events, end=9), ramp)
         assert history.goodput[history.start >= 1 + outage - 1e-9][0, 0] == pytest.approx(expected)
 
     def test_what_does_not_settle_before_the_next_event_never_does(self) -> None:
         events: list[Event] = [LinksFail(1, (0,)), LinksHeal(1.1, (0,))]
-        history = play(stages(LINK, Flows.of([[0]], 8.0), events, end=1.5), Ramp(round_trip=0.1, segment=1250))
+        history = play(stages(LINK, FluidFlows.of([[0]], 8.0), events, end=1.5), Ramp(round_trip=0.1, segment=1250))
         assert history.settling_time(2) == math.inf
 
     def test_a_backoff_of_nothing_is_refused(self) -> None:
@@ -102,7 +108,7 @@ class TestRamp:
     def test_flows_come_to_the_shares_that_the_model_gives_them(self, case: Case, backoff: float) -> None:
         flows = case.flows.offering(np.minimum(case.flows.offered, 50.0))
         capacity = np.minimum(case.capacity, 50.0)
-        flows = Flows(flows.first, flows.links, flows.offered, flows.level, flows.elastic, np.ones(flows.size))
+        flows = FluidFlows(flows.first, flows.links, flows.offered, flows.level, flows.elastic, np.ones(flows.size))
         ramp = Ramp(round_trip=0.1, segment=12500, backoff=backoff, step=0.05)
         start = [FlowArrives(1, flow) for flow in range(flows.size)]
         history = play(stages(capacity, flows, start, end=60), ramp)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedera.network.fat_tree import FatTree
-from simulator.flow.model import Flows as FluidFlows
-from simulator.flow.model import share
+from simulator.flow.model import FluidFlows, share
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.simulation import Simulation

@@ -13,16 +13,16 @@ from simulator.packet.faults import BlackHole, RandomDrop, cables
 from simulator.packet.queues import Fifo
 from simulator.packet.scenario import Outage
 from simulator.packet.topologies import LeafSpine
-from simulator.studies.packet.fault_file import Faults, read_faults
-from simulator.studies.packet.networks import Links, generated, node_names
+from simulator.studies.packet.fault_file import FaultyNetwork, read_faults
+from simulator.studies.packet.networks import LinkParameters, generated, node_names
 
 START = {"format": "kuijia-faults", "version": 1}
-NETWORK = generated("leaf-spine:2,2,2", Links())
+NETWORK = generated("leaf-spine:2,2,2", LinkParameters())
 NAMES = node_names(NETWORK, None)
 H0, H2, LEAF, SPINE = NAMES.index("h0"), NAMES.index("h2"), NAMES.index("s0"), NAMES.index("s3")
 
 
-def read(tmp_path: Path, text: str) -> Faults:
+def read(tmp_path: Path, text: str) -> FaultyNetwork:
     path = tmp_path / "faults.json"
     path.write_text(text, encoding="utf-8")
     return read_faults(path, NETWORK, NAMES)

@@ -15,7 +15,7 @@ from simulator.packet.traffic.patterns import Stride
 from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
 from simulator.studies.packet.limits import MOST_IN_FLIGHT, Checked, require_links
-from simulator.studies.packet.networks import Links, node_names, of_topology
+from simulator.studies.packet.networks import LinkParameters, node_names, of_topology
 from simulator.studies.packet.study import Run, Study, Traffic, simulation_of
 from simulator.studies.packet.transports import CREDITED
 from te_solver.model.topology import Link, Topology
@@ -26,7 +26,7 @@ def pair(rate: float, delay: float = 0.0) -> Topology:
 
 
 def check(topology: Topology, transports: Mapping[str, Transport | Credited], until: float = LONGEST) -> None:
-    network = of_topology(topology, "pair.yaml", Links())
+    network = of_topology(topology, "pair.yaml", LinkParameters())
     require_links(Checked(network, node_names(network, topology), "pair.yaml"), transports, until)
 
 
@@ -54,7 +54,7 @@ def test_the_rate_that_a_refusal_asks_for_is_simulated_with_the_transport(name: 
     least = float(told.split("at least ")[1].split()[0])
     topology = pair(least)
     check(topology, transports)
-    network = of_topology(topology, "pair.yaml", Links())
+    network = of_topology(topology, "pair.yaml", LinkParameters())
     traffic = Traffic(FlowSizes.of_one(1000), Stride(1), None, Reference.HOSTS, 1)
     study = Study(network, node_names(network, topology), traffic)
     simulation_of(replace(study, credits=replace(study.credits, share=share)), Run("drop-tail", name, None, 1))

@@ -15,9 +15,9 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import CaseError
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
-from simulator.flow.what_if import Contender, Outcome, outcome_of, what_if
+from simulator.flow.what_if import Contender, FailureOutcome, outcome_of, what_if
 from simulator.studies.whatif import sweep
-from simulator.studies.whatif.sweep import Questions, outcomes_of
+from simulator.studies.whatif.sweep import FailureQuestions, outcomes_of
 from te_solver.formats.demands_file import load_demands
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.failures import Failure, link_pairs, single_links
@@ -28,7 +28,7 @@ from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
 
 
-def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> Questions:
+def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> FailureQuestions:
     """Return questions on Gscale; two of the schemes solve programs, each its own."""
     topology = load_topology(shipped_network("gscale"))
     traffic = PlannedTraffic.of(solve(topology, load_demands(shipped_demands("gscale"), topology)))
@@ -37,14 +37,14 @@ def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -
         solver = WarmThroughput()
         solver(traffic.tunnels.incidence, traffic.capacity, traffic.demand)
         contenders.append(Contender(make_scheme(name, solver), traffic))
-    return Questions(
+    return FailureQuestions(
         contenders, (*single_links(topology), *islice(link_pairs(topology), 29)), elastic=True, weighting="equal"
     )
 
 
 def outcomes(
-    asked: Questions, processes: int, output: OutputFolder | None = None, told: io.StringIO | None = None
-) -> list[Outcome]:
+    asked: FailureQuestions, processes: int, output: OutputFolder | None = None, told: io.StringIO | None = None
+) -> list[FailureOutcome]:
     progress = Progress(told or io.StringIO())
     with outcomes_of(asked, {"split": "proportional"}, Workers(processes), output, progress) as found:
         return found
@@ -63,7 +63,7 @@ def test_a_stop_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     asked, output = questions(), OutputFolder(tmp_path)
     last = asked.failures[-1]
 
-    def gives_up_at_last(contender: Contender, model: FailureModel, failure: Failure) -> Outcome:
+    def gives_up_at_last(contender: Contender, model: FailureModel, failure: Failure) -> FailureOutcome:
         if failure is last and contender.scheme.name == "recompute":
             raise SolverError("gave up")
         return outcome_of(contender, model, failure)

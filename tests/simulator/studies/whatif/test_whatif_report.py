@@ -15,7 +15,7 @@ from simulator.flow.what_if import Contender, what_if
 from simulator.studies.whatif.figures import figures, loss_and_vacancy
 from simulator.studies.whatif.html_report import LISTED, html_report
 from simulator.studies.whatif.network_map import BANDS, network_map
-from simulator.studies.whatif.study import Likelihood, Provenance, Study
+from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
 from te_solver.model.demands import Demand
 from te_solver.model.failure_probabilities import PUBLISHED, from_counts
 from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
@@ -32,7 +32,7 @@ ENDS = "a<b>", 'c&"d"'
 """Names that are markup unless they are escaped."""
 
 
-def study(failures: tuple[Failure, ...] | None = None, *, likely: bool = False, links: int = 3) -> Study:
+def study(failures: tuple[Failure, ...] | None = None, *, likely: bool = False, links: int = 3) -> WhatIfStudy:
     """Return two nodes joined through others, two classes of traffic, and one more link that carries nothing."""
     middle = [f"m{number}$" for number in range(links)]
     edges = [(end, each) for each in middle for end in ENDS] + [(ENDS[1], "alone")]
@@ -43,7 +43,7 @@ def study(failures: tuple[Failure, ...] | None = None, *, likely: bool = False, 
     failures = failures or tuple(single_links(topology))
     contenders = [Contender(Kuijia(), traffic), Contender(Rescaling(), traffic)]
     likelihood = Likelihood("table <1>", from_counts(topology, failures, PUBLISHED["table1-5min"])) if likely else None
-    return Study(topology, contenders, failures, list(what_if(contenders, failures)), likelihood)
+    return WhatIfStudy(topology, contenders, failures, list(what_if(contenders, failures)), likelihood)
 
 
 class Page(HTMLParser):

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.studies.whatif_packets.conditions import Conditions
-from simulator.studies.whatif_packets.findings import Findings, Outcome
+from simulator.studies.whatif_packets.findings import FailureCounts, StudyFindings
 from simulator.studies.whatif_packets.html_report import LISTED, html_report
 from simulator.studies.whatif_packets.run import ABORIGINAL, VICTIM, Play
 from simulator.studies.whatif_packets.study import PacketStudy
@@ -35,15 +35,15 @@ class Nesting(HTMLParser):
         assert self.open.pop() == tag
 
 
-def outcome(number: int) -> Outcome:
+def outcome(number: int) -> FailureCounts:
     counts: dict[str, Any] = {"sent_packets": 100, "dropped_packets": 1, "completion": {"small": None, "large": None}}
     counts |= {"sent_packets_without_failure": 100, "dropped_packets_without_failure": 0}
     arrived = {"delivered_bytes": 900 - number, "delivered_bytes_without_failure": 1000}
-    return Outcome(f"{NAME}{number}", {ABORIGINAL: {**counts, **arrived}, VICTIM: {**counts, **arrived}})
+    return FailureCounts(f"{NAME}{number}", {ABORIGINAL: {**counts, **arrived}, VICTIM: {**counts, **arrived}})
 
 
 def page(failures: int) -> str:
-    found = Findings({"kuijia": [outcome(number) for number in range(failures)], NAME: [outcome(1)] * failures})
+    found = StudyFindings({"kuijia": [outcome(number) for number in range(failures)], NAME: [outcome(1)] * failures})
     plan = SimpleNamespace(topology=SimpleNamespace(name=NAME), pairs=[None])
     traffic = SimpleNamespace(count=7, payload=1000)
     play = SimpleNamespace(plan=plan, traffic=traffic, controller=NAME, controller_delays={NAME: 0.001})

@@ -14,7 +14,7 @@ from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.studies.whatif_packets.conditions import Conditions, central_site, switch_options
-from simulator.studies.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, Traffic, traffic_of
+from simulator.studies.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, TunnelFlows, traffic_of
 from simulator.studies.whatif_packets.sweep import Questions, results_of
 from te_solver.model.failures import Failure
 from te_solver.model.plan import PairPlan, Plan, Tunnel
@@ -45,7 +45,7 @@ def missing(of_role: dict[str, Any]) -> float:
     return 1 - float(of_role["delivered_bytes"] / of_role["delivered_bytes_without_failure"])
 
 
-def long_traffic(scale: float = 1.0) -> Traffic:
+def long_traffic(scale: float = 1.0) -> TunnelFlows:
     how = replace(HOW, seconds=30.0, scale=scale)
     scaled = how.scaled_plan(plan())
     return traffic_of(scaled, switch_options(scaled, KUIJIA), how)
