@@ -24,7 +24,7 @@ from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.leftovers import remove_leftovers
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.network_options import NetworkOptions
 
 _QUIET_TIMEOUT = 30.0
@@ -44,7 +44,7 @@ class HederaLab:
     """A running lab: the network, whose hosts have the fabric's names, and the scheduler that programs it."""
 
     centre: DataCentre
-    network: Network
+    network: EmulatedNetwork
     scheduler: SchedulerProcess
     machine: Machine
     began: float
@@ -142,7 +142,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
             told = {**told, "neighbours": Neighbours.LEARNED.value}
             wiring = replace(wiring, neighbours=Neighbours.LEARNED)
         report(f"starting {len(wiring.topology.nodes)} switches and {len(wiring.sites)} hosts for {scheme}")
-        with Network(wiring.topology, wiring, run, options, report) as network:
+        with EmulatedNetwork(wiring.topology, wiring, run, options, report) as network:
             network.start()
             if isinstance(network.ovs, PrivateOvs):
                 network.ovs.vsctl("set", "Open_vSwitch", ".", f"other_config:max-revalidator={_statistics_age(period)}")

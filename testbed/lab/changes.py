@@ -14,15 +14,14 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.text import link_id
 from te_solver.model.plan import Plan
 from testbed.lab.journal import LabJournal
-from testbed.lab.lab_flows import FlowWish
 from testbed.lab.lab_requests import (
     Change,
     ChooseScheme,
+    EndFlow,
+    FlowWish,
     HandOver,
-    Replace,
-    StartFlow,
-    StopFlow,
-    Switch,
+    ReplacePlan,
+    SwitchLink,
     SwitchNode,
     Update,
     Withdraw,
@@ -32,17 +31,17 @@ from testbed.lab.texts import flow_text, link_text, node_text, plan_text, reacti
 if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a lab
     from testbed.lab.lab import Lab
 
-MakePlan = Callable[["Lab", "Update | Replace"], Plan]
+MakePlan = Callable[["Lab", "Update | ReplacePlan"], Plan]
 
 
 def prepared(lab: Lab, journal: LabJournal, make_plan: MakePlan, request: Change) -> Callable[[], Any]:  # noqa: PLR0911  # one branch a request
     """Do the part that changes nothing; return the rest as a function. Raises KuijiaError if it is refused."""
     match request:
-        case Switch(what, a, b):
+        case SwitchLink(what, a, b):
             return lambda: _switch_link(lab, journal, a, b, up=what == "heal")
         case SwitchNode(what, node):
             return lambda: _switch_node(lab, journal, node, up=what == "heal")
-        case Update() | Replace():
+        case Update() | ReplacePlan():
             lab.require_switches()
             plan = make_plan(lab, request)
             return lambda: _update(lab, journal, plan)
@@ -50,9 +49,9 @@ def prepared(lab: Lab, journal: LabJournal, make_plan: MakePlan, request: Change
             return lambda: _withdraw(lab, journal)
         case HandOver():
             return lambda: asdict(lab.hand_over())
-        case StartFlow():
-            return lambda: _start_flow(lab, journal, FlowWish(**vars(request)))
-        case StopFlow(flow):
+        case FlowWish():
+            return lambda: _start_flow(lab, journal, request)
+        case EndFlow(flow):
             return lambda: _stop_flow(lab, journal, flow)
         case ChooseScheme(scheme):
             _require_scheme(lab, scheme)

@@ -13,7 +13,7 @@ from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.lab_network import LabNetwork
 from testbed.network.leftovers import remove_leftovers
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.network_options import NetworkOptions
 
 Report = Callable[[str], None]
@@ -57,7 +57,7 @@ class Emulation:
     def network(
         self, wiring: Wiring, run: RunDirectory, options: NetworkOptions, report: Report
     ) -> Iterator[LabNetwork]:
-        network = Network(wiring.topology, wiring, run, options, report)
+        network = EmulatedNetwork(wiring.topology, wiring, run, options, report)
         if options.system_ovs:
             yield network
         else:

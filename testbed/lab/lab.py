@@ -32,7 +32,7 @@ from testbed.lab.state import counters, death_of, full_state
 from testbed.machine.run_directory import RunDirectory
 from testbed.network.calibration import LinkCalibration
 from testbed.network.lab_network import LabNetwork
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.queue_counters import QueueRates
 
 
@@ -95,9 +95,9 @@ class Lab:
         return self._sessions
 
     @property
-    def emulated_network(self) -> Network:
+    def emulated_network(self) -> EmulatedNetwork:
         """The emulated network, in a lab that stands on one."""
-        assert isinstance(self._network, Network), "the lab stands on boxes"
+        assert isinstance(self._network, EmulatedNetwork), "the lab stands on boxes"
         return self._network
 
     @property
@@ -295,7 +295,7 @@ class Lab:
         Raises:
             InputError: there is no such node, or its host is on a box.
         """
-        if not isinstance(self._network, Network):
+        if not isinstance(self._network, EmulatedNetwork):
             raise InputError("lab exec", "", "hosts of a lab on boxes are not on this machine", "SSH to the host's box")
         return {"lab": self._run.lab_id, "namespace_pid": self._network.host(node).namespace_pid}
 

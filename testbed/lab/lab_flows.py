@@ -7,11 +7,12 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from kuijia_app.tables.families import Prefix
 from kuijia_app.tables.queues import QueueLayout
 from kuijia_base.errors import InputError, TestbedError, quoted
+from testbed.lab.lab_requests import FlowWish
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.network.lab_network import LabNetwork
 from testbed.traffic.iperf import IperfFlow, IperfRun
@@ -25,18 +26,6 @@ _PORTS = 10_000
 
 _WINDOW_SECONDS = 1.0
 _MARGIN = 0.5
-
-
-@dataclass(frozen=True)
-class FlowWish:
-    """A flow as a user wants it: by UDP at `rate` Mbit/s, or by TCP as fast as it can."""
-
-    source: str
-    target: str
-    kind: Literal["udp", "tcp"]
-    rate: float | None
-    seconds: int
-    priority: int = 0
 
 
 @dataclass(frozen=True)

@@ -19,18 +19,18 @@ from te_solver.model.failures import single_links
 from te_solver.model.plan import Plan, PlanOptions
 from te_solver.model.topology import Topology
 from testbed.lab.lab_options import LabOptions
-from testbed.lab.lab_requests import Replace, Row, Update
+from testbed.lab.lab_requests import ReplacePlan, RequestedDemand, Update
 
 if TYPE_CHECKING:  # it imports Mininet, which those do without who only ask a lab
     from testbed.lab.lab import Lab
 
 
-def plan_for(lab: Lab, request: Update | Replace) -> Plan:
+def plan_for(lab: Lab, request: Update | ReplacePlan) -> Plan:
     """Return the plan that a request asks for in a lab; raises as `made_plan`."""
     return made_plan(lab.plan, lab.options, request)
 
 
-def made_plan(present: Plan, options: LabOptions, request: Update | Replace) -> Plan:
+def made_plan(present: Plan, options: LabOptions, request: Update | ReplacePlan) -> Plan:
     """Return the plan for a request's demands, solved as the present plan was, or the plan it gives, verified.
 
     Raises:
@@ -40,7 +40,7 @@ def made_plan(present: Plan, options: LabOptions, request: Update | Replace) -> 
     """
     topology = present.topology
     tables = pipeline_options(options.words)
-    if isinstance(request, Replace):
+    if isinstance(request, ReplacePlan):
         return _verified(request, topology, tables)
     # The optimiser takes a second to import, which a lab that is never updated should not cost.
     from te_solver.solve import solve_like  # noqa: PLC0415  # slow to import: CVXPY
@@ -56,7 +56,7 @@ def made_plan(present: Plan, options: LabOptions, request: Update | Replace) -> 
     return plan
 
 
-def _verified(request: Replace, topology: Topology, options: PipelineOptions) -> Plan:
+def _verified(request: ReplacePlan, topology: Topology, options: PipelineOptions) -> Plan:
     """Return a request's plan on the lab's links, whose capacities may differ from those that it was solved for."""
     plan = plan_from_json(request.plan, request.source)
     try:
@@ -81,7 +81,7 @@ def require_served(layout: QueueLayout, demands: Sequence[Demand], source: str) 
             raise InputError(source, "", f"a demand of priority {demand.priority}", expected)
 
 
-def _demand(topology: Topology, options: LabOptions, row: Row, source: str, at: int) -> Demand:
+def _demand(topology: Topology, options: LabOptions, row: RequestedDemand, source: str, at: int) -> Demand:
     try:
         demand = Demand(row.source, row.target, row.rate * options.demand_factor, row.priority)
         demand.require_nodes_of(topology)

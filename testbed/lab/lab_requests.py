@@ -36,28 +36,28 @@ _ROW = "[SOURCE, TARGET, RATE, PRIORITY]"
 
 
 @dataclass(frozen=True)
-class Look:
+class Query:
     """A request that only reads: the state of the lab, its counters, its plan, or the plan's topology."""
 
     what: Literal["status", "counters", "topology", "plan"]
 
 
 @dataclass(frozen=True)
-class Log:
+class ReadEvents:
     """A request for the events with a number above `after`."""
 
     after: int
 
 
 @dataclass(frozen=True)
-class Watch:
+class FollowEvents:
     """A request for events as they happen; with `after` also for earlier ones with a number above it."""
 
     after: int | None
 
 
 @dataclass(frozen=True)
-class Switch:
+class SwitchLink:
     """A request to cut the link between two nodes, or to restore it."""
 
     what: Literal["fail", "heal"]
@@ -74,7 +74,7 @@ class SwitchNode:
 
 
 @dataclass(frozen=True)
-class Row:
+class RequestedDemand:
     """A demand as users give it: `rate` in their unit, before the lab's factor is applied."""
 
     source: str
@@ -87,12 +87,12 @@ class Row:
 class Update:
     """A request to replace the plan by one for these demands; messages call them `source`."""
 
-    demands: tuple[Row, ...]
+    demands: tuple[RequestedDemand, ...]
     source: str
 
 
 @dataclass(frozen=True)
-class Replace:
+class ReplacePlan:
     """A request to replace the plan by this one, in its JSON form; messages call it `source`."""
 
     plan: dict[str, Any]
@@ -110,7 +110,7 @@ class HandOver:
 
 
 @dataclass(frozen=True)
-class StartFlow:
+class FlowWish:
     """A request for an iperf3 flow between two hosts: by UDP at `rate` Mbit/s, or by TCP as fast as it can."""
 
     source: str
@@ -118,11 +118,11 @@ class StartFlow:
     kind: Literal["udp", "tcp"]
     rate: float | None
     seconds: int
-    priority: int
+    priority: int = 0
 
 
 @dataclass(frozen=True)
-class StopFlow:
+class EndFlow:
     """A request to end a flow before its time."""
 
     flow: str
@@ -147,8 +147,8 @@ class Down:
     """A request to take the lab down."""
 
 
-Change = Switch | SwitchNode | Update | Replace | Withdraw | HandOver | StartFlow | StopFlow | ChooseScheme
-Request = Look | Log | Watch | Change | Enter | Down
+Change = SwitchLink | SwitchNode | Update | ReplacePlan | Withdraw | HandOver | FlowWish | EndFlow | ChooseScheme
+Request = Query | ReadEvents | FollowEvents | Change | Enter | Down
 
 
 def parse_request(line: bytes) -> Request:
@@ -176,12 +176,12 @@ def _require_version(version: object) -> None:
 def _look(request: object) -> Request | None:
     match request:
         case {"do": "status" | "counters" | "topology" | "plan" as look, **rest} if not rest:
-            return Look(look)
+            return Query(look)
         case {"do": "log", "after": after, **rest} if not rest:
-            return Log(_whole(after, "after"))
+            return ReadEvents(_whole(after, "after"))
         case {"do": "watch", **rest} if not rest.keys() - {"after"}:
             after = rest.get("after")
-            return Watch(None if after is None else _whole(after, "after"))
+            return FollowEvents(None if after is None else _whole(after, "after"))
         case {"do": "enter", "node": node, **rest} if not rest:
             return Enter(_name(node, "node"))
         case {"do": "down", **rest} if not rest:
@@ -192,7 +192,7 @@ def _look(request: object) -> Request | None:
 def _change(request: object) -> Change | None:  # noqa: PLR0911  # one branch a request
     match request:
         case {"do": "fail" | "heal" as what, "a": a, "b": b, **rest} if not rest:
-            return Switch(what, _name(a, "a"), _name(b, "b"))
+            return SwitchLink(what, _name(a, "a"), _name(b, "b"))
         case {"do": "fail" | "heal" as what, "node": node, **rest} if not rest:
             return SwitchNode(what, _name(node, "node"))
         case {"do": "update", "demands": demands, "source": source, **rest} if not rest:
@@ -200,19 +200,19 @@ def _change(request: object) -> Change | None:  # noqa: PLR0911  # one branch a 
         case {"do": "replace", "plan": plan, "source": source, **rest} if not rest:
             if not isinstance(plan, dict):
                 _refuse("plan", plan, "a plan in JSON")
-            return Replace(plan, _text(source, "source", LONGEST_SOURCE))
+            return ReplacePlan(plan, _text(source, "source", LONGEST_SOURCE))
         case {"do": "withdraw" | "handover" as what, **rest} if not rest:
             return Withdraw() if what == "withdraw" else HandOver()
         case {"do": "start-flow", **wish} if wish.keys() == _FLOW_MEMBERS:
             return _flow(wish)
         case {"do": "stop-flow", "flow": flow, **rest} if not rest:
-            return StopFlow(_name(flow, "flow"))
+            return EndFlow(_name(flow, "flow"))
         case {"do": "scheme", "scheme": scheme, **rest} if not rest:
             return ChooseScheme(_name(scheme, "scheme"))
     return None
 
 
-def _flow(request: dict[Any, Any]) -> StartFlow:
+def _flow(request: dict[Any, Any]) -> FlowWish:
     kind, rate = request["kind"], request["rate"]
     if kind not in ("udp", "tcp"):
         _refuse("kind", kind, "udp or tcp")
@@ -223,7 +223,7 @@ def _flow(request: dict[Any, Any]) -> StartFlow:
     seconds = request["seconds"]
     if type(seconds) is not int or not 1 <= seconds <= MOST_FLOW_SECONDS:
         _refuse("seconds", seconds, f"a whole number from 1 to {MOST_FLOW_SECONDS}")
-    return StartFlow(
+    return FlowWish(
         _name(request["source"], "source"),
         _name(request["target"], "target"),
         kind,
@@ -253,7 +253,7 @@ def _whole_number(text: str) -> int:
     return int(text)
 
 
-def _rows(demands: object) -> tuple[Row, ...]:
+def _rows(demands: object) -> tuple[RequestedDemand, ...]:
     if not isinstance(demands, list):
         _refuse("demands", demands, f"a list of {_ROW}")
     if len(demands) > MOST_DEMANDS:
@@ -261,11 +261,11 @@ def _rows(demands: object) -> tuple[Row, ...]:
     return tuple(_row(row, f"demands[{at}]") for at, row in enumerate(demands))
 
 
-def _row(row: object, place: str) -> Row:
+def _row(row: object, place: str) -> RequestedDemand:
     if not isinstance(row, list) or len(row) != 4:
         _refuse(place, row, _ROW)
     source, target, rate, priority = row
-    return Row(
+    return RequestedDemand(
         _name(source, f"{place}[0]"),
         _name(target, f"{place}[1]"),
         _rate(rate, f"{place}[2]"),

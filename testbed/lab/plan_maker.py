@@ -23,7 +23,7 @@ from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.lab_options import LabOptions
 from testbed.lab.lab_plans import made_plan
-from testbed.lab.lab_requests import Replace, Row, Update
+from testbed.lab.lab_requests import ReplacePlan, RequestedDemand, Update
 
 if TYPE_CHECKING:
     from testbed.lab.lab import Lab
@@ -52,7 +52,7 @@ class PlanMaker:
     ) -> None:
         self.give_up()
 
-    def make(self, lab: Lab, request: Update | Replace) -> Plan:
+    def make(self, lab: Lab, request: Update | ReplacePlan) -> Plan:
         """Return the plan that a request asks for; one thread at a time may call this.
 
         Raises:
@@ -116,10 +116,10 @@ def _answer(job: dict[str, Any]) -> dict[str, Any]:
     return {"plan": plan_to_json(plan)}
 
 
-def _request(kind: str, members: dict[str, Any]) -> Update | Replace:
-    if kind == Replace.__name__:
-        return Replace(**members)
-    return Update(tuple(Row(**row) for row in members["demands"]), members["source"])
+def _request(kind: str, members: dict[str, Any]) -> Update | ReplacePlan:
+    if kind == ReplacePlan.__name__:
+        return ReplacePlan(**members)
+    return Update(tuple(RequestedDemand(**row) for row in members["demands"]), members["source"])
 
 
 if __name__ == "__main__":

@@ -28,12 +28,12 @@ from testbed.lab.lab_requests import (
     Change,
     Down,
     Enter,
-    Log,
-    Look,
-    Replace,
+    FollowEvents,
+    Query,
+    ReadEvents,
+    ReplacePlan,
     Request,
     Update,
-    Watch,
     Withdraw,
     parse_request,
 )
@@ -149,11 +149,11 @@ class LabServer:
         match request:
             case Down():
                 self._down = client
-            case Watch(after):
+            case FollowEvents(after):
                 self._watch(client, after)
-            case Log(after):
+            case ReadEvents(after):
                 self._reception.answer(client, _result(list(map(asdict, self._journal.after(after)))))
-            case Look() | Enter():
+            case Query() | Enter():
                 self._looking.add(client)
                 self._looks.do(lambda: self._look(client, request, line))
             case Withdraw() if self._changing and self._withdraw_update():
@@ -174,13 +174,13 @@ class LabServer:
 
     def _withdraw_update(self) -> bool:
         """Withdraw a plan that is being made or rolled out; return False if the change under way is none."""
-        if not isinstance(self._under_way, Update | Replace):
+        if not isinstance(self._under_way, Update | ReplacePlan):
             return False
         self._give_up()
         self._lab.withdraw_update()
         return True
 
-    def _look(self, client: Client, request: Look | Enter, line: bytes) -> None:
+    def _look(self, client: Client, request: Query | Enter, line: bytes) -> None:
         """Carry a request out that changes nothing; runs in a thread."""
         try:
             answer = _result(self._found(request))
@@ -191,17 +191,17 @@ class LabServer:
             answer = _refusal(_unforeseen(error))
         self._finish(client, answer)
 
-    def _found(self, request: Look | Enter) -> Any:  # noqa: ANN401  # JSON
+    def _found(self, request: Query | Enter) -> Any:  # noqa: ANN401  # JSON
         match request:
             case Enter(node):
                 return self._lab.environment_of(node)
-            case Look("topology"):
+            case Query("topology"):
                 return plan_to_json(self._lab.plan)["topology"]
-            case Look("plan"):
+            case Query("plan"):
                 number, plan = self._lab.plan_number, plan_to_json(self._lab.plan)
                 options = self._lab.described_options()
                 return {"number": number, "plan": plan, "options": options, "positions": self._lab.positions}
-            case Look("counters"):
+            case Query("counters"):
                 return {"last_event": self._journal.last, **self._lab.counters()}
         return self._lab.status()
 

@@ -89,7 +89,7 @@ _PROBE_TIMING = ProbeTiming(settle=0.1, measure=0.4)
 _DEFAULT_OPTIONS = NetworkOptions()
 
 
-class Network:
+class EmulatedNetwork:
     """Switches, cables and hosts of a topology, from `start` to `stop`.
 
     Nodes are named as in the topology, also in errors. Everything raises TestbedError when a switch, an interface or a
@@ -225,7 +225,7 @@ class Network:
         """
         self._cables.wait_until(sessions, up=up, timeout=timeout)
 
-    def __enter__(self) -> Network:
+    def __enter__(self) -> EmulatedNetwork:
         return self
 
     def __exit__(

@@ -11,7 +11,7 @@ from kuijia_app.tables.wiring import Wiring
 from te_solver.model.topology import Link, Topology
 from testbed.machine.network_namespace import private_network
 from testbed.machine.run_directory import RunDirectory
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.network_options import NetworkOptions
 
 CAPACITY = 20.0
@@ -34,12 +34,12 @@ def running_network(
     cables: Sequence[tuple[str, str]] = TRIANGLE,
     options: NetworkOptions = DEFAULTS,
     controller_port: int | None = None,
-) -> Iterator[Network]:
+) -> Iterator[EmulatedNetwork]:
     network_topology = topology(cables)
     with (
         RunDirectory.create(root) as run,
         private_network(),
-        Network(network_topology, Wiring(network_topology), run, options) as network,
+        EmulatedNetwork(network_topology, Wiring(network_topology), run, options) as network,
     ):
         network.start()
         if controller_port is not None:
@@ -47,7 +47,7 @@ def running_network(
         yield network
 
 
-def program_path(network: Network, path: Sequence[str], label: int) -> None:
+def program_path(network: EmulatedNetwork, path: Sequence[str], label: int) -> None:
     """Add entries that carry labelled packets from the first switch's host to the last one's, in their queues."""
     wiring = network.wiring
     egress_prefix = wiring.prefix(path[-1])

@@ -16,8 +16,8 @@ from te_solver.solve import solve
 from testbed.boxes.inventory import read_inventory
 from testbed.boxes.network import BoxGround
 from testbed.lab.lab import Lab
-from testbed.lab.lab_flows import FlowWish
 from testbed.lab.lab_options import LabOptions
+from testbed.lab.lab_requests import FlowWish
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.traffic.hash_probe import probe_marks_seen_by
 from tests.kuijia_app.dummy_switches import wait_until

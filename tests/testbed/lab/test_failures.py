@@ -10,7 +10,7 @@ from kuijia_base.commands import run_command
 from kuijia_base.errors import InputError, TestbedError
 from testbed.lab.failures import fail_link, heal_link
 from testbed.links.link_state import is_running
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.queue_counters import read_queue_counters
 from tests.testbed.emulated import program_path, running_network
 
@@ -21,19 +21,19 @@ NOBODY_LISTENS = 1
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedNetwork]:
     with running_network(tmp_path_factory.mktemp("run"), controller_port=NOBODY_LISTENS) as network:
         program_path(network, ["a", "b"], label=16)
         program_path(network, ["b", "a"], label=17)
         yield network
 
 
-def reaches_b(network: Network) -> bool:
+def reaches_b(network: EmulatedNetwork) -> bool:
     ping = ["ping", "-c", "1", "-W", "1", str(network.host("b").address)]
     return network.host("a").run(ping).returncode == 0
 
 
-def test_a_link_is_cut_and_mended_and_both_switches_say_so(network: Network) -> None:
+def test_a_link_is_cut_and_mended_and_both_switches_say_so(network: EmulatedNetwork) -> None:
     assert reaches_b(network)
     before = time.time()
     cut = fail_link(network, "a", "b")
@@ -48,7 +48,7 @@ def test_a_link_is_cut_and_mended_and_both_switches_say_so(network: Network) -> 
         assert all(0 < delay < 2 for delay in event.delay.values())
 
 
-def test_both_ends_of_a_cut_link_are_down(network: Network) -> None:
+def test_both_ends_of_a_cut_link_are_down(network: EmulatedNetwork) -> None:
     fail_link(network, "c", "a")
     ends = [
         network.interface("a", network.wiring.port("a", "c")),
@@ -59,7 +59,7 @@ def test_both_ends_of_a_cut_link_are_down(network: Network) -> None:
     assert [is_running(end) for end in ends] == [True, True]
 
 
-def test_what_is_down_cannot_be_cut_and_what_is_up_cannot_be_mended(network: Network) -> None:
+def test_what_is_down_cannot_be_cut_and_what_is_up_cannot_be_mended(network: EmulatedNetwork) -> None:
     with pytest.raises(InputError, match=r"^testbed:link a-b: the link is up already, expected one that is down$"):
         heal_link(network, "a", "b")
     fail_link(network, "a", "b")
@@ -75,7 +75,7 @@ def test_what_is_down_cannot_be_cut_and_what_is_up_cannot_be_mended(network: Net
         ("a", "a", "testbed:link a-a: there is no such link, expected one from a to b, c"),
     ],
 )
-def test_a_link_that_is_not_there_is_bad_input(network: Network, a: str, b: str, message: str) -> None:
+def test_a_link_that_is_not_there_is_bad_input(network: EmulatedNetwork, a: str, b: str, message: str) -> None:
     with pytest.raises(InputError) as caught:
         fail_link(network, a, b)
     assert str(caught.value) == message

@@ -11,7 +11,8 @@ from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.wiring import Wiring
 from kuijia_base.errors import InputError
-from testbed.lab.lab_flows import MOST_FLOWS, FlowEnd, FlowWish, LabFlows
+from testbed.lab.lab_flows import MOST_FLOWS, FlowEnd, LabFlows
+from testbed.lab.lab_requests import FlowWish
 from testbed.links.flow_keys import EgressFlowKey, IngressMark
 from testbed.traffic.iperf import IperfError, IperfFlow
 from tests.kuijia_app.plans import motivation_plan

@@ -24,7 +24,7 @@ from testbed.lab.lab_changes import NoticedLinkEvent
 from testbed.lab.lab_client import LabRefusedError, ask, watch
 from testbed.lab.lab_order import SOCKET_NAME
 from testbed.lab.lab_plans import plan_for
-from testbed.lab.lab_requests import Replace, Update
+from testbed.lab.lab_requests import ReplacePlan, Update
 from testbed.lab.lab_service import _listener
 from testbed.lab.serving import MOST_CHANGES, LabServer, refused
 from tests.kuijia_app.plans import motivation_plan
@@ -161,7 +161,7 @@ def test_looks_do_not_wait_for_a_change_and_changes_wait_for_each_other(tmp_path
 def test_a_plan_that_is_being_solved_delays_no_look_and_can_be_withdrawn(tmp_path: Path) -> None:
     lab, begun, given_up = MakeBelieveLab(padding=10), threading.Event(), threading.Event()
 
-    def make(_: Lab, __: Update | Replace) -> Plan:
+    def make(_: Lab, __: Update | ReplacePlan) -> Plan:
         begun.set()
         assert given_up.wait(SECONDS)
         raise TestbedError("withdrawn")

@@ -13,7 +13,7 @@ from testbed.lab.failures import fail_link, heal_link
 from testbed.network.bfd import MISSING
 from testbed.network.calibration import calibrate
 from testbed.network.leftovers import interfaces
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.queue_counters import read_queue_counters
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.emulated import running_network
@@ -26,12 +26,12 @@ OTHER = BfdSession(17, ("a", "c"))
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedNetwork]:
     with running_network(tmp_path_factory.mktemp("run")) as network:
         yield network
 
 
-def program_session(network: Network, session: BfdSession) -> None:
+def program_session(network: EmulatedNetwork, session: BfdSession) -> None:
     """Add entries that carry the session's packets from inner port to inner port, in the control queue."""
     for path in (session.nodes, session.nodes[::-1]):
         wiring = network.wiring
@@ -56,12 +56,12 @@ def program_session(network: Network, session: BfdSession) -> None:
         )
 
 
-def is_up(network: Network, session: BfdSession, switch: str) -> bool:
+def is_up(network: EmulatedNetwork, session: BfdSession, switch: str) -> bool:
     return network.session_states()[session][switch].up
 
 
 @pytest.fixture
-def session(network: Network) -> Iterator[BfdSession]:
+def session(network: EmulatedNetwork) -> Iterator[BfdSession]:
     program_session(network, SESSION)
     network.add_sessions([SESSION], INTERVAL_MS)
     network.wait_for_sessions([SESSION], up=True)
@@ -70,7 +70,7 @@ def session(network: Network) -> Iterator[BfdSession]:
 
 
 def test_a_session_sees_a_link_in_the_middle_of_its_path_go_and_come_back(
-    network: Network, session: BfdSession
+    network: EmulatedNetwork, session: BfdSession
 ) -> None:
     flaps = network.session_flaps()
     fail_link(network, "b", "c")
@@ -83,7 +83,7 @@ def test_a_session_sees_a_link_in_the_middle_of_its_path_go_and_come_back(
     wait_until(lambda: network.session_flaps() == flaps + 4, "both ends have gone down and up")
 
 
-def test_a_path_that_is_broken_one_way_is_down_at_both_ends(network: Network, session: BfdSession) -> None:
+def test_a_path_that_is_broken_one_way_is_down_at_both_ends(network: EmulatedNetwork, session: BfdSession) -> None:
     network.ovs.ofctl("del-flows", network.bridge("b"), f"in_port={network.wiring.port('b', 'a')}")
     try:
         network.wait_for_sessions([session], up=False)
@@ -94,7 +94,7 @@ def test_a_path_that_is_broken_one_way_is_down_at_both_ends(network: Network, se
 
 
 @pytest.mark.usefixtures("session")
-def test_its_packets_wait_in_the_control_queue(network: Network) -> None:
+def test_its_packets_wait_in_the_control_queue(network: EmulatedNetwork) -> None:
     def sent() -> dict[str, int]:
         counters = read_queue_counters(network.interface("b", 1), network.options.layout)
         return {each.queue: each.sent_packets for each in counters}
@@ -104,7 +104,7 @@ def test_its_packets_wait_in_the_control_queue(network: Network) -> None:
     assert {**sent(), "control": 0} == {**before, "control": 0}
 
 
-def test_links_carry_what_they_should_beside_a_session(network: Network, session: BfdSession) -> None:
+def test_links_carry_what_they_should_beside_a_session(network: EmulatedNetwork, session: BfdSession) -> None:
     calibrate(network)
     assert is_up(network, session, "a")
     assert is_up(network, session, "c")
@@ -112,7 +112,7 @@ def test_links_carry_what_they_should_beside_a_session(network: Network, session
 
 @pytest.mark.parametrize("death", ["down", "deleted", "removed"])
 def test_a_port_that_dies_takes_its_session_down_and_can_be_replaced(
-    network: Network, session: BfdSession, death: str
+    network: EmulatedNetwork, session: BfdSession, death: str
 ) -> None:
     match death:
         case "down":
@@ -131,7 +131,7 @@ def test_a_port_that_dies_takes_its_session_down_and_can_be_replaced(
     network.wait_for_sessions([session], up=True)
 
 
-def test_sessions_come_and_go_beside_others(network: Network, session: BfdSession) -> None:
+def test_sessions_come_and_go_beside_others(network: EmulatedNetwork, session: BfdSession) -> None:
     program_session(network, OTHER)
     network.add_sessions([OTHER], INTERVAL_MS)
     network.wait_for_sessions([session, OTHER], up=True)
@@ -141,7 +141,7 @@ def test_sessions_come_and_go_beside_others(network: Network, session: BfdSessio
     network.remove_sessions([OTHER])
 
 
-def test_a_session_that_nothing_carries_is_named(network: Network) -> None:
+def test_a_session_that_nothing_carries_is_named(network: EmulatedNetwork) -> None:
     lonely = BfdSession(18, ("b", "a", "c"))
     network.add_sessions([lonely], INTERVAL_MS)
     try:
@@ -151,7 +151,7 @@ def test_a_session_that_nothing_carries_is_named(network: Network) -> None:
         network.remove_sessions([lonely])
 
 
-def test_an_interval_that_cannot_be_had_is_refused(network: Network) -> None:
+def test_an_interval_that_cannot_be_had_is_refused(network: EmulatedNetwork) -> None:
     with pytest.raises(InputError, match=r"^testbed:BFD interval: 0 ms is out of bounds, expected 1 to 10000 ms$"):
         network.add_sessions([OTHER], 0)
     assert OTHER not in network.session_states()

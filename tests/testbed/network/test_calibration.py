@@ -17,7 +17,7 @@ from testbed.machine.ovs import Datapath
 from testbed.machine.run_directory import RunDirectory
 from testbed.network import network as network_module
 from testbed.network.calibration import ATTEMPTS, LinkCalibration, calibrate
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.network_options import NetworkOptions
 from tests.testbed.emulated import CAPACITY, TRIANGLE, running_network, topology
 
@@ -25,13 +25,13 @@ GOOD = LinkCalibration("a", "b", capacity=20.0, rate=19.9, high_share=0.999, low
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedNetwork]:
     with running_network(tmp_path_factory.mktemp("run")) as network:
         yield network
 
 
 @pytest.fixture
-def from_b_to_c(network: Network) -> Iterator[str]:
+def from_b_to_c(network: EmulatedNetwork) -> Iterator[str]:
     """Return the interface of one directed link; its queues are repaired after the test."""
     interface = network.interface("b", network.wiring.port("b", "c"))
     yield interface
@@ -62,7 +62,7 @@ class Untouched:
         """Create it; `outcome` gives the share of the capacity that arrives, by receiving device and run."""
         wired = topology(TRIANGLE)
         with RunDirectory.create(folder) as run:
-            self.network = Network(wired, Wiring(wired), run, NetworkOptions(datapath=Datapath.KERNEL))
+            self.network = EmulatedNetwork(wired, Wiring(wired), run, NetworkOptions(datapath=Datapath.KERNEL))
         self.streams: list[ProbeStream] = []
         self._outcome = outcome
         self.runs = 0
@@ -117,7 +117,7 @@ def test_a_device_that_is_down_is_told_as_its_link(monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.emulation
-def test_every_directed_link_carries_its_capacity_in_strict_order(network: Network) -> None:
+def test_every_directed_link_carries_its_capacity_in_strict_order(network: EmulatedNetwork) -> None:
     results = calibrate(network)
     assert [(result.source, result.target) for result in results] == [link.ends for link in network.topology.links]
     for result in results:
@@ -127,7 +127,7 @@ def test_every_directed_link_carries_its_capacity_in_strict_order(network: Netwo
 
 
 @pytest.mark.emulation
-def test_a_link_of_the_wrong_rate_is_found(network: Network, from_b_to_c: str) -> None:
+def test_a_link_of_the_wrong_rate_is_found(network: EmulatedNetwork, from_b_to_c: str) -> None:
     change = f"class change dev {from_b_to_c} parent 1: classid {ROOT_CLASS} htb rate 15mbit ceil 15mbit"
     run_batch("tc", [change.split()])
     said: list[str] = []
@@ -138,7 +138,7 @@ def test_a_link_of_the_wrong_rate_is_found(network: Network, from_b_to_c: str) -
 
 
 @pytest.mark.emulation
-def test_a_link_whose_queues_are_not_strict_is_found(network: Network, from_b_to_c: str) -> None:
+def test_a_link_whose_queues_are_not_strict_is_found(network: EmulatedNetwork, from_b_to_c: str) -> None:
     ceiling = "htb rate 12kbit ceil 20mbit burst 1522 cburst 12500 quantum 1522"
     change = f"class change dev {from_b_to_c} parent {ROOT_CLASS} classid 1:2 {ceiling} prio 2"
     run_batch("tc", [change.split()])
@@ -147,7 +147,7 @@ def test_a_link_whose_queues_are_not_strict_is_found(network: Network, from_b_to
 
 
 @pytest.mark.emulation
-def test_a_link_that_is_down_cannot_be_measured(network: Network, from_b_to_c: str) -> None:
+def test_a_link_that_is_down_cannot_be_measured(network: EmulatedNetwork, from_b_to_c: str) -> None:
     set_devices([from_b_to_c], up=False)
     with pytest.raises(TestbedError, match=r"^link b-c cannot be measured: Network is down$"):
         calibrate(network)

@@ -16,7 +16,7 @@ from testbed.machine.network_namespace import private_network
 from testbed.machine.ovs import Datapath, PrivateOvs
 from testbed.machine.run_directory import RunDirectory, labs
 from testbed.network.leftovers import interfaces, remove_leftovers
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.network.network_options import NetworkOptions
 from tests.testbed.emulated import program_path, topology
 
@@ -49,7 +49,7 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
 
 def test_the_lab_comes_and_goes_beside_what_was_there(machine_ovs: PrivateOvs, run: RunDirectory) -> None:
     before = interfaces()
-    with Network(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS) as network:
+    with EmulatedNetwork(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS) as network:
         network.start()
         program_path(network, ["a", "b"], label=16)
         program_path(network, ["b", "a"], label=17)
@@ -65,7 +65,7 @@ def test_a_bridge_of_the_same_name_is_left_to_its_owner(machine_ovs: PrivateOvs,
     machine_ovs.vsctl("add-br", "s2", "--", "set", "Bridge", "s2", "datapath_type=netdev")
     before = interfaces()
     with pytest.raises(InputError, match=r"^testbed:s2: this name is taken"):
-        Network(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS).start()
+        EmulatedNetwork(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS).start()
     assert machine_ovs.vsctl("list-br").split() == ["office", "s2"]
     assert interfaces() == before
     assert run.noted() == []
@@ -77,7 +77,7 @@ def test_what_a_killed_lab_left_on_the_machine_is_removed(
     before = interfaces()
     with patch.dict(os.environ):
         run = RunDirectory.create(tmp_path / "run")
-        Network(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS).start()
+        EmulatedNetwork(TOPOLOGY, Wiring(TOPOLOGY), run, OPTIONS).start()
     monkeypatch.setattr("testbed.machine.processes.ProcessIdentity.is_alive", lambda _: False)
 
     said: list[str] = []

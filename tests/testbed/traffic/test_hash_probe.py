@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kuijia_app.control.probe_frames import ProbeForm, ProbeSaid, probe_frame
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.traffic.hash_probe import (
     EgressFlowKey,
     IngressMark,
@@ -142,19 +142,19 @@ def test_a_wish_that_no_candidate_fulfils_is_missing() -> None:
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedNetwork]:
     with running_network(tmp_path_factory.mktemp("run")) as network:
         program_path(network, ["a", "b", "c"], label=16)
         program_path(network, ["c", "b", "a"], label=17)
         yield network
 
 
-def core_interfaces(network: Network) -> list[str]:
+def core_interfaces(network: EmulatedNetwork) -> list[str]:
     return [network.interface("a", port) for port in (1, 2)]
 
 
 @pytest.mark.emulation
-def test_the_mark_of_every_probe_is_seen(network: Network) -> None:
+def test_the_mark_of_every_probe_is_seen(network: EmulatedNetwork) -> None:
     address = str(network.host("c").address)
     normal = [EgressFlowKey("udp", "10.0.1.1", port, NORMAL_PORT) for port in range(20100, 20150)]
     victims = [EgressFlowKey("udp", "10.0.1.1", port, VICTIM_PORT) for port in range(20150, 20200)]
@@ -166,7 +166,7 @@ def test_the_mark_of_every_probe_is_seen(network: Network) -> None:
 
 
 @pytest.mark.emulation
-def test_a_source_port_in_use_is_left_out(network: Network) -> None:
+def test_a_source_port_in_use_is_left_out(network: EmulatedNetwork) -> None:
     program = "import socket; s = socket.create_server(('', 20300)); print(flush=True); input()"
     holder = network.host("a").start(["python3", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     try:
@@ -181,13 +181,13 @@ def test_a_source_port_in_use_is_left_out(network: Network) -> None:
 
 
 @pytest.mark.emulation
-def test_probes_that_never_leave_are_an_error_after_the_deadline(network: Network) -> None:
+def test_probes_that_never_leave_are_an_error_after_the_deadline(network: EmulatedNetwork) -> None:
     nowhere = str(network.host("b").address)
     with pytest.raises(ProbeError, match=r"2 of 2 probes from a to .* were not seen .* within 1.5 s"):
         probe_marks(network.host("a"), nowhere, core_interfaces(network), [key(20400), key(20401)], timeout=1.5)
 
 
 @pytest.mark.emulation
-def test_an_interface_that_does_not_exist_is_named(network: Network) -> None:
+def test_an_interface_that_does_not_exist_is_named(network: EmulatedNetwork) -> None:
     with pytest.raises(ProbeError, match="s9-eth9"):
         LabelObserver([network.interface("a", 1), "s9-eth9"])

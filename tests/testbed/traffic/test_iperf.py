@@ -17,7 +17,7 @@ import pytest
 from kuijia_base.errors import TestbedError
 from testbed.machine.processes import processes_with_environment
 from testbed.machine.run_directory import LAB_VARIABLE
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.traffic.iperf import Goodput, Interval, IperfError, IperfFlow, IperfRun, parse_report, reported_failure
 from testbed.traffic.offered_rate import OfferedRate, limit_offered_rates
 from tests.testbed.emulated import program_path, running_network
@@ -123,7 +123,7 @@ def test_a_host_that_died_is_named_and_not_the_client_that_lost_it() -> None:
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedNetwork]:
     with running_network(tmp_path_factory.mktemp("run")) as network:
         program_path(network, ["a", "b", "c"], label=16)
         program_path(network, ["c", "b", "a"], label=17)
@@ -156,7 +156,7 @@ def iperf_processes() -> set[int]:
 
 
 @pytest.mark.emulation
-def test_tcp_and_udp_flows_are_measured_at_the_receiver_on_the_common_clock(network: Network) -> None:
+def test_tcp_and_udp_flows_are_measured_at_the_receiver_on_the_common_clock(network: EmulatedNetwork) -> None:
     limit_offered_rates(network.host("a"), [OfferedRate(20001, RATE)])
     (link,) = json.loads(
         network.host("a").run(["ip", "-details", "-json", "link", "show", network.host("a").interface]).stdout
@@ -180,7 +180,7 @@ def test_tcp_and_udp_flows_are_measured_at_the_receiver_on_the_common_clock(netw
 
 
 @pytest.mark.emulation
-def test_time_stamps_agree_with_when_the_bytes_were_read(network: Network) -> None:
+def test_time_stamps_agree_with_when_the_bytes_were_read(network: EmulatedNetwork) -> None:
     """The flow is stopped midway; the series must show the right time."""
     flow = IperfFlow("f1", "a", "c", 20003, 5203, protocol="udp", rate=4.0)
     with IperfRun(network, [flow], SECONDS, interval=0.1) as run:
@@ -200,7 +200,7 @@ def test_time_stamps_agree_with_when_the_bytes_were_read(network: Network) -> No
 
 
 @pytest.mark.emulation
-def test_a_port_in_use_is_one_clear_error_and_everything_started_is_stopped(network: Network) -> None:
+def test_a_port_in_use_is_one_clear_error_and_everything_started_is_stopped(network: EmulatedNetwork) -> None:
     squatter = network.host("c").start(
         ["python3", "-c", "import socket; s = socket.create_server(('', 5205)); print(flush=True); input()"],
         stdin=subprocess.PIPE,
@@ -221,7 +221,7 @@ def test_a_port_in_use_is_one_clear_error_and_everything_started_is_stopped(netw
 
 
 @pytest.mark.emulation
-def test_a_server_that_dies_is_noticed_while_the_flow_runs(network: Network) -> None:
+def test_a_server_that_dies_is_noticed_while_the_flow_runs(network: EmulatedNetwork) -> None:
     with IperfRun(network, [tcp_flow("f1", 20006, 5206)], SECONDS) as run:
         (server,) = [
             pid for pid in iperf_processes() if b"-s" in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")

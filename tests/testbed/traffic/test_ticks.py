@@ -12,7 +12,7 @@ import pytest
 from kuijia_base.errors import TestbedError
 from testbed.machine.clocks import OUR_CLOCK, ClockOffset
 from testbed.machine.programs import LocalProgram
-from testbed.network.network import Network
+from testbed.network.network import EmulatedNetwork
 from testbed.traffic.ticks import TickFlow, TickRecord
 from tests.kuijia_app.dummy_switches import wait_until
 from tests.testbed.emulated import program_path, running_network
@@ -65,19 +65,19 @@ def test_programs_tell_what_they_have_noted_when_they_are_told_to_end() -> None:
 
 
 @pytest.fixture(scope="module")
-def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Network]:
+def network(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmulatedNetwork]:
     with running_network(tmp_path_factory.mktemp("run"), [("a", "b")]) as network:
         program_path(network, ["a", "b"], label=16)
         yield network
 
 
-def flow(network: Network) -> TickFlow:
+def flow(network: EmulatedNetwork) -> TickFlow:
     a, b = network.host("a"), network.host("b")
     return TickFlow(a, b, str(a.address), 20000, PORT, INTERVAL)
 
 
 @pytest.mark.emulation
-def test_a_flow_is_steady_and_every_arrival_is_noted(network: Network) -> None:
+def test_a_flow_is_steady_and_every_arrival_is_noted(network: EmulatedNetwork) -> None:
     def shown() -> str:
         return network.host("b").run(["cat", "/proc/net/snmp"]).stdout
 
@@ -96,7 +96,7 @@ def test_a_flow_is_steady_and_every_arrival_is_noted(network: Network) -> None:
 
 
 @pytest.mark.emulation
-def test_a_program_that_cannot_be_what_it_should_is_named(network: Network) -> None:
+def test_a_program_that_cannot_be_what_it_should_is_named(network: EmulatedNetwork) -> None:
     a, b = network.host("a"), network.host("b")
     with (
         TickFlow(a, b, "192.0.2.1", 20000, PORT, INTERVAL) as ticks,
