@@ -10,8 +10,8 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import Comparison, Setting, benchmark, goal
-from experiments.flashpass.dynamic import Case, wan
-from experiments.flashpass.schemes import Scheme
+from experiments.flashpass.dynamic import WanRun, wan
+from experiments.flashpass.schemes import TransportScheme
 from simulator.packet import scenario
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.simulation import Simulation
@@ -63,10 +63,10 @@ def _measured(name: str, threads: int) -> Measured:
 
 
 @cache
-def _scheme(name: str) -> Scheme:
+def _scheme(name: str) -> TransportScheme:
     if name == "DCTCP":
-        return Scheme(Tcp(Congestion.DCTCP, first_timeout=0.2))
-    return Scheme.of(name.lower())
+        return TransportScheme(Tcp(Congestion.DCTCP, first_timeout=0.2))
+    return TransportScheme.of(name.lower())
 
 
 def _simulation(name: str, threads: int) -> Simulation:
@@ -80,5 +80,5 @@ def _simulation(name: str, threads: int) -> Simulation:
         hosts = set(network.hosts)
         links = [link if link.source in hosts else replace(link, queueing=queues[link.rate]) for link in network.links]
         network = replace(network, links=links)
-    flows = Case(_LOAD, _FLOWS, 1, scheme).drawn(network)
+    flows = WanRun(_LOAD, _FLOWS, 1, scheme).drawn(network)
     return Simulation(network, [flows], scenario.Setting(own_streams=True, threads=threads))

@@ -19,10 +19,10 @@ from experiments.cqrd.runs import (
     PERCENTILES,
     PUBLISHED,
     SWITCHES,
-    Case,
     Choices,
+    FlowTimes,
     OneSwitch,
-    Run,
+    SwitchRun,
     TwoTiers,
     choices_of,
     interference,
@@ -54,7 +54,7 @@ _QUANTITIES = {"fct": FCT, "goodput": GOODPUT}
 _LOOKS = {label: look(position) for position, label in enumerate(LABELS.values())}
 _QUANTILES = np.linspace(0, 100, 201)
 
-Runs = Mapping[tuple[str, float], Sequence[Run]]
+Runs = Mapping[tuple[str, float], Sequence[FlowTimes]]
 """Runs of a scheme and a load, one for each seed."""
 
 
@@ -107,10 +107,10 @@ class Part:
         found: dict[str, Any] = PUBLISHED[self.experiment].get(self.paper, {})
         return found
 
-    def case(self, scheme: str, load: float, seed: int) -> Case:
+    def case(self, scheme: str, load: float, seed: int) -> SwitchRun:
         plain = scheme == "tcp-oq"
         place = self.place("oq" if plain else scheme)
-        return Case(place, self.flows, load, seed, self.dctcp and not plain, choices_of(self.paper))
+        return SwitchRun(place, self.flows, load, seed, self.dctcp and not plain, choices_of(self.paper))
 
     def exhibit(
         self,
@@ -232,7 +232,7 @@ def of_distribution(part: Part, runs: Runs) -> Iterator[Exhibit]:
     return (table(quantity, key, load) for quantity, key in both for load in part.loads)
 
 
-def of_interfered(part: Part, case: Case, runs: Mapping[str, Run]) -> Iterator[Exhibit]:
+def of_interfered(part: Part, case: SwitchRun, runs: Mapping[str, FlowTimes]) -> Iterator[Exhibit]:
     """Yield tables of the flows that met a giant one, for one load and seed; `case` is that of OQ.
 
     The run of OQ selects these flows for all switches.
@@ -378,7 +378,7 @@ def run_deployment(execution: Execution) -> Outcome:
     loads, flows = execution.sized((LOADS[:1], QUICK_FLOWS), (LOADS, FLOWS))
     seed = execution.settings.seed
     keyed = {
-        (load, scheme, step): [Case(deployed(scheme, 4 * step), flows, load, seed)]
+        (load, scheme, step): [SwitchRun(deployed(scheme, 4 * step), flows, load, seed)]
         for load in loads
         for scheme in SWITCHES
         for step in steps
@@ -422,7 +422,7 @@ def run_buffers(execution: Execution) -> Outcome:
     kinds = [(load, payload) for load in LOADS for payload in PAYLOADS]
     keyed = {
         ((load, payload), step): [
-            Case(
+            SwitchRun(
                 TwoTiers.of("cqrd", output=1000 * memory),
                 QUICK_FLOWS,
                 load,

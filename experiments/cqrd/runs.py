@@ -74,7 +74,7 @@ MARKED_FROM = 0.4
 
 
 @dataclass(frozen=True)
-class Conditions:
+class DeviceConditions:
     """Whatever all switches and hosts of a network have in common.
 
     Attributes:
@@ -94,10 +94,10 @@ class Conditions:
         return None if self.host_queue is None else Fifo(self.host_queue * self.packet)
 
 
-NOTHING_SPECIAL = Conditions()
+NOTHING_SPECIAL = DeviceConditions()
 
 
-def queueing(scheme: str, output: int, ports: int, conditions: Conditions = NOTHING_SPECIAL) -> Queueing:
+def queueing(scheme: str, output: int, ports: int, conditions: DeviceConditions = NOTHING_SPECIAL) -> Queueing:
     """Return the queues in front of each output of a switch: one, two, or one for every input port.
 
     They have `output` bytes together. A packet occupies its crosspoint until it has left.
@@ -113,11 +113,11 @@ def queueing(scheme: str, output: int, ports: int, conditions: Conditions = NOTH
     return Crosspoints(crosspoint, held_while_sent=True)
 
 
-def _queue(size: int, conditions: Conditions) -> Fifo:
+def _queue(size: int, conditions: DeviceConditions) -> Fifo:
     return Fifo(size, _marking(size, conditions))
 
 
-def _marking(size: int, conditions: Conditions) -> Threshold | None:
+def _marking(size: int, conditions: DeviceConditions) -> Threshold | None:
     return Threshold(int(MARKED_FROM * size)) if conditions.marks else None
 
 
@@ -136,7 +136,7 @@ class OneSwitch:
     rate: float = 10_000
     delay: float = 4e-6
 
-    def network(self, conditions: Conditions = NOTHING_SPECIAL) -> Network:
+    def network(self, conditions: DeviceConditions = NOTHING_SPECIAL) -> Network:
         queues = queueing(self.scheme, self.total // self.ports, self.ports, conditions)
         return single_switch(self.ports, self.rate, self.delay, queues, conditions.at_hosts())
 
@@ -165,7 +165,7 @@ class TwoTiers:
         """Return the network with one scheme in all switches."""
         return cls((scheme,) * racks, scheme, output)
 
-    def network(self, conditions: Conditions = NOTHING_SPECIAL) -> Network:
+    def network(self, conditions: DeviceConditions = NOTHING_SPECIAL) -> Network:
         network = Network()
         hosts = [network.add_host() for _ in range(len(self.racks) * self.HOSTS)]
         racks = [network.add_switch() for _ in self.racks]
@@ -225,7 +225,7 @@ class Choices:
 
 
 @dataclass(frozen=True)
-class Case:
+class SwitchRun:
     """A run of the simulation.
 
     Attributes:
@@ -257,9 +257,9 @@ def choices_of(paper: str) -> Choices:
     return Choices(overload=OVERLOADS[paper])
 
 
-def conditions(choices: Choices, *, marks: bool = False) -> Conditions:
+def conditions(choices: Choices, *, marks: bool = False) -> DeviceConditions:
     """Return the conditions of a network; its queues mark packets for DCTCP."""
-    return Conditions(marks, choices.cell, transport(choices).largest_packet, choices.host_queue)
+    return DeviceConditions(marks, choices.cell, transport(choices).largest_packet, choices.host_queue)
 
 
 def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:
@@ -278,7 +278,7 @@ def transport(choices: Choices, *, dctcp: bool = False) -> Tcp:
 
 
 @dataclass(frozen=True, eq=False)
-class Run:
+class FlowTimes:
     """Results of F flows, each of shape (F,): bytes, seconds."""
 
     size: NDArray[np.int64]
@@ -320,7 +320,7 @@ def statistic(name: str, values: Vector) -> float | None:
 
 
 @contextmanager
-def swept_runs(execution: Execution, keyed: Mapping[Key, Sequence[Case]]) -> Iterator[dict[Key, list[Run]]]:
+def swept_runs(execution: Execution, keyed: Mapping[Key, Sequence[SwitchRun]]) -> Iterator[dict[Key, list[FlowTimes]]]:
     """Yield the runs of all cases by key; finished ones are kept until the block has written its files."""
     with execution.swept(completions, keyed) as found:
         yield {
@@ -329,13 +329,13 @@ def swept_runs(execution: Execution, keyed: Mapping[Key, Sequence[Case]]) -> Ite
         }
 
 
-def run_of(case: Case, nanoseconds: Sequence[int]) -> Run:
+def run_of(case: SwitchRun, nanoseconds: Sequence[int]) -> FlowTimes:
     """Return a run from the completion times of its flows."""
     flows = case.drawn(case.network())
-    return Run(flows.size, flows.start, np.array(nanoseconds) * 1e-9)
+    return FlowTimes(flows.size, flows.start, np.array(nanoseconds) * 1e-9)
 
 
-def completions(ready: None, case: Case) -> list[int]:
+def completions(ready: None, case: SwitchRun) -> list[int]:
     """Return the nanoseconds of each flow until the arrival of its last byte."""
     del ready
     network = case.network()
@@ -345,7 +345,7 @@ def completions(ready: None, case: Case) -> list[int]:
     return nanoseconds
 
 
-def interference(case: Case, run: Run) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+def interference(case: SwitchRun, run: FlowTimes) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     """Return the flows that met a giant one: only at a switch output (not on a switch path), and on a switch path.
 
     Two flows meet when both are active at the same time; a switch path is an input of a switch and one of its outputs.

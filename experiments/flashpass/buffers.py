@@ -35,7 +35,7 @@ _WARM_UP = 40.0
 
 
 @dataclass(frozen=True)
-class Case:
+class BufferRun:
     """A run: a control by name, its buffer in bandwidth-delay products, seconds measured."""
 
     control: str
@@ -53,7 +53,7 @@ def needed(backoff: float) -> float:
     return backoff / (1 - backoff)
 
 
-def utilisation(ready: None, case: Case) -> float:
+def utilisation(ready: None, case: BufferRun) -> float:
     """Return the share of the bottleneck that one flow uses after the warm-up."""
     del ready
     product = RATE * 1e6 / 8 * ROUND_TRIP
@@ -73,7 +73,7 @@ def run_buffers(execution: Execution) -> Outcome:
     """Compute Table I from sizes and rates, and measure one flow with the buffers of Table II's formulas."""
     seconds = execution.sized(10.0, 60.0)
     keyed = {
-        (name, part): [Case(name, part * needed(backoff), seconds, seed) for seed in execution.seeds]
+        (name, part): [BufferRun(name, part * needed(backoff), seconds, seed) for seed in execution.seeds]
         for name, (_, backoff) in BACKOFFS.items()
         for part in PARTS
     }

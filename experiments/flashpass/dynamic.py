@@ -16,7 +16,7 @@ from experiments.flashpass.schemes import (
     NAMES,
     PACED_BY_US,
     PUBLISHED,
-    Scheme,
+    TransportScheme,
     packet_exhibit,
     published_name,
 )
@@ -66,7 +66,7 @@ def wan() -> Network:
 
 
 @dataclass(frozen=True)
-class Case:
+class WanRun:
     """A run over the WAN.
 
     Attributes:
@@ -79,7 +79,7 @@ class Case:
     load: float
     flows: int
     seed: int
-    scheme: Scheme = field(default_factory=lambda: Scheme.of("flashpass"))
+    scheme: TransportScheme = field(default_factory=lambda: TransportScheme.of("flashpass"))
     size: int | None = None
 
     def drawn(self, network: Network) -> Flows:
@@ -89,7 +89,7 @@ class Case:
         return workload.drawn(network, self.scheme.transport, self.seed)
 
 
-def outcome(ready: None, case: Case) -> dict[str, Any]:
+def outcome(ready: None, case: WanRun) -> dict[str, Any]:
     """Return completion times in milliseconds by size, and what became of packets and credits, as JSON data."""
     del ready
     network = case.scheme.on(wan())
@@ -140,8 +140,8 @@ def _flows(execution: Execution) -> int:
 def run_load(execution: Execution) -> Outcome:
     """Run the five transports, and Cubic with pacing, at one load."""
     load, flows = LOADS[execution.name], _flows(execution)
-    made = {scheme: Scheme.of(scheme) for scheme in LABELS}
-    keyed = {scheme: [Case(load, flows, seed, made[scheme]) for seed in execution.seeds] for scheme in LABELS}
+    made = {scheme: TransportScheme.of(scheme) for scheme in LABELS}
+    keyed = {scheme: [WanRun(load, flows, seed, made[scheme]) for seed in execution.seeds] for scheme in LABELS}
     theirs = PUBLISHED["dynamic"].get(f"{load:g}", {})
     with execution.swept(outcome, keyed) as found:
         lines = lines_of(
@@ -170,7 +170,7 @@ def run_targets(execution: Execution) -> Outcome:
     labels = dict(zip(data["labels"], TARGETS, strict=True))
     keyed = {
         label: [
-            Case(TARGETS_LOAD, flows, seed, Scheme(FlashPass(least_loss=least, most_loss=most)))
+            WanRun(TARGETS_LOAD, flows, seed, TransportScheme(FlashPass(least_loss=least, most_loss=most)))
             for seed in execution.seeds
         ]
         for label, (least, most) in labels.items()
@@ -218,7 +218,7 @@ def run_finishing(execution: Execution) -> Outcome:
     kinds = (Finishing.SELECTIVE, Finishing.AGGRESSIVE)
     keyed = {
         (size, kind): [
-            Case(FINISHING_LOAD, flows, seed, Scheme(FlashPass(finishing=kind)), size * 1_000_000)
+            WanRun(FINISHING_LOAD, flows, seed, TransportScheme(FlashPass(finishing=kind)), size * 1_000_000)
             for seed in execution.seeds
         ]
         for size in MEGABYTES
@@ -254,9 +254,9 @@ def run_waste(execution: Execution) -> Outcome:
     """Run ExpressPass, whose receivers send credits until they are told to stop, with flows of one size."""
     flows = _flows(execution)
     data = PUBLISHED["waste"]
-    scheme = Scheme.of("expresspass")
+    scheme = TransportScheme.of("expresspass")
     keyed = {
-        size: [Case(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in execution.seeds]
+        size: [WanRun(FINISHING_LOAD, flows, seed, scheme, size * 1_000_000) for seed in execution.seeds]
         for size in MEGABYTES
     }
     with execution.swept(outcome, keyed) as found:

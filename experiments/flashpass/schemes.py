@@ -86,7 +86,7 @@ def published_name(scheme: str) -> str:
 
 
 @dataclass(frozen=True)
-class Scheme:
+class TransportScheme:
     """A transport and the network for it.
 
     Attributes:
@@ -98,7 +98,7 @@ class Scheme:
     buffer: float | None = BUFFER
 
     @classmethod
-    def of(cls, name: str) -> Scheme:
+    def of(cls, name: str) -> TransportScheme:
         """Return the scheme of this name, with the paper's parameters."""
         early = name.endswith("*")
         if name == "cubic":

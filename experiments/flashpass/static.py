@@ -18,7 +18,7 @@ from experiments.flashpass.schemes import (
     PACED,
     PACED_BY_US,
     PUBLISHED,
-    Scheme,
+    TransportScheme,
     packet_exhibit,
     published_name,
 )
@@ -58,7 +58,7 @@ _DELAYS, _STARTS = range(2)
 
 
 @dataclass(frozen=True)
-class Case:
+class StaticRun:
     """A run: a scheme by name, a case of the figure, simulated seconds."""
 
     scheme: str
@@ -78,7 +78,7 @@ def network_of(delays: Sequence[float]) -> Network:
     return network
 
 
-def measured(ready: None, case: Case) -> list[float]:
+def measured(ready: None, case: StaticRun) -> list[float]:
     """Return the Gbit/s of data on the receiver's link, the % of data packets lost, and the longest queue in KB.
 
     The first is measured after the start, the others from the first moment.
@@ -87,7 +87,7 @@ def measured(ready: None, case: Case) -> list[float]:
     count = SENDERS[case.which]
     equal = case.which == "c"
     delays = [RECEIVER_DELAY] * count if equal else (MOST_DELAY * Draws(case.seed, _DELAYS).uniform(count)).tolist()
-    scheme = Scheme.of(case.scheme)
+    scheme = TransportScheme.of(case.scheme)
     network = scheme.on(network_of(delays))
     start = LATEST_START * Draws(case.seed, _STARTS).uniform(count)
     flows = Flows.of(range(count), count, scheme.transport, start=start)
@@ -110,7 +110,7 @@ def run_static(execution: Execution) -> Outcome:
     """Run Cubic, plain and paced, ExpressPass and FlashPass in all cases; repetitions have other delays and starts."""
     seconds = execution.sized(QUICK_SECONDS, SECONDS)
     keyed = {
-        (scheme, which): [Case(scheme, which, seconds, seed) for seed in execution.seeds]
+        (scheme, which): [StaticRun(scheme, which, seconds, seed) for seed in execution.seeds]
         for scheme in SCHEMES
         for which in CASES
     }
@@ -239,13 +239,13 @@ class Timeline:
     peak: float
 
 
-def scheme_of(name: str) -> Scheme:
+def scheme_of(name: str) -> TransportScheme:
     """Return ExpressPass or FlashPass, both at the full rate at once and without credits beyond the demand."""
     if name == "expresspass":
         express = ExpressPass(initial_rate=1.0, counted=True, jitter=0.0, timeout=1.0)
-        return Scheme(replace(express, smallest_credit=CONTROL, largest_credit=CONTROL), None)
+        return TransportScheme(replace(express, smallest_credit=CONTROL, largest_credit=CONTROL), None)
     flash = FlashPass(pace=1.0, jitter=0.0, finishing=Finishing.PASSIVE, least_loss=0.0, most_loss=0.0, timeout=1.0)
-    return Scheme(flash, None)
+    return TransportScheme(flash, None)
 
 
 def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later: float = LATER) -> Timeline:

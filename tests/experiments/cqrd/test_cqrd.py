@@ -13,11 +13,11 @@ from experiments.cqrd.one_output import simulate
 from experiments.cqrd.runs import (
     PUBLISHED,
     SWITCHES,
-    Case,
     Choices,
-    Conditions,
+    DeviceConditions,
+    FlowTimes,
     OneSwitch,
-    Run,
+    SwitchRun,
     TwoTiers,
     completions,
     interference,
@@ -30,7 +30,7 @@ from simulator.packet.queues import Crosspoints, Fifo, HashedCredits, Threshold
 from tests.experiments.executions import execution_in
 
 
-def simulated(case: Case) -> Run:
+def simulated(case: SwitchRun) -> FlowTimes:
     return run_of(case, completions(None, case))
 
 
@@ -43,7 +43,7 @@ def test_a_flow_that_is_there_locks_short_ones_out_of_an_output_queue_and_of_not
 
 
 def test_an_output_has_the_same_memory_under_every_scheme() -> None:
-    queues = {scheme: queueing(scheme, 36_000, 8, Conditions(marks=True)) for scheme in SWITCHES}
+    queues = {scheme: queueing(scheme, 36_000, 8, DeviceConditions(marks=True)) for scheme in SWITCHES}
     random = Fifo(4_500, Threshold(1_800), random_drop=True, random_mark=True)
     assert queues == {
         "oq": Fifo(36_000, Threshold(14_400)),
@@ -55,13 +55,13 @@ def test_an_output_has_the_same_memory_under_every_scheme() -> None:
 
 def test_a_crosspoint_has_room_for_a_packet_whatever_its_share() -> None:
     for packet, room in ((1_500, 1_500), (1_000, 1_250)):
-        crosspoints = queueing("cq", 30_000, 24, Conditions(packet=packet))
+        crosspoints = queueing("cq", 30_000, 24, DeviceConditions(packet=packet))
         assert isinstance(crosspoints, Crosspoints)
         assert crosspoints.queue.limit == room
 
 
 def test_hosts_queue_as_many_packets_as_the_choices_say() -> None:
-    case = Case(OneSwitch("oq"), 10, 0.1, 1)
+    case = SwitchRun(OneSwitch("oq"), 10, 0.1, 1)
     assert {link.queueing for link in case.network().links if link.source in case.network().hosts} == {Fifo(75_000)}
     without = replace(case, choices=Choices(host_queue=None))
     assert {link.queueing for link in without.network().links if link.source in without.network().hosts} == {Fifo()}
@@ -74,7 +74,7 @@ def test_the_mean_error_is_that_of_all_points_with_a_published_number() -> None:
 
 
 def test_all_schemes_meet_the_same_flows() -> None:
-    drawn = [case.drawn(case.network()) for case in (Case(OneSwitch(scheme), 50, 0.4, 3) for scheme in SWITCHES)]
+    drawn = [case.drawn(case.network()) for case in (SwitchRun(OneSwitch(scheme), 50, 0.4, 3) for scheme in SWITCHES)]
     for flows in drawn[1:]:
         assert flows.source.tolist() == drawn[0].source.tolist()
         assert flows.size.tolist() == drawn[0].size.tolist()
@@ -82,7 +82,7 @@ def test_all_schemes_meet_the_same_flows() -> None:
 
 
 def test_short_flows_take_less_time_under_cqrd_than_under_output_queues() -> None:
-    runs = {scheme: simulated(Case(OneSwitch(scheme), 600, 0.4, 1)) for scheme in ("cqrd", "oq")}
+    runs = {scheme: simulated(SwitchRun(OneSwitch(scheme), 600, 0.4, 1)) for scheme in ("cqrd", "oq")}
     assert runs["cqrd"].milliseconds().mean() < 0.9 * runs["oq"].milliseconds().mean()
 
 
@@ -95,7 +95,7 @@ def test_the_fabric_is_that_of_the_paper() -> None:
 
 
 def test_flows_meet_giants_at_outputs_and_on_switch_paths_while_both_are_under_way() -> None:
-    case = Case(OneSwitch("oq", ports=4), 200, 0.4, 1)
+    case = SwitchRun(OneSwitch("oq", ports=4), 200, 0.4, 1)
     run = simulated(case)
     at_output, on_path = interference(case, run)
     flows = case.drawn(case.network())

@@ -11,8 +11,7 @@ import pytest
 
 from experiments.experiment import Outcome
 from experiments.flashpass import dynamic, static
-from experiments.flashpass.dynamic import DELAYS, HOSTS, STATISTICS, run_waste, wan
-from experiments.flashpass.dynamic import Case as WanCase
+from experiments.flashpass.dynamic import DELAYS, HOSTS, STATISTICS, WanRun, run_waste, wan
 from experiments.flashpass.expresspass import (
     NAIVE,
     UNIFORM,
@@ -22,8 +21,8 @@ from experiments.flashpass.expresspass import (
     shares,
     utilisation,
 )
-from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, PUBLISHED, Scheme
-from experiments.flashpass.static import PHASES, Case, measured, run_static, simulate
+from experiments.flashpass.schemes import EXPRESSPASS, LABELS, PACED, PUBLISHED, TransportScheme
+from experiments.flashpass.static import PHASES, StaticRun, measured, run_static, simulate
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass, Finishing, FlashPass
 from tests.experiments.executions import TWO_SEEDS, execution_in
 
@@ -70,7 +69,7 @@ def test_the_wan_is_that_of_the_paper() -> None:
 
 
 def test_all_transports_meet_the_same_flows() -> None:
-    drawn = [WanCase(0.4, 30, 3, Scheme.of(name)).drawn(wan()) for name in LABELS]
+    drawn = [WanRun(0.4, 30, 3, TransportScheme.of(name)).drawn(wan()) for name in LABELS]
     for flows in drawn[1:]:
         assert flows.size.tolist() == drawn[0].size.tolist()
         assert flows.start.tolist() == drawn[0].start.tolist()
@@ -79,14 +78,14 @@ def test_all_transports_meet_the_same_flows() -> None:
 
 def test_flashpass_loses_nothing_in_the_case_that_cubic_does(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "RATE", 1500.0)
-    flash, cubic = (measured(None, Case(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
+    flash, cubic = (measured(None, StaticRun(name, "c", 1.5, 1)) for name in ("flashpass", "cubic"))
     assert flash[1] == 0.0
     assert cubic[1] > 0.0
 
 
 def test_paced_segments_keep_slow_starts_from_ending_early(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(static, "RATE", 1500.0)
-    plain, paced = (measured(None, Case(name, "c", 1.5, 1)) for name in ("cubic", PACED))
+    plain, paced = (measured(None, StaticRun(name, "c", 1.5, 1)) for name in ("cubic", PACED))
     assert paced[0] > plain[0]
     assert paced[1] > 0.0
 
@@ -117,9 +116,9 @@ def of_case(small: float, tail: float, large: float, overall: float, **of_packet
 def test_ratios_of_the_dynamic_experiment_are_those_of_means_over_seeds(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    places = {repr(Scheme.of(name)): place for place, name in enumerate(LABELS)}
+    places = {repr(TransportScheme.of(name)): place for place, name in enumerate(LABELS)}
 
-    def outcome(_: None, case: WanCase) -> dict[str, Any]:
+    def outcome(_: None, case: WanRun) -> dict[str, Any]:
         overall = 1000.0 - 100 * places[repr(case.scheme)] + case.seed
         return of_case(100.0, 10 * overall, 2000.0, overall)
 
@@ -143,7 +142,7 @@ def test_each_target_loss_is_held_against_the_next_faster_one_as_published(
 ) -> None:
     times = dict(zip(dynamic.TARGETS, (1.0, 0.96, third, 0.95), strict=True))
 
-    def outcome(_: None, case: WanCase) -> dict[str, Any]:
+    def outcome(_: None, case: WanRun) -> dict[str, Any]:
         transport = case.scheme.transport
         assert isinstance(transport, FlashPass)
         return of_case(1.0, 1.0, 1.0, times[transport.least_loss, transport.most_loss])
@@ -156,7 +155,7 @@ def test_each_target_loss_is_held_against_the_next_faster_one_as_published(
 
 
 def test_selective_dropping_is_held_against_runs_without_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def outcome(_: None, case: WanCase) -> dict[str, Any]:
+    def outcome(_: None, case: WanRun) -> dict[str, Any]:
         transport = case.scheme.transport
         assert isinstance(transport, FlashPass)
         is_on = transport.finishing is Finishing.SELECTIVE
