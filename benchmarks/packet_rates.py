@@ -15,8 +15,8 @@ from benchmarks.registry import Comparison, Setting, benchmark, goal
 from experiments.gscale.cases import Case
 from experiments.gscale.plans import plan_of
 from experiments.hermes.networks import SIMULATED
-from experiments.hermes.runs import Case as BalancedCase
-from experiments.hermes.schemes import NAMES, Scheme
+from experiments.hermes.runs import LeafSpineRun
+from experiments.hermes.schemes import NAMES, BalancingScheme
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows
@@ -126,7 +126,7 @@ def packet_balancers(setting: Setting) -> Iterator[Comparison]:
 
 def measured(name: str) -> PacketRate:
     """Run a load balancer on one processor, with flows that are the same under each."""
-    case = BalancedCase(SIMULATED, Scheme.of(name, SIMULATED), _WORKLOAD, _LOAD, _FLOWS, seed=1)
+    case = LeafSpineRun(SIMULATED, BalancingScheme.of(name, SIMULATED), _WORKLOAD, _LOAD, _FLOWS, seed=1)
     network = SIMULATED.network(case.seed)
     simulation = Simulation(network, [case.drawn(network)], case.setting())
     seconds = processor_time(lambda: simulation.complete(_BALANCED_SECONDS))

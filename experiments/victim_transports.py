@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from experiments.compared_schemes import add_schemes
 from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.gscale.cases import Case as GscaleCase
-from experiments.gscale.cases import aggregates_of
+from experiments.gscale.cases import Case, aggregates_of
 from experiments.gscale.plans import plan_of
 from experiments.measuring.failure_run import Failing, WantedFlow, roles_of
 from experiments.measuring.packet_options import DETECTION_SECONDS, add_queues
@@ -101,7 +100,7 @@ OF_WINDOWS = (Service.PLAIN, Service.MARKED)
 
 
 @dataclass(frozen=True)
-class Case:
+class VictimRun:
     """One run."""
 
     place: str
@@ -117,7 +116,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Conditions:
+class RunConditions:
     """Conditions of all runs.
 
     Attributes:
@@ -152,7 +151,7 @@ class Choice:
     repetitions: int
 
 
-def cases_of(choice: Choice, demoting: Sequence[str], credited: Sequence[str]) -> Iterator[Case]:
+def cases_of(choice: Choice, demoting: Sequence[str], credited: Sequence[str]) -> Iterator[VictimRun]:
     """Yield all cases; `demoting` are the schemes that demote victims, `credited` the transports by credits."""
     for place in choice.places:
         for scheme in choice.schemes:
@@ -160,7 +159,7 @@ def cases_of(choice: Choice, demoting: Sequence[str], credited: Sequence[str]) -
                 services = OF_CREDITS if transport in credited else OF_WINDOWS
                 for service in services if scheme in demoting else (Service.NORMAL,):
                     for repetition in range(1, choice.repetitions + 1):
-                        yield Case(place, scheme, transport, service, repetition)
+                        yield VictimRun(place, scheme, transport, service, repetition)
 
 
 _GSCALE_DEMAND, _GSCALE_LINK = 1.2, ("7", "9")
@@ -188,7 +187,7 @@ def demotes(scheme: str) -> bool:
     return failure_scheme(scheme).demotes("victim")
 
 
-def outcome(conditions: Conditions, case: Case) -> dict[str, Any]:
+def outcome(conditions: RunConditions, case: VictimRun) -> dict[str, Any]:
     """Return the Mbit/s of each role before and after the cut, and packets sent and dropped after it, as JSON data."""
     seed = conditions.seed + case.repetition - 1
     plan, wanted, link = _place(case, conditions)
@@ -220,11 +219,11 @@ def outcome(conditions: Conditions, case: Case) -> dict[str, Any]:
     return found
 
 
-def _place(case: Case, conditions: Conditions) -> tuple[Plan, Sequence[WantedFlow], tuple[str, str]]:
+def _place(case: VictimRun, conditions: RunConditions) -> tuple[Plan, Sequence[WantedFlow], tuple[str, str]]:
     """Return the plan, the aggregates and the link that fails."""
     if case.place == "gscale":
         link = _GSCALE_LINK
-        wanted_case = GscaleCase("tcp", _GSCALE_DEMAND, link, "kuijia", case.repetition)
+        wanted_case = Case("tcp", _GSCALE_DEMAND, link, "kuijia", case.repetition)
         plan = plan_of(wanted_case, conditions.capacity, conditions.seed)
         links = tuple(replace(each, delay=conditions.link_delay) for each in plan.topology.links)
         return replace(plan, topology=replace(plan.topology, links=links)), aggregates_of(plan, link), link
@@ -234,7 +233,7 @@ def _place(case: Case, conditions: Conditions) -> tuple[Plan, Sequence[WantedFlo
     return plan, wanted_flows(table, motivated.flow_tunnels, plan), motivated.link
 
 
-def _traffic(run: Failing, transport: Transport, case: Case) -> Iterator[SiteFlows]:
+def _traffic(run: Failing, transport: Transport, case: VictimRun) -> Iterator[SiteFlows]:
     chance = random.Random(f"{run.seed} {case.place}")
     for number, flow in enumerate(run.flows):
         yield SiteFlows.of(
@@ -246,7 +245,7 @@ def _traffic(run: Failing, transport: Transport, case: Case) -> Iterator[SiteFlo
         )
 
 
-def _physical(transport: Transport, case: Case, conditions: Conditions, options: PipelineOptions) -> Physical:
+def _physical(transport: Transport, case: VictimRun, conditions: RunConditions, options: PipelineOptions) -> Physical:
     """Return queues that mark where the service, or DCTCP, wants it."""
     limit = conditions.buffer_packets * FRAME
     plain, marking = Fifo(limit), Fifo(limit, Threshold(round(MARKED_SHARE * limit)))
@@ -273,7 +272,7 @@ def _emulated(run: PlanRun) -> NDArray[np.int64]:
     return np.array([counted.offered.sum(), counted.credits.sum(), counted.unused.sum()], np.int64)
 
 
-Found = Sequence[tuple[Case, Mapping[str, Any]]]
+Found = Sequence[tuple[VictimRun, Mapping[str, Any]]]
 """Cases with what `run.outcome` found."""
 
 UNTOUCHED = 97.0
@@ -282,7 +281,7 @@ UNTOUCHED = 97.0
 _PROTECTED = (Service.PLAIN, Service.MARKED, Service.OWN, Service.SHARED)
 
 
-def exhibits(found: Found, conditions: Conditions) -> Iterator[Exhibit]:
+def exhibits(found: Found, conditions: RunConditions) -> Iterator[Exhibit]:
     """Yield three exhibits for each network: what victims get, what the others keep, what victims lose."""
     for place in dict.fromkeys(case.place for case, _ in found):
         mine = [(case, data) for case, data in found if case.place == place]
@@ -304,7 +303,7 @@ def _exhibit(
     title: str,
     found: Found,
     value: Callable[[Mapping[str, Any]], float | None],
-    conditions: Conditions,
+    conditions: RunConditions,
     checks: Sequence[Check] = (),
 ) -> Exhibit:
     names = dict.fromkeys(case.transport for case, _ in found)
@@ -409,7 +408,7 @@ _NAME = "victim-transports"
 
 def run_cases(
     choice: Choice,
-    conditions: Conditions,
+    conditions: RunConditions,
     settings: Settings,
     workers: Workers,
     output: OutputFolder,
@@ -436,7 +435,7 @@ def run_cases(
         return write_exhibits(_NAME, shown, settings, output)
 
 
-def _paired(cases: list[Case], found: list[dict[str, Any]]) -> list[tuple[Case, dict[str, Any]]]:
+def _paired(cases: list[VictimRun], found: list[dict[str, Any]]) -> list[tuple[VictimRun, dict[str, Any]]]:
     return list(zip(cases, found, strict=True))
 
 
@@ -465,7 +464,7 @@ def victim_transports(
     usual = QUICK_BUFFER_PACKETS if settings.quick else BUFFER_PACKETS
     delay = LINK_DELAY_SECONDS if args.link_delay_seconds is None else args.link_delay_seconds
     capacity = QUICK_CAPACITY if settings.quick else CAPACITY
-    conditions = Conditions(capacity, args.buffer_packets or usual, delay, settings.seed)
+    conditions = RunConditions(capacity, args.buffer_packets or usual, delay, settings.seed)
     choice = Choice(args.places, args.schemes, args.transports, settings.repetitions)
     return run_cases(choice, conditions, settings, workers_from(args), output, progress)
 

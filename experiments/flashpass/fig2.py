@@ -218,8 +218,8 @@ def run_fig2(execution: Execution) -> Outcome:
     }
     remark = (
         f"{FLOWS} flows for {seconds:g} s (published: 5 s). The throughput is that of payload after "
-        f"{min(BottleneckChoices.warm_up, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR are "
-        f"{'those of their own papers' if choices == BY_THE_PAPERS else 'as the authors changed them'}. "
+        f"{min(BottleneckChoices.warm_up, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR "
+        f"are {'those of their own papers' if choices == BY_THE_PAPERS else 'as the authors changed them'}. "
         "docs/flashpass_fig2.md has the settings that the paper does not give."
     )
 

@@ -15,7 +15,7 @@ from experiments.gscale.cases import EXPERIMENT, LAYOUTS, Case, aggregates_of, p
 from experiments.gscale.exhibits import role_loss
 from experiments.gscale.plans import parameters_of, plan_of, with_roles_read
 from experiments.measuring.emulation import (
-    Cut,
+    LinkCut,
     MeasuredFlow,
     Reaction,
     Sending,
@@ -244,7 +244,7 @@ class Bench:
         """
         lab, settings, began = self._lab, self._settings, time.time()
         wanted = aggregates_of(lab.plan, case.link)
-        cut = Cut(case.link)
+        cut = LinkCut(case.link)
         timing = phases_of(case.protocol, quick=settings.quick)
         self._show("checking whether the machine is busy")
         at_rest = load_at_rest(LoadWatch(lab.network.forwarding_process, lab.network.count_box_loads))

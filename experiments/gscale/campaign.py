@@ -21,7 +21,7 @@ from experiments.gscale.cases import Case, phases_of, stored_case
 from experiments.gscale.models import FlowModel, PacketModel, compute_packets
 from experiments.gscale.plans import gscale, pairs_of_case, parameters_of, plan_of
 from experiments.measuring.emulation import ground_of
-from experiments.measuring.packet_run import Conditions
+from experiments.measuring.packet_run import PacketConditions
 from experiments.results.result import Result, load_result, result_from_json, result_to_json
 from experiments.results.stored_files import timing_told
 from kuijia_base.errors import InputError, TestbedError, shown
@@ -312,7 +312,7 @@ class Means:
     """Means of a backend: private entries of flows on switches; conditions and workers of the packet simulator."""
 
     private_entries: bool = False
-    conditions: Conditions = field(default_factory=Conditions)
+    conditions: PacketConditions = field(default_factory=PacketConditions)
     workers: Workers = field(default_factory=partial(Workers, 1))
 
 

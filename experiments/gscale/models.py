@@ -14,8 +14,8 @@ from experiments.experiment import Settings
 from experiments.gscale.cases import EXPERIMENT, LAYOUTS, Case, aggregates_of, phases_of
 from experiments.gscale.plans import parameters_of, plan_of, with_roles_read
 from experiments.measuring.failure_run import Failing, Phases, WantedFlow, roles_of
-from experiments.measuring.packet_run import Conditions, simulate
-from experiments.results.result import Failure, FlowResult, Protocol, Result, Role, Series, Window
+from experiments.measuring.packet_run import PacketConditions, simulate
+from experiments.results.result import FlowResult, NoticedCut, Protocol, Result, Role, Series, Window
 from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
@@ -116,7 +116,7 @@ def compute(case: Case, settings: Settings) -> Result:
         repetition=case.repetition,
         capacity=settings.capacity,
         started_at=began,
-        failure=Failure(case.link, CUT, {}),
+        failure=NoticedCut(case.link, CUT, {}),
         before=BEFORE,
         after=AFTER,
         flows=with_roles_read(
@@ -187,7 +187,7 @@ class PacketModel:
     """Settings and conditions of all cases."""
 
     settings: Settings
-    conditions: Conditions
+    conditions: PacketConditions
 
     def phases(self, case: Case) -> Phases:
         return phases_of(case.protocol, quick=self.settings.quick)
@@ -214,7 +214,7 @@ def compute_packets(case: Case, plan: Plan, model: PacketModel) -> Result:
         repetition=case.repetition,
         capacity=settings.capacity,
         started_at=began,
-        failure=Failure(case.link, phases.cut, {}),
+        failure=NoticedCut(case.link, phases.cut, {}),
         before=before,
         after=after,
         flows=with_roles_read(case, wanted, flows),

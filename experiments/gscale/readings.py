@@ -39,7 +39,7 @@ from experiments.gscale.plans import (
     scaled,
 )
 from experiments.measuring.failure_run import Failing, WantedFlow
-from experiments.measuring.packet_run import Conditions, simulate
+from experiments.measuring.packet_run import PacketConditions, simulate
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
@@ -456,7 +456,7 @@ class PacketReadings:
                     OptionWords(scheme=scheme, slots=self.settings.slots, layout=LAYOUTS[protocol])
                 )
                 run = Failing(plan, tables, flows, protocol, link, self.settings.seed)
-                found = simulate(run, Conditions(), phases)
+                found = simulate(run, PacketConditions(), phases)
                 had[protocol, scheme] = np.array([_had(flow) for flow in found])
                 after[protocol, scheme] = np.array([flow.after for flow in found])
         return Failed(flows, victims_of(flows, link), had, after)

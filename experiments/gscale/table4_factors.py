@@ -14,7 +14,7 @@ from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.convergence import OWN_TOLERANCE, restless_flows, seconds_by_flow
 from experiments.gscale.models import PAPER_CAPACITY, PacketModel, compute_packets
 from experiments.gscale.plans import plan_of
-from experiments.measuring.packet_run import Conditions
+from experiments.measuring.packet_run import PacketConditions
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
@@ -29,7 +29,7 @@ NAME = "table4-factors"
 
 RESCALING, KUIJIA = PAPERS_SCHEMES
 
-REFERENCE = Conditions(buffer_packets=1000, link_delay_seconds=5e-5)
+REFERENCE = PacketConditions(buffer_packets=1000, link_delay_seconds=5e-5)
 """Conditions of which one at a time is varied: queues of Linux's default length, round trips of 0.2 to 0.6 ms."""
 
 HEAVIEST = DEMANDS[-1]
@@ -51,7 +51,7 @@ TOLERANCES = (0.15, OWN_TOLERANCE)
 
 _ROLES: tuple[Role, ...] = ("direct", "victim")
 
-VARIED: Mapping[str, Conditions] = {
+VARIED: Mapping[str, PacketConditions] = {
     "reference": REFERENCE,
     "50 packets": replace(REFERENCE, buffer_packets=50),
     "1 ms a link": replace(REFERENCE, link_delay_seconds=1e-3),

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from experiments.hedera.schemes import ECMP, NON_BLOCKING, ONE_TREE, PORTS_OF_SWITCH, centre_of
-from experiments.measuring.load import Load, LoadWatch, overload
+from experiments.measuring.load import LoadWatch, MachineLoad, overload
 from hedera.network.data_centre import DataCentre
 from hedera.scheduling import events
 from kuijia_app.tables.wiring import Neighbours
@@ -53,7 +53,7 @@ class HederaLab:
         """Return the circumstances of a measurement that ends now."""
         return describe_run(self.machine, self.network, (), self.began, time.time() - self.began)
 
-    def measure(self, measurement: Callable[[int], T]) -> tuple[T, Load, tuple[str, ...]]:
+    def measure(self, measurement: Callable[[int], T]) -> tuple[T, MachineLoad, tuple[str, ...]]:
         """Measure until nothing fails and the machine is not too busy, at most three times.
 
         Each attempt begins when the scheduler knows of no elephants. Flows placed beside those of an earlier attempt,

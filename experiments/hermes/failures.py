@@ -6,7 +6,7 @@ from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.hermes.loads import SEEDS, WEB, WHOLE, extent_of, grid_of, profile_option, written
 from experiments.hermes.networks import SIMULATED, Drops, Hole
-from experiments.hermes.runs import PATIENCE, Measured, Naming, label_of, over_loads, ratio_bar, swept_grids, theirs_of
+from experiments.hermes.runs import PATIENCE, GridRuns, Naming, label_of, over_loads, ratio_bar, swept_grids, theirs_of
 from experiments.results.exhibit import Exhibit
 from experiments.results.result import Check
 from experiments.results.score import SizeBar
@@ -74,7 +74,7 @@ def run_hole(execution: Execution) -> Outcome:
         return written(exhibits, extent, execution)
 
 
-def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[Exhibit]:
+def _hole(name: str, reading: str, found: GridRuns, *, with_bars: bool) -> list[Exhibit]:
     title = f"web search, {SIMULATED.name}, a spine swallows packets {reading}"
     swallowed = "Data and acknowledgements are swallowed; packets in the other direction are not."
     aged = (
@@ -95,7 +95,7 @@ def _hole(name: str, reading: str, found: Measured, *, with_bars: bool) -> list[
     return made
 
 
-def _unfinished(found: Measured) -> list[Check]:
+def _unfinished(found: GridRuns) -> list[Check]:
     """Return the bars that all flows end under Hermes whose data the black hole swallows otherwise."""
     checks = []
     for load in found.grid.loads:
@@ -104,7 +104,7 @@ def _unfinished(found: Measured) -> list[Check]:
     return checks
 
 
-def _next_best(found: Measured, statistic: str) -> list[Check]:
+def _next_best(found: GridRuns, statistic: str) -> list[Check]:
     checks: list[Check] = []
     theirs = theirs_of("fig17", "overall average")
     others = [name for name in found.grid.schemes if name != "hermes"]

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 
 from experiments.experiment import Options, Outcome
 from experiments.grid import Execution, Offered, offered
-from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fabric, Fault
+from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fault, LeafSpineFabric
 from experiments.hermes.runs import (
     Grid,
-    Measured,
+    GridRuns,
     Naming,
     label_of,
     order_as_published,
@@ -20,7 +20,7 @@ from experiments.hermes.runs import (
     swept_grids,
     theirs_of,
 )
-from experiments.hermes.schemes import NAMES, ONE_WAY, PUBLISHED, SIMULATED_HERMES, Scheme, packet_exhibit
+from experiments.hermes.schemes import NAMES, ONE_WAY, PUBLISHED, SIMULATED_HERMES, BalancingScheme, packet_exhibit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from simulator.flow_sizes.published import published_flow_sizes
@@ -75,7 +75,7 @@ class Extent:
     Attributes:
         loads: of its runs.
         flows: of each workload in a run.
-        profile: `paper`, or the other one (`Scheme.of`).
+        profile: `paper`, or the other one (`BalancingScheme.of`).
         seconds: of arrivals in a run, which then decide the number of flows at each load; 0 for the numbers as given.
     """
 
@@ -88,7 +88,7 @@ class Extent:
         """Return the size of an experiment that has a load of its own."""
         return replace(self, loads=(load,))
 
-    def counts(self, fabric: Fabric, workload: str) -> dict[float, int]:
+    def counts(self, fabric: LeafSpineFabric, workload: str) -> dict[float, int]:
         """Return the number of flows in a run by its load."""
         if not self.seconds:
             return dict.fromkeys(self.loads, self.flows[workload])
@@ -127,18 +127,22 @@ def extent_of(
     return Extent(chosen, {workload: flows[workload] for workload in workloads}, profile, seconds)
 
 
-def grid_of(fabric: Fabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None) -> Grid:
+def grid_of(
+    fabric: LeafSpineFabric, workload: str, names: tuple[str, ...], extent: Extent, fault: Fault | None = None
+) -> Grid:
     """Return the grid of these schemes, with the parameters of the profile."""
-    schemes = {name: Scheme.of(name, fabric, extent.profile) for name in names}
+    schemes = {name: BalancingScheme.of(name, fabric, extent.profile) for name in names}
     return Grid(fabric, workload, schemes, extent.counts(fabric, workload), fault)
 
 
-def unequal(extent: Extent) -> Fabric:
+def unequal(extent: Extent) -> LeafSpineFabric:
     """Return the network with slow links: those of the authors' public simulation if the profile is its."""
     return PUBLIC_UNEQUAL if extent.profile == "ns3" else UNEQUAL
 
 
-def written(exhibits: Sequence[Exhibit], extent: Extent, execution: Execution, fabric: Fabric | None = None) -> Outcome:
+def written(
+    exhibits: Sequence[Exhibit], extent: Extent, execution: Execution, fabric: LeafSpineFabric | None = None
+) -> Outcome:
     """Write the exhibits; under another profile than the paper's, say what it changes."""
     if extent.profile != "paper":
         sprays = any(line.label == NAMES["presto"] for each in exhibits for line in each.lines)
@@ -161,8 +165,8 @@ def _said_of(profile: str, *, sprays: bool, slow: bool) -> str:
 
 @contextmanager
 def _swept(
-    fabric: Fabric, names: tuple[str, ...], extent: Extent, execution: Execution
-) -> Iterator[dict[str, Measured]]:
+    fabric: LeafSpineFabric, names: tuple[str, ...], extent: Extent, execution: Execution
+) -> Iterator[dict[str, GridRuns]]:
     """Yield the runs of each workload while the block writes the experiment's own files."""
     grids = [grid_of(fabric, workload, names, extent) for workload in extent.flows]
     with swept_grids(grids, execution) as found:
@@ -323,7 +327,7 @@ HERMES = replace(
 """Hermes without marks. The factor is for the paper's T_RTT_high, which contains the way of an empty network."""
 
 
-def plain(scheme: Scheme) -> Scheme:
+def plain(scheme: BalancingScheme) -> BalancingScheme:
     """Return the scheme with NewReno, which does not react to marks."""
     return replace(scheme, transport=replace(scheme.transport, congestion=Congestion.NEW_RENO))
 
@@ -334,9 +338,9 @@ def run_plain_tcp(execution: Execution) -> Outcome:
     extent = extent_of(execution, WEB)
     (workload,) = extent.flows
     schemes = {
-        "ecmp": Scheme.of("ecmp", SIMULATED),
-        "conga": Scheme.conga(TCP_FLOWLET, SIMULATED),
-        "hermes": Scheme.hermes(HERMES, SIMULATED),
+        "ecmp": BalancingScheme.of("ecmp", SIMULATED),
+        "conga": BalancingScheme.conga(TCP_FLOWLET, SIMULATED),
+        "hermes": BalancingScheme.hermes(HERMES, SIMULATED),
     }
     grid = Grid(
         SIMULATED,

@@ -11,9 +11,9 @@ import numpy as np
 
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
-from experiments.hermes.networks import PACKET, Fabric
+from experiments.hermes.networks import PACKET, LeafSpineFabric
 from experiments.hermes.runs import label_of
-from experiments.hermes.schemes import PUBLISHED, Scheme
+from experiments.hermes.schemes import PUBLISHED, BalancingScheme
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
@@ -26,7 +26,7 @@ from simulator.packet.simulation import Simulation
 from simulator.packet.transports import ConstantRate, Tcp
 from simulator.portable_random import Draws
 
-TWO_LEAVES = Fabric("2 leaves", 2, 2, 4, 10_000.0, 1, 10e-6, 65 * PACKET)
+TWO_LEAVES = LeafSpineFabric("2 leaves", 2, 2, 4, 10_000.0, 1, 10e-6, 65 * PACKET)
 THREE_LEAVES = replace(TWO_LEAVES, name="3 leaves", leaves=3, leaf_hosts=2)
 
 LONG = 50_000_000
@@ -60,7 +60,7 @@ def waiting(name: str, seed: int) -> float:
     The other path is down when they begin. It comes back after 5 ms and is as free as the one that the paper's short
     flows leave.
     """
-    scheme = Scheme.of(name, TWO_LEAVES)
+    scheme = BalancingScheme.of(name, TWO_LEAVES)
     starts = 1e-4 * Draws(seed, _STARTS).uniform(2)
     flows = Flows.of(range(2), range(4, 6), scheme.transport, size=LONG, start=starts)
     network = TWO_LEAVES.network(seed)
@@ -112,7 +112,7 @@ def stale(name: str, seed: int) -> float:
     The flow that pauses is a chain of flows that begin with a full window, as after a pause that keeps it, each a pause
     after the last one's end. The other one has as large a window and does not pause.
     """
-    scheme = Scheme.of(name, THREE_LEAVES)
+    scheme = BalancingScheme.of(name, THREE_LEAVES)
     network = THREE_LEAVES.network(seed)
     size = int((PERIOD - PAUSE) * 1e6 / 8 * THREE_LEAVES.rate * scheme.transport.payload / PACKET)
     full = replace(scheme.transport, handshake=False, initial_window=WINDOW, receive_window=WINDOW)
@@ -132,16 +132,16 @@ def stale(name: str, seed: int) -> float:
     return float(queued[times > begins].max()) / 1000
 
 
-def _by_cells(name: str, fabric: Fabric, of_fastest: int) -> Scheme:
+def _by_cells(name: str, fabric: LeafSpineFabric, of_fastest: int) -> BalancingScheme:
     """Return the scheme; Presto's sends so many cells by the fastest path before it takes the next."""
-    scheme = Scheme.of(name, fabric)
+    scheme = BalancingScheme.of(name, fabric)
     if name != "presto":
         return scheme
     turns = PathsInTurn(weighted=True, in_a_row=of_fastest * CELL)
     return replace(scheme, balancer=replace(scheme.balancer, choice=turns))
 
 
-def _goodput(network: Network, flows: Sequence[Flows], scheme: Scheme, seed: int) -> float:
+def _goodput(network: Network, flows: Sequence[Flows], scheme: BalancingScheme, seed: int) -> float:
     """Return the Gbit/s of the last flow in the second half of the time."""
     simulation = Simulation(network, flows, Setting(seed=seed, load_balancer=scheme.balancer))
     simulation.complete(SECONDS / 2)

@@ -26,7 +26,7 @@ _SLOW_LINKS = 101
 
 
 @dataclass(frozen=True)
-class Fabric:
+class LeafSpineFabric:
     """A leaf-spine network.
 
     Attributes:
@@ -125,13 +125,13 @@ class Fabric:
         return tuple(rates)
 
 
-TESTBED = Fabric("testbed of 12 hosts", 2, 2, 6, 1_000.0, 2, 12.5e-6, 30_000)
+TESTBED = LeafSpineFabric("testbed of 12 hosts", 2, 2, 6, 1_000.0, 2, 12.5e-6, 30_000)
 """3:2 oversubscribed; the round trip of an empty network is 100 us."""
 
 CUT_TESTBED = replace(TESTBED, cut=((1, 1),))
 """One of the eight cables cut."""
 
-SIMULATED = Fabric("128 hosts", 8, 8, 16, 10_000.0, 1, 10e-6, 65 * PACKET)
+SIMULATED = LeafSpineFabric("128 hosts", 8, 8, 16, 10_000.0, 1, 10e-6, 65 * PACKET)
 """2:1 oversubscribed; the round trip of an empty network is 80 us."""
 
 UNEQUAL = replace(SIMULATED, slow_share=0.2)
@@ -154,15 +154,15 @@ class Fault(ABC):
     """A fault of one spine, which the seed draws."""
 
     @abstractmethod
-    def of(self, fabric: Fabric, seed: int) -> SwitchFault:
+    def of(self, fabric: LeafSpineFabric, seed: int) -> SwitchFault:
         """Return the fault of a switch of this network."""
 
-    def loses_data(self, fabric: Fabric, seed: int, flows: Flows) -> NDArray[np.bool_]:
+    def loses_data(self, fabric: LeafSpineFabric, seed: int, flows: Flows) -> NDArray[np.bool_]:
         """Return True for each flow whose data the spine may lose, not only its acknowledgements."""
         del fabric, seed
         return np.ones(flows.count, dtype=np.bool_)
 
-    def on(self, setting: Setting, fabric: Fabric) -> Setting:
+    def on(self, setting: Setting, fabric: LeafSpineFabric) -> Setting:
         """Return the setting with the fault."""
         return replace(setting, faults=(self.of(fabric, setting.seed),))
 
@@ -173,7 +173,7 @@ class Drops(Fault):
 
     probability: float
 
-    def of(self, fabric: Fabric, seed: int) -> RandomDrop:
+    def of(self, fabric: LeafSpineFabric, seed: int) -> RandomDrop:
         return RandomDrop(_spine(fabric, seed), self.probability)
 
 
@@ -190,7 +190,7 @@ class Hole(Fault):
     part: float = 0.5
     wide: bool = False
 
-    def of(self, fabric: Fabric, seed: int) -> BlackHole:
+    def of(self, fabric: LeafSpineFabric, seed: int) -> BlackHole:
         senders, last = range(fabric.leaf_hosts), range(fabric.hosts - fabric.leaf_hosts, fabric.hosts)
         if self.wide:
             others = range(fabric.leaf_hosts, fabric.hosts)
@@ -199,7 +199,7 @@ class Hole(Fault):
             pairs = self._chosen([(one, other) for one in senders for other in last], seed)
         return BlackHole(_spine(fabric, seed), pairs)
 
-    def loses_data(self, fabric: Fabric, seed: int, flows: Flows) -> NDArray[np.bool_]:
+    def loses_data(self, fabric: LeafSpineFabric, seed: int, flows: Flows) -> NDArray[np.bool_]:
         pairs = set(self.of(fabric, seed).pairs)
         return np.array([pair in pairs for pair in zip(flows.source.tolist(), flows.target.tolist(), strict=True)])
 
@@ -208,5 +208,5 @@ class Hole(Fault):
         return [of[place] for place in sorted(order[: round(self.part * len(of))])]
 
 
-def _spine(fabric: Fabric, seed: int) -> int:
+def _spine(fabric: LeafSpineFabric, seed: int) -> int:
     return fabric.spine(int(Draws(seed, _SPINE).whole(fabric.spines, 1)[0]))

@@ -10,13 +10,13 @@ from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
 from experiments.hermes.loads import BOTH, MINING, SEEDS, WEB, WHOLE, extent_of, profile_option, written
 from experiments.hermes.networks import SIMULATED, UNEQUAL
-from experiments.hermes.runs import Grid, Measured, Naming, over_loads, ratio_bar, remarks_of, swept_grids
+from experiments.hermes.runs import Grid, GridRuns, Naming, over_loads, ratio_bar, remarks_of, swept_grids
 from experiments.hermes.schemes import (
     ONE_WAY,
     PUBLISHED,
     RESEQUENCING,
     SIMULATED_HERMES,
-    Scheme,
+    BalancingScheme,
     hermes_of,
     packet_exhibit,
 )
@@ -41,7 +41,7 @@ def run_gaps(execution: Execution) -> Outcome:
     name = execution.name
     extent = extent_of(execution, WEB)
     data = PUBLISHED["fig15"]
-    schemes = {f"{gap} us": Scheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
+    schemes = {f"{gap} us": BalancingScheme.conga(gap * 1e-6, UNEQUAL, RESEQUENCING) for gap in data["gaps"]}
     grid = Grid(UNEQUAL, "web-search", schemes, extent.at(GAP_LOAD).counts(UNEQUAL, "web-search"))
     with swept_grids([grid], execution) as (found,):
         usual = f"{USUAL_GAP} us"
@@ -76,14 +76,14 @@ def run_parts(execution: Execution) -> Outcome:
     extent = extent_of(execution, MINING, PART_LOADS)
     whole = hermes_of(SIMULATED, extent.profile)
     mining = {
-        "without both": Scheme.hermes(replace(whole, rerouting=False, probing=False), SIMULATED),
-        "without rerouting": Scheme.hermes(replace(whole, rerouting=False), SIMULATED),
-        "hermes": Scheme.hermes(whole, SIMULATED),
+        "without both": BalancingScheme.hermes(replace(whole, rerouting=False, probing=False), SIMULATED),
+        "without rerouting": BalancingScheme.hermes(replace(whole, rerouting=False), SIMULATED),
+        "hermes": BalancingScheme.hermes(whole, SIMULATED),
     }
     probing = {
-        "no probing": Scheme.hermes(replace(whole, probing=False), SIMULATED),
+        "no probing": BalancingScheme.hermes(replace(whole, probing=False), SIMULATED),
         "500 us": mining["hermes"],
-        "100 us": Scheme.hermes(replace(whole, probe_every=1e-4), SIMULATED),
+        "100 us": BalancingScheme.hermes(replace(whole, probe_every=1e-4), SIMULATED),
     }
     grids = [
         Grid(SIMULATED, "data-mining", schemes, extent.counts(SIMULATED, "data-mining"))
@@ -116,7 +116,7 @@ def run_parts(execution: Execution) -> Outcome:
 
 
 def _saved(
-    what: str, found: Measured, without: str, with_it: str, data: Mapping[str, Any], statistic: str
+    what: str, found: GridRuns, without: str, with_it: str, data: Mapping[str, Any], statistic: str
 ) -> list[Check]:
     """Return the orders that a part of Hermes saves time at each load."""
     theirs = data["loads"], data[statistic]
@@ -139,11 +139,11 @@ def run_thresholds(execution: Execution) -> Outcome:
     }
     made = {
         **{
-            f"high rtt {us}": Scheme.hermes(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6), SIMULATED)
+            f"high rtt {us}": BalancingScheme.hermes(replace(SIMULATED_HERMES, high=(us - ONE_WAY) * 1e-6), SIMULATED)
             for us in swept["high rtt"]
         },
         **{
-            f"rtt gain {us}": Scheme.hermes(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6), SIMULATED)
+            f"rtt gain {us}": BalancingScheme.hermes(replace(SIMULATED_HERMES, better_round_trip=us * 1e-6), SIMULATED)
             for us in swept["rtt gain"]
         },
     }
@@ -156,7 +156,7 @@ def run_thresholds(execution: Execution) -> Outcome:
 
 
 def _threshold(
-    name: str, key: str, values: Sequence[int], measured: Mapping[str, Measured], theirs: Mapping[str, Sequence[float]]
+    name: str, key: str, values: Sequence[int], measured: Mapping[str, GridRuns], theirs: Mapping[str, Sequence[float]]
 ) -> Exhibit:
     base = f"{key} {DEFAULTS[key]}"
     lines = []

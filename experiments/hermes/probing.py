@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, offered
-from experiments.hermes.networks import PACKET, Fabric
-from experiments.hermes.schemes import PUBLISHED, SIMULATED_HERMES, Scheme, packet_exhibit
+from experiments.hermes.networks import PACKET, LeafSpineFabric
+from experiments.hermes.schemes import PUBLISHED, SIMULATED_HERMES, BalancingScheme, packet_exhibit
 from experiments.results.exhibit import Line, Point
 from simulator.packet.flows import Flows
 from simulator.packet.scenario import Setting
@@ -52,9 +52,9 @@ def probed(paths: int, seed: int) -> tuple[float, float]:
     All racks have one host and send to each other. The first rounds, in which no best path is known, do not count.
     Nothing is lost, so every probe has an answer of its size; the simulation counts both.
     """
-    fabric = Fabric("racks of one host", SIMULATED_RACKS, SPINES, 1, RATE, 1, 10e-6, 65 * PACKET)
+    fabric = LeafSpineFabric("racks of one host", SIMULATED_RACKS, SPINES, 1, RATE, 1, 10e-6, 65 * PACKET)
     choice = replace(SIMULATED_HERMES, probe_paths=paths)
-    scheme = Scheme.hermes(choice, fabric)
+    scheme = BalancingScheme.hermes(choice, fabric)
     pairs = [(one, other) for one in range(fabric.hosts) for other in range(fabric.hosts) if one != other]
     flows = Flows.of([one for one, _ in pairs], [other for _, other in pairs], _KEEPS_SENDING)
     simulation = Simulation(fabric.network(seed), [flows], Setting(seed=seed, load_balancer=scheme.balancer))

@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.grid import Execution
-from experiments.hermes.networks import Fabric, Fault
-from experiments.hermes.schemes import NAMES, PUBLISHED, Scheme
+from experiments.hermes.networks import Fault, LeafSpineFabric
+from experiments.hermes.schemes import NAMES, PUBLISHED, BalancingScheme
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from simulator.flow_sizes.published import published_flow_sizes
@@ -58,7 +58,7 @@ Run = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Case:
+class LeafSpineRun:
     """A run.
 
     Attributes:
@@ -70,8 +70,8 @@ class Case:
         fault: of a switch; None for none.
     """
 
-    fabric: Fabric
-    scheme: Scheme
+    fabric: LeafSpineFabric
+    scheme: BalancingScheme
     workload: str
     load: float
     flows: int
@@ -95,7 +95,7 @@ class Case:
         return setting if self.fault is None else self.fault.on(setting, self.fabric)
 
 
-def outcome(ready: None, case: Case) -> dict[str, Any]:
+def outcome(ready: None, case: LeafSpineRun) -> dict[str, Any]:
     """Return completion times in milliseconds by size and the state of flows at the end, as JSON data.
 
     The overall average counts an unfinished flow with its age at the end of the run; the others leave it out. That of
@@ -139,9 +139,9 @@ class Grid:
         flows: in each run, by its load.
     """
 
-    fabric: Fabric
+    fabric: LeafSpineFabric
     workload: str
-    schemes: Mapping[str, Scheme]
+    schemes: Mapping[str, BalancingScheme]
     flows: Mapping[float, int]
     fault: Fault | None = None
 
@@ -155,17 +155,19 @@ class Grid:
         least, most = min(self.flows.values()), max(self.flows.values())
         return f"{most:,} flows" if least == most else f"{least:,} to {most:,} flows"
 
-    def cases(self, seeds: Sequence[int]) -> dict[tuple[str, float], list[Case]]:
+    def cases(self, seeds: Sequence[int]) -> dict[tuple[str, float], list[LeafSpineRun]]:
         """Return the cases of each scheme and load, one for each seed."""
         return {
-            (name, load): [Case(self.fabric, scheme, self.workload, load, flows, seed, self.fault) for seed in seeds]
+            (name, load): [
+                LeafSpineRun(self.fabric, scheme, self.workload, load, flows, seed, self.fault) for seed in seeds
+            ]
             for load, flows in self.flows.items()
             for name, scheme in self.schemes.items()
         }
 
 
 @dataclass(frozen=True)
-class Measured:
+class GridRuns:
     """The runs of a grid, of each scheme and load one for each seed."""
 
     grid: Grid
@@ -192,7 +194,7 @@ class Measured:
 
 
 @contextmanager
-def swept_grids(grids: Sequence[Grid], execution: Execution) -> Iterator[list[Measured]]:
+def swept_grids(grids: Sequence[Grid], execution: Execution) -> Iterator[list[GridRuns]]:
     """Yield the runs of all grids, as one sweep, while the block writes the experiment's own files.
 
     Finished runs are kept in the output folder until it has. A case that several grids share runs once.
@@ -203,7 +205,7 @@ def swept_grids(grids: Sequence[Grid], execution: Execution) -> Iterator[list[Me
     ordered = {name: [case] for name, case in sorted(cases.items(), key=lambda item: -item[1].load)}
     with execution.swept(outcome, ordered) as found:
         yield [
-            Measured(grid, {key: [found[repr(case)][0] for case in of_key] for key, of_key in of_grid.items()})
+            GridRuns(grid, {key: [found[repr(case)][0] for case in of_key] for key, of_key in of_grid.items()})
             for grid, of_grid in zip(grids, keyed, strict=True)
         ]
 
@@ -243,7 +245,7 @@ class Naming:
 
 def over_loads(
     naming: Naming,
-    measured: Measured,
+    measured: GridRuns,
     statistic: str,
     theirs: Theirs | None,
     checks: Sequence[Check] = (),
@@ -302,7 +304,7 @@ def _published(theirs: Theirs | None, scheme: str, load: float) -> float | None:
     return theirs[1][scheme][list(theirs[0]).index(load)]
 
 
-def remarks_of(measured: Measured) -> list[str]:
+def remarks_of(measured: GridRuns) -> list[str]:
     """Return sentences on the size of the runs and on flows that did not end."""
     seeds = max(len(of_key) for of_key in measured.runs.values())
     said = [f"Means of {seeds} seeds; in each all schemes have the same flows." if seeds > 1 else "One seed."]
@@ -317,7 +319,7 @@ def remarks_of(measured: Measured) -> list[str]:
 
 
 def order_as_published(
-    measured: Measured, figure: str, key: str, loads: Sequence[float], statistic: str = "overall average"
+    measured: GridRuns, figure: str, key: str, loads: Sequence[float], statistic: str = "overall average"
 ) -> list[Check]:
     """Return the bars that schemes are in the published order; those off the published scale are the last.
 
@@ -339,7 +341,7 @@ def order_as_published(
 
 
 def ratio_bar(
-    measured: Measured,
+    measured: GridRuns,
     scheme: str,
     base: str,
     load: float,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 
-from experiments.hermes.networks import Fabric
+from experiments.hermes.networks import LeafSpineFabric
 from experiments.results.exhibit import Exhibit
 from experiments.results.published import published_numbers
 from simulator.packet.load_balancing import LOAD_BALANCERS, Conga, Flowlets, LoadBalancer
@@ -53,26 +53,26 @@ TESTBED_HERMES = Hermes(high=200e-6, better_round_trip=120e-6)
 """T_RTT_high is 300 us, 200 above the round trip of an empty network, in which acknowledgements do not wait."""
 
 
-def is_slow(fabric: Fabric) -> bool:
+def is_slow(fabric: LeafSpineFabric) -> bool:
     """Return True for the testbed, whose thresholds are longer."""
     return fabric.rate < 10_000
 
 
-def hermes_of(fabric: Fabric, profile: str) -> Hermes:
+def hermes_of(fabric: LeafSpineFabric, profile: str) -> Hermes:
     """Return the parameters of Hermes: with the profile `ns3` those of the authors' public simulation."""
     of_paper = TESTBED_HERMES if is_slow(fabric) else SIMULATED_HERMES
     return HERMES_NS3 if profile == "ns3" else of_paper
 
 
 @dataclass(frozen=True)
-class Scheme:
+class BalancingScheme:
     """A load balancer and the transport of all flows."""
 
     balancer: LoadBalancer
     transport: Tcp
 
     @classmethod
-    def of(cls, name: str, fabric: Fabric, profile: str = "paper") -> Scheme:
+    def of(cls, name: str, fabric: LeafSpineFabric, profile: str = "paper") -> BalancingScheme:
         """Return the scheme of this name with the paper's parameters for this network.
 
         With the profile `ns3`, Hermes has the constants of the authors' public simulation, and Presto* its turns of ten
@@ -103,12 +103,12 @@ class Scheme:
         return cls(balancer, transport)
 
     @classmethod
-    def conga(cls, gap: float, fabric: Fabric, resequencing: float = 0.0) -> Scheme:
+    def conga(cls, gap: float, fabric: LeafSpineFabric, resequencing: float = 0.0) -> BalancingScheme:
         """Return CONGA with this flowlet gap, and receivers that hold back segments for so long, both in seconds."""
         return cls(_conga(gap), replace(transport_of(fabric), resequencing=resequencing))
 
     @classmethod
-    def hermes(cls, choice: Hermes, fabric: Fabric) -> Scheme:
+    def hermes(cls, choice: Hermes, fabric: LeafSpineFabric) -> BalancingScheme:
         """Return Hermes with these parameters."""
         return cls(replace(LOAD_BALANCERS["hermes"], choice=choice), transport_of(fabric))
 
@@ -117,7 +117,7 @@ def _conga(gap: float) -> LoadBalancer:
     return replace(LOAD_BALANCERS["conga"], forwarding=Conga(gap))
 
 
-def transport_of(fabric: Fabric) -> Tcp:
+def transport_of(fabric: LeafSpineFabric) -> Tcp:
     """Return the transport of all flows; those of the testbed have connections that are there already."""
     return Tcp(
         Congestion.DCTCP,

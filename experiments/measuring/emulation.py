@@ -10,8 +10,8 @@ from pathlib import Path
 
 from experiments.experiment import Settings
 from experiments.measuring.failure_run import END_SECONDS, Phases, WantedFlow, roles_of
-from experiments.measuring.load import Load, LoadWatch
-from experiments.results.result import Failure, FlowResult, Series, Window
+from experiments.measuring.load import LoadWatch, MachineLoad
+from experiments.results.result import FlowResult, NoticedCut, Series, Window
 from kuijia_app.tables.queues import PLAIN_LAYOUT, QueueLayout
 from kuijia_base.errors import InputError, TestbedError
 from te_solver.model.topology import Topology
@@ -46,7 +46,7 @@ class Sending:
 
 
 @dataclass(frozen=True)
-class Cut:
+class LinkCut:
     """Link to cut; `without_controller` kills the controller before the window that precedes the cut."""
 
     link: tuple[str, str]
@@ -90,13 +90,13 @@ class Recording:
     goodput: Mapping[str, Goodput]
     marks_before: Marks
     marks_after: Marks
-    load: Load
+    load: MachineLoad
 
 
 def record_failure(
     lab: Lab,
     flows: Sequence[MeasuredFlow],
-    cut: Cut,
+    cut: LinkCut,
     timing: Phases,
     sending: Sending,
     show: Show,
@@ -157,7 +157,7 @@ def record_failure(
 
 
 def evaluate(
-    recording: Recording, flows: Sequence[MeasuredFlow], cut: Cut, layout: QueueLayout = PLAIN_LAYOUT
+    recording: Recording, flows: Sequence[MeasuredFlow], cut: LinkCut, layout: QueueLayout = PLAIN_LAYOUT
 ) -> tuple[FlowResult, ...]:
     """Return the result of each flow: goodput, role, tunnels seen, and whether it was in a victims' queue.
 
@@ -201,8 +201,8 @@ def evaluate(
     return tuple(results)
 
 
-def failure_of(recording: Recording, cut: Cut) -> Failure:
-    return Failure(cut.link, recording.event.requested_at - recording.started_at, asdict(recording.event))
+def failure_of(recording: Recording, cut: LinkCut) -> NoticedCut:
+    return NoticedCut(cut.link, recording.event.requested_at - recording.started_at, asdict(recording.event))
 
 
 def windows_of(recording: Recording) -> tuple[Window, Window]:

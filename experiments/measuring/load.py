@@ -34,7 +34,7 @@ _IDLE, _IOWAIT, _SOFTIRQ, _STEAL = 3, 4, 6, 7
 
 
 @dataclass(frozen=True)
-class Load:
+class MachineLoad:
     """Load between two looks at the machine, as shares of the time.
 
     Attributes:
@@ -52,10 +52,10 @@ class Load:
     switch: float | None
     switch_waiting: float | None
     unread: float | None
-    boxes: Mapping[str, Load] = field(default_factory=dict)
+    boxes: Mapping[str, MachineLoad] = field(default_factory=dict)
 
 
-def overload(load: Load) -> tuple[str, ...]:
+def overload(load: MachineLoad) -> tuple[str, ...]:
     """Return the reasons, in words, why the load disturbs the timing of packets; empty when nothing does.
 
     Processors that are never idle are no reason by themselves, nor is a switch that takes a whole one
@@ -78,7 +78,7 @@ def overload(load: Load) -> tuple[str, ...]:
     return tuple(reasons)
 
 
-def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -> Load:
+def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -> MachineLoad:
     """Return the load before a run, when nothing is sent; look again until nothing disturbs or the looks are used up.
 
     Args:
@@ -86,7 +86,7 @@ def load_at_rest(watch: LoadWatch, wait: Callable[[float], None] = time.sleep) -
         wait: sleeps for a number of seconds.
     """
 
-    def look() -> Load:
+    def look() -> MachineLoad:
         wait(REST_LOOK_SECONDS)
         return watch.load()
 
@@ -116,7 +116,7 @@ class LoadWatch:
         self._last = self._look()
         self._last_of_boxes = look_at_boxes()
 
-    def load(self) -> Load:
+    def load(self) -> MachineLoad:
         """Return the load since the previous call, or since the watch was created."""
         before, now = self._last, self._look()
         before_of_boxes, now_of_boxes = self._last_of_boxes, self._look_at_boxes()
@@ -125,11 +125,11 @@ class LoadWatch:
         return replace(_load(before, now), boxes=boxes)
 
 
-def _load(before: LoadCounters, now: LoadCounters) -> Load:
+def _load(before: LoadCounters, now: LoadCounters) -> MachineLoad:
     ticks = [after - earlier for after, earlier in zip(now.processors, before.processors, strict=True)]
     all_ticks = max(1, sum(ticks))
     seconds = now.at - before.at
-    return Load(
+    return MachineLoad(
         idle=(ticks[_IDLE] + ticks[_IOWAIT]) / all_ticks,
         steal=ticks[_STEAL] / all_ticks,
         softirq=ticks[_SOFTIRQ] / all_ticks,

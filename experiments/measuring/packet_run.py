@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from experiments.measuring.failure_run import Failing, Phases, WantedFlow, roles_of
-from experiments.measuring.load import Load
+from experiments.measuring.load import MachineLoad
 from experiments.measuring.packet_options import BUFFER_PACKETS, DETECTION_SECONDS, Notice
 from experiments.results.result import FlowResult, Series
 from kuijia_app.tables.options import PipelineOptions
@@ -94,7 +94,7 @@ def _way(source: str, links: Mapping[tuple[str, str], str]) -> tuple[tuple[str, 
     return (tuple(nodes) if len(nodes) == len(links) + 1 and links else None), set(links.values())
 
 
-NO_LOAD = Load(idle=1.0, steal=0.0, softirq=0.0, switch=None, switch_waiting=None, unread=None)
+NO_LOAD = MachineLoad(idle=1.0, steal=0.0, softirq=0.0, switch=None, switch_waiting=None, unread=None)
 """Load of a machine that nothing waits for."""
 
 
@@ -147,7 +147,7 @@ _START_PACKETS = 10
 
 
 @dataclass(frozen=True)
-class Conditions:
+class PacketConditions:
     """Conditions that the paper leaves open: TCP's congestion control, packets of a queue, delays, time of notice.
 
     With `random_drop` a full queue drops a waiting packet or the new one, by chance, where flows are UDP. It stands for
@@ -170,7 +170,7 @@ class Conditions:
         return Tcp(Congestion(self.transport), payload=TCP_PAYLOAD, header=FRAME - TCP_PAYLOAD, ack_every=2)
 
 
-def conditions_from(args: argparse.Namespace) -> Conditions:
+def conditions_from(args: argparse.Namespace) -> PacketConditions:
     """Return the conditions that the options of Tables 2 and 3 give.
 
     Raises:
@@ -181,10 +181,10 @@ def conditions_from(args: argparse.Namespace) -> Conditions:
         expected = f"one of {', '.join(TRANSPORTS)}"
         raise InputError("option", "--congestion-control", f"{name} is not in the simulator", expected)
     buffer, delay = args.buffer_packets or BUFFER_PACKETS, args.link_delay_seconds or 0.0
-    return Conditions(name, buffer, delay, clock_ppm=args.clock_ppm)
+    return PacketConditions(name, buffer, delay, clock_ppm=args.clock_ppm)
 
 
-def simulate(run: Failing, conditions: Conditions, phases: Phases) -> tuple[FlowResult, ...]:
+def simulate(run: Failing, conditions: PacketConditions, phases: Phases) -> tuple[FlowResult, ...]:
     """Return the flows' goodput around the cut, with the tunnels and queues that a probe of each flow was seen in."""
     slots = [slot_of(run, number) for number in range(len(run.flows))]
     timing = Timing(port=conditions.detection_seconds)
@@ -259,7 +259,7 @@ def slot_of(run: Failing, number: int) -> int:
     return fitting[number % len(fitting)]
 
 
-def _physical(run: Failing, conditions: Conditions) -> Physical:
+def _physical(run: Failing, conditions: PacketConditions) -> Physical:
     delay = {link.ends: conditions.link_delay_seconds for link in run.plan.topology.links}
     marks = conditions.transport == Congestion.DCTCP.value
     marking = Threshold(min(_ECN_PACKETS, conditions.buffer_packets) * FRAME) if marks else None
@@ -288,7 +288,7 @@ class _Clocks:
         return replace(plan, topology=replace(plan.topology, links=links))
 
 
-def _traffic(run: Failing, conditions: Conditions, slots: Sequence[int], clocks: _Clocks) -> list[SiteFlows]:
+def _traffic(run: Failing, conditions: PacketConditions, slots: Sequence[int], clocks: _Clocks) -> list[SiteFlows]:
     """Return a group for each flow; they start at random, as UDP packets at equal intervals never meet otherwise."""
     chance = random.Random(run.seed)
     capacity = max(link.capacity for link in run.plan.topology.links)

@@ -23,7 +23,7 @@ from experiments.experiment import (
 )
 from experiments.measuring.failure_run import Failing, FlowPaths, roles
 from experiments.measuring.packet_options import BUFFER_PACKETS, add_clocks, add_conditions
-from experiments.measuring.packet_run import Conditions, conditions_from, simulate
+from experiments.measuring.packet_run import PacketConditions, conditions_from, simulate
 from experiments.motivation.report import (
     CASES,
     EGRESS,
@@ -31,7 +31,7 @@ from experiments.motivation.report import (
     LOCAL_CUT,
     PAPERS_CUT,
     TABLES,
-    Case,
+    CutCase,
     MotivationOptions,
     MotivationTable,
     computed_result,
@@ -91,7 +91,7 @@ def _computed(
 
 
 def _flows(
-    table: MotivationTable, capacity: float, case: Case, topology: Topology, scheme: str
+    table: MotivationTable, capacity: float, case: CutCase, topology: Topology, scheme: str
 ) -> tuple[FlowResult, ...]:
     """Return the goodput of each flow before and after the cut, one TCP connection each."""
     offered = {name: table.offered_parts[name] / table.link_parts * capacity for name in case.flow_tunnels}
@@ -136,7 +136,7 @@ def simulate_table(
     table: MotivationTable,
     settings: Settings,
     options: MotivationOptions,
-    conditions: Conditions,
+    conditions: PacketConditions,
     output: OutputFolder,
     progress: Progress,
 ) -> Outcome:
@@ -160,7 +160,7 @@ def _simulated(
     table: MotivationTable,
     settings: Settings,
     options: MotivationOptions,
-    conditions: Conditions,
+    conditions: PacketConditions,
     scheme: str,
     repetition: int,
 ) -> Result:
@@ -189,7 +189,7 @@ def _simulated(
     return replace(result, repetition=repetition, failure=failure, before=before, after=after)
 
 
-def _remark(conditions: Conditions) -> str:
+def _remark(conditions: PacketConditions) -> str:
     ppm = conditions.clock_ppm
     return (
         f"Packet simulator, not measured: the compiled tables, TCP {conditions.transport}, queues of"

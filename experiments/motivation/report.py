@@ -27,7 +27,7 @@ from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import Bar, around, judge, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import PublishedThroughput, published_throughput
-from experiments.results.result import Check, Failure, FlowResult, Result, Window
+from experiments.results.result import Check, FlowResult, NoticedCut, Result, Window
 from experiments.results.stored_files import StoredFile, refuse_flows, refuse_mixtures, stored_results
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.manifest import describe_computation
@@ -114,7 +114,7 @@ FlowTunnels = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 
 @dataclass(frozen=True)
-class Case:
+class CutCase:
     """Link to cut, and the tunnels of the flows.
 
     `local` is True if both ends of the failed tunnel see the failure on a port of their own.
@@ -129,9 +129,9 @@ _T1_FAILS = {"f1": (T1, T2), "f2": (T1, T3), "f3": (T2, T2), "f4": (T3, T3)}
 _T2_FAILS = {"f1": (T2, T1), "f2": (T2, T3), "f3": (T1, T1), "f4": (T3, T3)}
 
 CASES = {
-    "s2-s4": Case(("s2", "s4"), _T1_FAILS, local=False),
-    "s1-s2": Case(("s1", "s2"), _T1_FAILS, local=False),
-    "s1-s4": Case(("s1", "s4"), _T2_FAILS, local=True),
+    "s2-s4": CutCase(("s2", "s4"), _T1_FAILS, local=False),
+    "s1-s2": CutCase(("s1", "s2"), _T1_FAILS, local=False),
+    "s1-s4": CutCase(("s1", "s4"), _T2_FAILS, local=True),
 }
 PAPERS_CUT, LOCAL_CUT = "s2-s4", "s1-s4"
 
@@ -392,7 +392,7 @@ def computed_result(
         repetition=1,
         capacity=settings.capacity,
         started_at=began,
-        failure=Failure(CASES[options.cut].link, 0.0, {}),
+        failure=NoticedCut(CASES[options.cut].link, 0.0, {}),
         before=_NO_TIME,
         after=_NO_TIME,
         flows=flows,

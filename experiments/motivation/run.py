@@ -9,7 +9,7 @@ from functools import partial
 
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.emulation import (
-    Cut,
+    LinkCut,
     MeasuredFlow,
     Sending,
     evaluate,
@@ -118,7 +118,7 @@ def _run(job: _Job, scheme: str, repetition: int, progress: Progress) -> Result:
             _require_delays(lab)
         show("calibrating the links")
         calibration = lab.calibrate()
-        cut = Cut(case.link, options.kill_controller)
+        cut = LinkCut(case.link, options.kill_controller)
         show("looking for source ports that are hashed to the wanted tunnels")
         wanted = wanted_flows(table, case.flow_tunnels, job.plan)
         keys = find_flows(lab, wanted, cut.link, settings.seed)

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.load import Load, overload
+from experiments.measuring.load import MachineLoad, overload
 from experiments.recovery.interruption import Interruption
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
@@ -158,7 +158,7 @@ class CutRecord(Interruption):
     low_after: bool
     noticed: dict[str, float]
     clock_error: float
-    load: Load
+    load: MachineLoad
 
     @property
     def invalid(self) -> tuple[str, ...]:

@@ -206,7 +206,7 @@ def check_from_json(data: Mapping[str, Any]) -> Check:
 
 
 @dataclass(frozen=True)
-class Failure:
+class NoticedCut:
     """The cut of a link: the link, the time (seconds since the run began), and by whom it was noticed."""
 
     link: tuple[str, str]
@@ -243,7 +243,7 @@ class Result:
     repetition: int
     capacity: float
     started_at: float
-    failure: Failure
+    failure: NoticedCut
     before: Window
     after: Window
     flows: tuple[FlowResult, ...]
@@ -296,7 +296,7 @@ def result_from_json(data: object, source: str | Path) -> Result:
     return Result(
         **{
             **fields,
-            "failure": Failure(tuple(failure["link"]), failure["at"], failure["event"]),
+            "failure": NoticedCut(tuple(failure["link"]), failure["at"], failure["event"]),
             "before": Window(**fields["before"]),
             "after": Window(**fields["after"]),
             "flows": tuple(_flow(entry) for entry in fields["flows"]),

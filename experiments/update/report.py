@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from experiments.experiment import Outcome, Settings
-from experiments.measuring.load import ATTEMPTS, Load
+from experiments.measuring.load import ATTEMPTS, MachineLoad
 from experiments.reporting.exhibit_output import write_tables
 from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -76,7 +76,7 @@ class PhaseResult:
     reordered: int
     lost_by_flow: dict[str, int]
     updates: tuple[PlanUpdate, ...]
-    load: Load
+    load: MachineLoad
     invalid: tuple[str, ...]
 
 

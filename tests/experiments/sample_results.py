@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from experiments.measuring.failure_run import FlowPaths, roles
-from experiments.results.result import Check, Failure, FlowResult, Result, Series, Window
+from experiments.results.result import Check, FlowResult, NoticedCut, Result, Series, Window
 
 CAPACITY = 20.0
 LINK = ("s2", "s4")
@@ -52,7 +52,7 @@ def result(
         repetition=repetition,
         capacity=CAPACITY,
         started_at=1.75e9,
-        failure=Failure(LINK, 1.0, {"a": "s2", "b": "s4", "delay": {"s2": 0.01}}),
+        failure=NoticedCut(LINK, 1.0, {"a": "s2", "b": "s4", "delay": {"s2": 0.01}}),
         before=Window(0.0, 1.0),
         after=Window(1.0, 2.0),
         flows=tuple(flow(name, before, after) for name, (before, after) in goodput.items()),

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from experiments.gscale.cases import Case
-from experiments.results.result import Failure, FlowResult, Result, Role, Series, Window, result_from_json
+from experiments.results.result import FlowResult, NoticedCut, Result, Role, Series, Window, result_from_json
 from kuijia_base.json_files import ARCHIVE, packed_files
 from tests.experiments.sample_results import flow, result
 
@@ -38,7 +38,7 @@ def made_up(case: Case, kept: Kept, *, priority: int = 0, series: Series | None 
         result(case.scheme, {}),
         experiment="gscale",
         repetition=case.repetition,
-        failure=Failure(case.link, 10.0, {}),
+        failure=NoticedCut(case.link, 10.0, {}),
         before=Window(5.0, 10.0),
         after=Window(20.0, 40.0),
         flows=flows,

@@ -12,7 +12,7 @@ from experiments.gscale.cases import Case
 from experiments.gscale.exhibits import role_loss
 from experiments.gscale.models import PacketModel, compute, compute_packets
 from experiments.gscale.plans import plan_of
-from experiments.measuring.packet_run import Conditions
+from experiments.measuring.packet_run import PacketConditions
 from kuijia.cli.main import main
 from tests.experiments.gscale.results import committed_run
 from tests.experiments.results.backend_comparison import compare
@@ -23,7 +23,7 @@ SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=True, seed=1)
 @pytest.mark.parametrize("scheme", ["rescaling", "kuijia"])
 def test_a_run_has_the_tunnels_queues_and_losses_of_the_fluid_model(scheme: str) -> None:
     case = Case("udp", 1.2, ("7", "9"), scheme, 1)
-    result = compute_packets(case, plan_of(case, 20.0, 1), PacketModel(SETTINGS, Conditions(buffer_packets=50)))
+    result = compute_packets(case, plan_of(case, 20.0, 1), PacketModel(SETTINGS, PacketConditions(buffer_packets=50)))
     said = compute(case, SETTINGS)
     assert compare(said, result, 1.0) == []  # roles, tunnels and queues; losses follow
     for role in ("victim", "direct", "indirect", "aboriginal"):
@@ -36,7 +36,7 @@ def test_a_run_has_the_tunnels_queues_and_losses_of_the_fluid_model(scheme: str)
 def test_tcp_loses_what_it_loses_on_switches() -> None:
     """A whole run: its flows have been sending for eight seconds when the link is cut."""
     case = Case("tcp", 0.8, ("2", "3"), "rescaling", 1)
-    model = PacketModel(replace(SETTINGS, quick=False), Conditions(buffer_packets=50))
+    model = PacketModel(replace(SETTINGS, quick=False), PacketConditions(buffer_packets=50))
     result, measured = compute_packets(case, plan_of(case, 20.0, 1), model), committed_run("gscale", case.name)
     for role in ("victim", "direct", "indirect"):
         ours, theirs = (role_loss([flow for flow in run.flows if flow.role == role]) for run in (result, measured))

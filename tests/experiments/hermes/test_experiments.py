@@ -18,16 +18,16 @@ from experiments.hermes import loads, motivation, probing, runs
 from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED, Drops, Hole
 from experiments.hermes.runs import (
     PATIENCE,
-    Case,
     Grid,
-    Measured,
+    GridRuns,
+    LeafSpineRun,
     order_as_published,
     outcome,
     ratio_bar,
     swept_grids,
     theirs_of,
 )
-from experiments.hermes.schemes import PUBLISHED, Scheme
+from experiments.hermes.schemes import PUBLISHED, BalancingScheme
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from simulator.packet.path_selection import HERMES_NS3, PathsInTurn
@@ -50,7 +50,7 @@ def run(name: str, folder: Path, **given: object) -> Mapping[str, Any]:
 
 
 def test_all_flows_end_and_large_ones_take_longer() -> None:
-    found = outcome(None, Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1))
+    found = outcome(None, LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1))
     assert found["unfinished"] == 0
     assert found["small average"] < found["overall average"] < found["large average"]
 
@@ -58,8 +58,8 @@ def test_all_flows_end_and_large_ones_take_longer() -> None:
 def test_the_profile_of_the_public_code_changes_hermes_and_not_conga_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Scheme.of("hermes", SMALL, "ns3").balancer.choice == HERMES_NS3
-    assert Scheme.of("conga", SMALL, "ns3") == Scheme.of("conga", SMALL)
+    assert BalancingScheme.of("hermes", SMALL, "ns3").balancer.choice == HERMES_NS3
+    assert BalancingScheme.of("conga", SMALL, "ns3") == BalancingScheme.of("conga", SMALL)
     shrink(monkeypatch)
     for profile, told in (("paper", False), ("ns3", True)):
         exhibits = run("hermes-fig16", tmp_path / profile, profile=profile).values()
@@ -71,7 +71,7 @@ def test_the_profile_of_the_public_buffer_gives_it_to_all_receivers_and_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name in ("ecmp", "conga", "letflow", "clove-ecn", "hermes", "presto"):
-        usual, buffered = Scheme.of(name, SMALL), Scheme.of(name, SMALL, "buffer")
+        usual, buffered = BalancingScheme.of(name, SMALL), BalancingScheme.of(name, SMALL, "buffer")
         assert buffered.balancer == usual.balancer
         assert (buffered.transport.resequencing, buffered.transport.resequencing_stays) == (200e-6, True)
     shrink(monkeypatch)
@@ -82,8 +82,8 @@ def test_the_profile_of_the_public_buffer_gives_it_to_all_receivers_and_is_told(
 def test_the_profile_of_the_public_code_has_its_slow_links_and_weights(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert Scheme.of("presto", SMALL, "ns3").balancer.choice == PathsInTurn(weighted=True, in_a_row=10)
-    presto = Scheme.of("presto", PUBLIC_UNEQUAL, "ns3")
+    assert BalancingScheme.of("presto", SMALL, "ns3").balancer.choice == PathsInTurn(weighted=True, in_a_row=10)
+    presto = BalancingScheme.of("presto", PUBLIC_UNEQUAL, "ns3")
     assert presto.balancer.choice == PathsInTurn(weighted=True, rates=PUBLIC_UNEQUAL.mistaken_rates(), in_a_row=10)
     assert (presto.transport.resequencing, presto.transport.resequencing_stays) == (100e-6, True)
     shrink(monkeypatch)
@@ -104,13 +104,13 @@ def test_parts_are_left_out_of_hermes_with_the_constants_of_the_profile(
 
 def test_a_flow_that_never_ends_counts_with_its_age() -> None:
     hole = Hole(1.0)
-    found = outcome(None, Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, hole))
+    found = outcome(None, LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, hole))
     assert found["unfinished"] > 10
     assert found["overall average"] > 1e3 * PATIENCE * found["unfinished"] / 100
 
 
 def test_unfinished_flows_whose_data_vanishes_are_those_from_hosts_at_the_hole() -> None:
-    case = Case(SMALL, Scheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, Hole(1.0, wide=True))
+    case = LeafSpineRun(SMALL, BalancingScheme.of("ecmp", SMALL), "web-search", 0.3, 60, 1, Hole(1.0, wide=True))
     flows = case.drawn(SMALL.network(1))
     assert case.loses_data(flows).tolist() == (flows.source < SMALL.leaf_hosts).tolist()
     found = outcome(None, case)
@@ -123,34 +123,34 @@ def test_unfinished_flows_whose_data_vanishes_are_those_from_hosts_at_the_hole()
 
 
 def test_silent_drops_make_flows_slower_and_all_end() -> None:
-    ecmp = Scheme.of("ecmp", SMALL)
+    ecmp = BalancingScheme.of("ecmp", SMALL)
     plain, dropping = (
-        outcome(None, Case(SMALL, ecmp, "web-search", 0.5, 80, 1, fault)) for fault in (None, Drops(0.02))
+        outcome(None, LeafSpineRun(SMALL, ecmp, "web-search", 0.5, 80, 1, fault)) for fault in (None, Drops(0.02))
     )
     assert dropping["overall average"] > plain["overall average"]
     assert dropping["unfinished"] == 0
 
 
 def test_a_grid_has_a_run_for_each_scheme_load_and_seed_in_their_places(tmp_path: Path) -> None:
-    schemes = {name: Scheme.of(name, SMALL) for name in ("ecmp", "letflow")}
+    schemes = {name: BalancingScheme.of(name, SMALL) for name in ("ecmp", "letflow")}
     grid = Grid(SMALL, "web-search", schemes, dict.fromkeys((0.3, 0.6), 20))
     execution = execution_in(tmp_path, settings=TWO_SEEDS, workers=2)
     with swept_grids([grid], execution) as (found,):
         assert set(found.runs) == {(name, load) for name in schemes for load in grid.loads}
-    single = outcome(None, Case(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
+    single = outcome(None, LeafSpineRun(SMALL, schemes["letflow"], "web-search", 0.6, 20, 2))
     assert found.runs["letflow", 0.6][1] == single
     assert found.ratio("letflow", "letflow", 0.3) == 1.0
 
 
 def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ran: list[Case] = []
+    ran: list[LeafSpineRun] = []
 
-    def counted(ready: None, case: Case) -> dict[str, Any]:
+    def counted(ready: None, case: LeafSpineRun) -> dict[str, Any]:
         ran.append(case)
         return outcome(ready, case)
 
     monkeypatch.setattr(runs, "outcome", counted)
-    ecmp, letflow = Scheme.of("ecmp", SMALL), Scheme.of("letflow", SMALL)
+    ecmp, letflow = BalancingScheme.of("ecmp", SMALL), BalancingScheme.of("letflow", SMALL)
     grids = [
         Grid(SMALL, "web-search", schemes, {0.5: 10}) for schemes in ({"ecmp": ecmp, "other": letflow}, {"plain": ecmp})
     ]
@@ -161,7 +161,7 @@ def test_a_case_that_grids_share_runs_once(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) -> None:
-    schemes = {name: Scheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
+    schemes = {name: BalancingScheme.of("ecmp", SMALL) for name in ("conga", "hermes", "presto")}
     grid = Grid(SMALL, "web-search", schemes, {0.7: 10})
     execution = execution_in(tmp_path)
     with swept_grids([grid], execution) as (found,):
@@ -172,7 +172,7 @@ def test_the_order_of_schemes_is_held_against_the_published_one(tmp_path: Path) 
 def test_schemes_that_are_equal_as_published_have_no_order(tmp_path: Path) -> None:
     overall = theirs_of("fig14", "overall average")[1]
     assert overall["conga"][2] == overall["presto"][2] != overall["letflow"][2]
-    schemes = {name: Scheme.of("ecmp", SMALL) for name in ("presto", "conga", "letflow")}
+    schemes = {name: BalancingScheme.of("ecmp", SMALL) for name in ("presto", "conga", "letflow")}
     grid = Grid(SMALL, "data-mining", schemes, {0.5: 10})
     execution = execution_in(tmp_path)
     with swept_grids([grid], execution) as (found,):
@@ -209,7 +209,7 @@ def test_flows_of_the_full_extent_start_for_two_seconds_at_every_load() -> None:
         counts = extent.counts(SIMULATED, workload)
         assert counts[0.9] == pytest.approx(at_most_loaded, rel=0.01)
         assert counts[0.3] == pytest.approx(counts[0.9] / 3, abs=1)
-        case = Case(SIMULATED, Scheme.of("ecmp", SIMULATED), workload, 0.7, counts[0.7], 1)
+        case = LeafSpineRun(SIMULATED, BalancingScheme.of("ecmp", SIMULATED), workload, 0.7, counts[0.7], 1)
         assert float(case.drawn(SIMULATED.network(1)).start.max()) == pytest.approx(2.0, rel=0.05)
 
 
@@ -297,7 +297,7 @@ def test_bars_of_the_black_hole_are_for_all_hosts_of_a_rack_and_for_received_flo
 def test_no_flow_of_hermes_is_left_in_a_black_hole_that_keeps_flows_of_ecmp() -> None:
     hole = Hole(1.0)
     found = {
-        name: outcome(None, Case(SMALL, Scheme.of(name, SMALL), "web-search", 0.3, 60, 1, hole))
+        name: outcome(None, LeafSpineRun(SMALL, BalancingScheme.of(name, SMALL), "web-search", 0.3, 60, 1, hole))
         for name in ("ecmp", "hermes")
     }
     assert found["ecmp"]["unfinished"] > 10
@@ -305,7 +305,10 @@ def test_no_flow_of_hermes_is_left_in_a_black_hole_that_keeps_flows_of_ecmp() ->
 
 
 def test_hermes_avoids_a_spine_that_drops_packets() -> None:
-    cases = [Case(SMALL, Scheme.of(name, SMALL), "web-search", 0.5, 100, 1, Drops(0.05)) for name in ("ecmp", "hermes")]
+    cases = [
+        LeafSpineRun(SMALL, BalancingScheme.of(name, SMALL), "web-search", 0.5, 100, 1, Drops(0.05))
+        for name in ("ecmp", "hermes")
+    ]
     ecmp, hermes = (outcome(None, case) for case in cases)
     assert hermes["dropped"] < 0.5 * ecmp["dropped"]
     assert hermes["overall average"] < ecmp["overall average"]
@@ -349,9 +352,11 @@ def test_schemes_published_nearer_to_each_other_than_seeds_differ_are_a_tie(
     times: tuple[tuple[float, float], tuple[float, float]], *, is_tie: bool
 ) -> None:
     """Published are 10.2 and 10.0, a ratio of 1.02; seeds lie .05, or .005, around theirs."""
-    grid = Grid(SMALL, "web-search", {name: Scheme.of("ecmp", SMALL) for name in ("conga", "letflow")}, {0.5: 10})
+    grid = Grid(
+        SMALL, "web-search", {name: BalancingScheme.of("ecmp", SMALL) for name in ("conga", "letflow")}, {0.5: 10}
+    )
     seeds = [[{"overall average": time} for time in each] for each in times]
-    found = Measured(grid, {("letflow", 0.5): seeds[0], ("conga", 0.5): seeds[1]})
+    found = GridRuns(grid, {("letflow", 0.5): seeds[0], ("conga", 0.5): seeds[1]})
     (check,) = ratio_bar(found, "letflow", "conga", 0.5, 1.0, theirs=((0.5,), {"letflow": [10.2], "conga": [10.0]}))
     assert check.published == pytest.approx(1.02)
     assert check.is_tie == check.passed == is_tie

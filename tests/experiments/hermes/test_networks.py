@@ -8,16 +8,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Drops, Fabric, Hole
+from experiments.hermes.networks import (
+    CUT_TESTBED,
+    PUBLIC_UNEQUAL,
+    SIMULATED,
+    TESTBED,
+    UNEQUAL,
+    Drops,
+    Hole,
+    LeafSpineFabric,
+)
 from experiments.hermes.parameters import DEFAULTS
-from experiments.hermes.runs import Case
-from experiments.hermes.schemes import NAMES, ONE_WAY, SIMULATED_HERMES, Scheme
+from experiments.hermes.runs import LeafSpineRun
+from experiments.hermes.schemes import NAMES, ONE_WAY, SIMULATED_HERMES, BalancingScheme
 from simulator.packet.routing import Ecmp
 from simulator.packet.traffic.load import capacity
 from simulator.portable_random import Draws
 
 
-def cables_of(fabric: Fabric, seed: int, presumed: Sequence[float] = ()) -> dict[tuple[int, int], list[float]]:
+def cables_of(fabric: LeafSpineFabric, seed: int, presumed: Sequence[float] = ()) -> dict[tuple[int, int], list[float]]:
     """Return the rates of the cables from each leaf to each spine, by `presumed` if it has those of all links."""
     links = fabric.network(seed).links
     found: dict[tuple[int, int], list[float]] = {}
@@ -73,7 +82,7 @@ def test_mistaken_rates_call_a_cable_slow_under_both_orders_of_its_ends() -> Non
 
 
 @pytest.mark.parametrize(("fabric", "gigabits"), [(TESTBED, 8.0), (SIMULATED, 640.0)])
-def test_load_one_fills_the_links_between_leaves_and_spines(fabric: Fabric, gigabits: float) -> None:
+def test_load_one_fills_the_links_between_leaves_and_spines(fabric: LeafSpineFabric, gigabits: float) -> None:
     load = fabric.load(1.0)
     network = fabric.network(1)
     assert load.part * capacity(network, fabric.pattern, load.of, Draws(1, 0)) / 1000 == pytest.approx(gigabits)
@@ -82,7 +91,10 @@ def test_load_one_fills_the_links_between_leaves_and_spines(fabric: Fabric, giga
 
 def test_receivers_are_under_other_leaves_and_flows_are_the_same_under_every_scheme() -> None:
     network = SIMULATED.network(1)
-    drawn = [Case(SIMULATED, Scheme.of(name, SIMULATED), "web-search", 0.5, 50, 3).drawn(network) for name in NAMES]
+    drawn = [
+        LeafSpineRun(SIMULATED, BalancingScheme.of(name, SIMULATED), "web-search", 0.5, 50, 3).drawn(network)
+        for name in NAMES
+    ]
     first = drawn[0]
     assert np.all(first.source // SIMULATED.leaf_hosts != first.target // SIMULATED.leaf_hosts)
     for flows in drawn[1:]:
@@ -117,7 +129,7 @@ def test_a_black_hole_swallows_packets_from_half_of_a_rack_or_of_its_pairs_with_
     assert len({source for source, _ in wide.pairs}) == 8
 
 
-def full_at(fabric: Fabric, seed: int, power: float, presumed: Sequence[float] = ()) -> float:
+def full_at(fabric: LeafSpineFabric, seed: int, power: float, presumed: Sequence[float] = ()) -> float:
     """Return the load at which a link between switches is full when packets take paths by rate to this power.
 
     Weights follow `presumed`, the rates of all links, if they are given.

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from experiments.measuring.load import REST_LOOKS, Load, LoadWatch, load_at_rest, overload
+from experiments.measuring.load import REST_LOOKS, LoadWatch, MachineLoad, load_at_rest, overload
 from testbed.links.load_counters import LoadCounters, count_load
 from tests.experiments.gscale.results import committed_texts
 
 SWITCH = 77
-QUIET = Load(idle=0.5, steal=0.0, softirq=0.05, switch=0.97, switch_waiting=0.02, unread=0.1)
+QUIET = MachineLoad(idle=0.5, steal=0.0, softirq=0.05, switch=0.97, switch_waiting=0.02, unread=0.1)
 QUIET_KERNEL = replace(QUIET, switch=None, switch_waiting=None, unread=None)
 
 
@@ -92,7 +92,7 @@ def test_a_kernel_that_forwards_may_do_so_for_half_of_the_time() -> None:
         (replace(QUIET, switch_waiting=0.8), "ovs-vswitchd waited for a processor 80% of the time"),
     ],
 )
-def test_an_overloaded_machine_is_not(load: Load, reason: str) -> None:
+def test_an_overloaded_machine_is_not(load: MachineLoad, reason: str) -> None:
     (said,) = overload(load)
     assert said.startswith(reason)
 
@@ -107,7 +107,7 @@ def test_each_box_is_looked_at_by_its_own_clock_and_judged_by_its_name(tmp_path:
         ]
     )
     load = LoadWatch(None, lambda: next(looks), looking(tmp_path)).load()
-    assert load.boxes["switch a"] == Load(0.0, 0.0, 0.0, switch=0.5, switch_waiting=0.75, unread=5.0)
+    assert load.boxes["switch a"] == MachineLoad(0.0, 0.0, 0.0, switch=0.5, switch_waiting=0.75, unread=5.0)
     lost, waited, stolen = overload(load)
     assert lost.startswith("switch a: ovs-vswitchd lost 5.0 frames/s unread")
     assert waited.startswith("switch a: ovs-vswitchd waited for a processor 75% of the time")
@@ -118,7 +118,7 @@ def test_the_committed_runs_are_within_every_bound_of_today() -> None:
     runs = [json.loads(text) for name, text in committed_texts("gscale").items() if "-" in name]
     assert len(runs) == 90
     for run in runs:
-        assert overload(Load(**run["manifest"]["load"])) == ()
+        assert overload(MachineLoad(**run["manifest"]["load"])) == ()
         assert run["invalid"] == []
 
 

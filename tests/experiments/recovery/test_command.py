@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from experiments.measuring.load import Load
+from experiments.measuring.load import MachineLoad
 from experiments.recovery.command import configure, options_from
 from experiments.recovery.report import (
     DEFAULT_CUTS,
@@ -25,7 +25,7 @@ from experiments.recovery.report import (
 from experiments.results.exhibit_table import exhibit_text
 from te_solver.model.plan import Tunnel
 
-IDLE = Load(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1, unread=0.0)
+IDLE = MachineLoad(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1, unread=0.0)
 CUT = CutRecord(
     link=("4", "7"),
     position=1,

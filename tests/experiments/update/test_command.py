@@ -7,7 +7,7 @@ from dataclasses import asdict
 
 import pytest
 
-from experiments.measuring.load import Load
+from experiments.measuring.load import MachineLoad
 from experiments.results.exhibit_table import exhibit_text
 from experiments.update.command import configure, options_from
 from experiments.update.report import (
@@ -23,7 +23,7 @@ from experiments.update.report import (
 )
 from testbed.lab.lab_changes import PlanUpdate
 
-IDLE = Load(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
+IDLE = MachineLoad(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
 CHANGE = PlanUpdate((("s1", "s4"),), (), (("s1", "s2", "s4"),), 1, 2.1)
 
 

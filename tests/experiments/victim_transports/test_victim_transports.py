@@ -10,7 +10,7 @@ import pytest
 
 from experiments import victim_transports as study
 from experiments.results.exhibit import Exhibit, exhibit_from_json
-from experiments.victim_transports import OF_CREDITS, Case, Choice, Conditions, Service, cases_of, outcome
+from experiments.victim_transports import OF_CREDITS, Choice, RunConditions, Service, VictimRun, cases_of, outcome
 from kuijia.cli.main import main
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queue_layouts import LAYOUTS
@@ -121,9 +121,9 @@ def test_schemes_that_demote_nobody_have_one_service() -> None:
 
 
 def test_marks_for_victims_spare_their_packets() -> None:
-    conditions = Conditions(50.0, 50, 0.001, 1, warmup=0.5, before=0.5, settle=0.5, after=1.0)
+    conditions = RunConditions(50.0, 50, 0.001, 1, warmup=0.5, before=0.5, settle=0.5, after=1.0)
     found = {
-        service: outcome(conditions, Case("room", "kuijia", "dctcp", service, 1))["roles"]
+        service: outcome(conditions, VictimRun("room", "kuijia", "dctcp", service, 1))["roles"]
         for service in (Service.PLAIN, Service.MARKED)
     }
     assert found[Service.PLAIN]["victim"]["dropped"] > 0
