@@ -19,7 +19,7 @@ from experiments.gscale.readings import (
     BAND,
     PUBLISHED,
     Losses,
-    Summary,
+    ReadingSummary,
     losses_of,
     losses_of_each,
     summary_of,
@@ -70,13 +70,13 @@ def combinations() -> dict[str, GscaleReading]:
     }
 
 
-def nearest(summaries: Mapping[str, Summary]) -> str:
+def nearest(summaries: Mapping[str, ReadingSummary]) -> str:
     """Return the name of the reading with the smallest distance."""
     return min(summaries, key=lambda name: summaries[name].distance)
 
 
 def search_to_json(
-    chosen_on: Mapping[str, Summary], draws: int, held_out: Summary, held_out_draws: int
+    chosen_on: Mapping[str, ReadingSummary], draws: int, held_out: ReadingSummary, held_out_draws: int
 ) -> dict[str, Any]:
     """Return the distances of all readings, and the curves of the chosen one on the draws that were held out."""
     chosen = nearest(chosen_on)

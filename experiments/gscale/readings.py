@@ -267,7 +267,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Summary:
+class ReadingSummary:
     """A reading's curves, a cell for each demand.
 
     Attributes:
@@ -291,7 +291,7 @@ class Summary:
         }
 
 
-def summary_of(draws: Sequence[Losses]) -> Summary:
+def summary_of(draws: Sequence[Losses]) -> ReadingSummary:
     """Return the summary of campaigns of three successive draws; a mean covers all links with flows of the role.
 
     Raises:
@@ -305,7 +305,7 @@ def summary_of(draws: Sequence[Losses]) -> Summary:
         for figure, scheme in CURVES
     }
     of_each = np.array([_distance([campaign]) for campaign in campaigns])
-    return Summary(curves, _distance(campaigns), float(np.nanmin(of_each)))
+    return ReadingSummary(curves, _distance(campaigns), float(np.nanmin(of_each)))
 
 
 def _cell(campaigns: Sequence[Sequence[Losses]], figure: str, scheme: str, at: int) -> Cell:
@@ -353,7 +353,7 @@ BACKEND = "flow"
 PUBLISHED = "the paper's Figures 10 to 13"
 
 
-def readings_to_json(summaries: Mapping[str, Summary], draws: int) -> dict[str, Any]:
+def readings_to_json(summaries: Mapping[str, ReadingSummary], draws: int) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,

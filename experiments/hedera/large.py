@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.hedera.packet import Timing, in_rounds, packet_counts
+from experiments.hedera.packet import SchedulerTiming, in_rounds, packet_counts
 from experiments.hedera.schemes import (
     ANNEALING,
     AUTHORS_NIC_RATE,
@@ -28,7 +28,13 @@ from experiments.hedera.schemes import (
     ramp_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import History, Setting, Simulation, Workload, endless_goodput
+from experiments.hedera.simulation import (
+    FlowTrace,
+    FluidSimulation,
+    SchedulerSetting,
+    SimulationHistory,
+    endless_goodput,
+)
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line
@@ -171,7 +177,7 @@ def larger(sizes: FlowSizes, source: str) -> FlowSizes:
     return sizes.above(SMALLEST)
 
 
-def arriving(fabric: Fabric, sizes: FlowSizes, load: float, end: float, seed: int) -> Workload:
+def arriving(fabric: Fabric, sizes: FlowSizes, load: float, end: float, seed: int) -> FlowTrace:
     """Return flows of these sizes, from 0 to `end` seconds, whose mean load is a share of all hosts' interfaces."""
     random = np.random.default_rng([seed, 7])
     rate = load * fabric.hosts * fabric.nic_rate * 1e6 / 8 / sizes.mean
@@ -180,7 +186,7 @@ def arriving(fabric: Fabric, sizes: FlowSizes, load: float, end: float, seed: in
     target = (source + random.integers(1, fabric.hosts, count)) % fabric.hosts
     start = np.sort(random.uniform(0, end, count))
     drawn = sizes.quantile(random.uniform(0.0, 1.0, count))
-    return Workload(source.astype(np.int32), target.astype(np.int32), start, drawn)
+    return FlowTrace(source.astype(np.int32), target.astype(np.int32), start, drawn)
 
 
 def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, progress: Progress) -> Outcome:
@@ -190,8 +196,8 @@ def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, p
     patterns = {}
     for matrix in matrices(tree, settings.seed):
         progress.show(f"{NAME}: {matrix.name}")
-        patterns[matrix.name] = of_pattern(tree, matrix, Setting(seed=settings.seed, ramp=options.ramp))
-    setting = Setting(seed=settings.seed, ramp=options.ramp)
+        patterns[matrix.name] = of_pattern(tree, matrix, SchedulerSetting(seed=settings.seed, ramp=options.ramp))
+    setting = SchedulerSetting(seed=settings.seed, ramp=options.ramp)
     workload = arriving(tree, sizes, options.load, setting.end, settings.seed)
     data = {
         "experiment": NAME,
@@ -217,7 +223,7 @@ def matrices(tree: FatTree, seed: int) -> list[Matrix]:
     ]
 
 
-def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, float]:
+def of_pattern(tree: FatTree, matrix: Matrix, setting: SchedulerSetting) -> dict[str, float]:
     """Return the non-blocking goodput in Mbit/s, and the share of it that each placement reaches."""
     control = endless_goodput(tree, EcmpPlacement(), matrix, replace(setting, blocking=False), WINDOW)
     placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
@@ -225,19 +231,21 @@ def of_pattern(tree: FatTree, matrix: Matrix, setting: Setting) -> dict[str, flo
     return {NON_BLOCKING: control, **parts}
 
 
-def of_arrivals(tree: FatTree, workload: Workload, setting: Setting, progress: Progress) -> dict[str, dict[str, Any]]:
+def of_arrivals(
+    tree: FatTree, workload: FlowTrace, setting: SchedulerSetting, progress: Progress
+) -> dict[str, dict[str, Any]]:
     """Return goodput, moves and completion times of each placement while flows come and go."""
     placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
     placements[_WITH_FEE] = SimulatedAnnealing(annealing(tree.hosts, setting.seed, FEE))
     found = {}
     for name, placement in placements.items():
         progress.show(f"{NAME}: {workload.flows:,} flows come and go, {name}")
-        found[name] = figures_of(workload, Simulation(tree, placement, workload, setting).run())
-    nothing_blocks = Simulation(tree, EcmpPlacement(), workload, replace(setting, blocking=False))
+        found[name] = figures_of(workload, FluidSimulation(tree, placement, workload, setting).run())
+    nothing_blocks = FluidSimulation(tree, EcmpPlacement(), workload, replace(setting, blocking=False))
     return {**found, NON_BLOCKING: figures_of(workload, nothing_blocks.run())}
 
 
-def figures_of(workload: Workload, history: History, window: tuple[float, float] = WINDOW) -> dict[str, Any]:
+def figures_of(workload: FlowTrace, history: SimulationHistory, window: tuple[float, float] = WINDOW) -> dict[str, Any]:
     """Return the figures of arriving flows: rates in Mbit/s in the window, mean seconds by size class."""
     done = np.isfinite(history.finished)
     seconds = history.finished - workload.start
@@ -293,8 +301,8 @@ def run_arrivals(ready: None, case: ArrivalCase) -> dict[str, Any]:
     played = _Arrivals(case, tree, workload)
     window = case.end / 5, case.end
     history = played.play(window[0])
-    setting = Setting(case.end, case.period, seed=case.seed, blocking=case.scheme != NON_BLOCKING)
-    flow = Simulation(tree, _placement(case, tree), workload, setting).run()
+    setting = SchedulerSetting(case.end, case.period, seed=case.seed, blocking=case.scheme != NON_BLOCKING)
+    flow = FluidSimulation(tree, _placement(case, tree), workload, setting).run()
     return {
         "flows": workload.flows,
         "packet": figures_of(workload, history, window),
@@ -310,7 +318,7 @@ def _placement(case: ArrivalCase, tree: FatTree) -> Placement:
 class _Arrivals:
     """Arriving flows while they are simulated."""
 
-    def __init__(self, case: ArrivalCase, tree: FatTree, workload: Workload) -> None:
+    def __init__(self, case: ArrivalCase, tree: FatTree, workload: FlowTrace) -> None:
         self._case, self._tree, self._workload = case, tree, workload
         self._hash = hashed_labels(tree, np.arange(workload.flows, dtype=np.uint64), case.seed)
         self._choice = np.full(workload.flows, HASHED, np.int32)
@@ -333,10 +341,10 @@ class _Arrivals:
         flows = Flows.of(*ends, self._transport, size=size, start=workload.start, paths=paths)
         self.simulation = packets.Simulation(network, [flows], scenario.Setting(seed=case.seed))
         if case.scheme not in (NON_BLOCKING, ECMP):
-            timing = Timing(case.period, 1e-3 * case.options.message_delay)
+            timing = SchedulerTiming(case.period, 1e-3 * case.options.message_delay)
             in_rounds(self.simulation, timing, lambda: None, self._read, self._place, self._apply)
 
-    def play(self, begin: float) -> History:
+    def play(self, begin: float) -> SimulationHistory:
         """Simulate and return results as those of the flow model; goodput is averaged from `begin` on."""
         simulation, workload, end = self.simulation, self._workload, self._case.end
         arrived = []
@@ -345,7 +353,7 @@ class _Arrivals:
             arrived.append(8e-6 * float(simulation.flow_results().goodput.sum()))
         goodput = [arrived[0] / begin, (arrived[1] - arrived[0]) / (end - begin)]
         finished = simulation.flow_results().finished
-        return History(workload.start, finished, end, [0.0, begin], goodput, self._moves, self._elephants)
+        return SimulationHistory(workload.start, finished, end, [0.0, begin], goodput, self._moves, self._elephants)
 
     def _paths(self, flows: NDArray[np.int64], label: Ints) -> list[Path]:
         source, target = self._workload.source[flows], self._workload.target[flows]

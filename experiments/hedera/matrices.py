@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP, FIRST_FIT
-from experiments.hedera.simulation import Setting, endless_goodput, tcp_goodput
+from experiments.hedera.simulation import SchedulerSetting, endless_goodput, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -55,7 +55,7 @@ _WORST_ANNEALED = 0.97
 
 
 @dataclass(frozen=True)
-class Row:
+class MatrixRow:
     """A matrix: non-blocking goodput in Mbit/s, and the share of it that is reached, one value per seed."""
 
     name: str
@@ -74,18 +74,18 @@ def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress:
     return write_study(NAME, data, exhibits(data), output)
 
 
-def row_of(tree: Fabric, matrix: Matrix, seeds: range) -> Row:
-    control = endless_goodput(tree, EcmpPlacement(), matrix, Setting(blocking=False), WINDOW)
+def row_of(tree: Fabric, matrix: Matrix, seeds: range) -> MatrixRow:
+    control = endless_goodput(tree, EcmpPlacement(), matrix, SchedulerSetting(blocking=False), WINDOW)
     parts: dict[str, list[float]] = {name: [] for name in (*PLACEMENTS, IN_ROUNDS)}
     for seed in seeds:
         order = np.random.default_rng([seed, 1]).permutation(matrix.source.size)
         detected = Matrix(matrix.name, matrix.source[order], matrix.target[order])
         for name in PLACEMENTS:
             placement = make_placement(name, seed)
-            in_rounds = endless_goodput(tree, placement, detected, Setting(seed=seed), WINDOW)
+            in_rounds = endless_goodput(tree, placement, detected, SchedulerSetting(seed=seed), WINDOW)
             parts[IN_ROUNDS if name == FIRST_FIT else name].append(in_rounds / control)
         parts[FIRST_FIT].append(_goodput_upon_detection(tree, detected, seed) / control)
-    return Row(matrix.name, control, parts)
+    return MatrixRow(matrix.name, control, parts)
 
 
 def _goodput_upon_detection(tree: Fabric, matrix: Matrix, seed: int) -> float:
@@ -110,7 +110,7 @@ def published() -> dict[str, Any]:
     return published_numbers("hedera_simulator")
 
 
-def summary(rows: list[Row], theirs: dict[str, Any]) -> dict[str, Any]:
+def summary(rows: list[MatrixRow], theirs: dict[str, Any]) -> dict[str, Any]:
     """Return means and spreads over seeds, beside the published shares of the published control."""
     columns: list[str] = theirs["columns"]
     matrices = {}

@@ -37,7 +37,7 @@ from experiments.hedera.schemes import (
     ramp_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import Setting, Simulation, Workload
+from experiments.hedera.simulation import FlowTrace, FluidSimulation, SchedulerSetting
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -160,28 +160,28 @@ def flow_shuffle(options: ShuffleOptions, scheme: str, seed: int) -> list[Transf
     tree = FatTree(PORTS_OF_SWITCH, options.nic_rate)
     receivers = [receivers_of(host, tree.hosts, seed) for host in range(tree.hosts)]
     workload = shuffle_workload(receivers, options.size, options.at_once)
-    setting = Setting(period=options.period, step=STEP, seed=seed, unnoticed=_UNNOTICED, ramp=options.ramp)
+    setting = SchedulerSetting(period=options.period, step=STEP, seed=seed, unnoticed=_UNNOTICED, ramp=options.ramp)
     hashed = np.zeros(workload.flows, np.int32) if scheme == ONE_TREE else None
     return transfers_of(tree, scheme, workload, setting, hashed)
 
 
-def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int) -> Workload:
+def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int) -> FlowTrace:
     """Return a workload in which every host sends `size` bytes to each receiver in order, `at_once` at a time."""
     source = np.repeat(np.arange(len(receivers), dtype=np.int32), [len(each) for each in receivers])
     target = np.concatenate(receivers).astype(np.int32)
     flows = source.size
-    return Workload(source, target, np.zeros(flows), np.full(flows, float(size)), at_once)
+    return FlowTrace(source, target, np.zeros(flows), np.full(flows, float(size)), at_once)
 
 
 def transfers_of(
-    fabric: Fabric, scheme: str, workload: Workload, setting: Setting, hashed: Ints | None = None
+    fabric: Fabric, scheme: str, workload: FlowTrace, setting: SchedulerSetting, hashed: Ints | None = None
 ) -> list[Transfer]:
-    """Play a shuffle to its end under a scheme of `ARRANGEMENTS`; `hashed` as in `Simulation`."""
+    """Play a shuffle to its end under a scheme of `ARRANGEMENTS`; `hashed` as in `FluidSimulation`."""
     placement = make_placement(ECMP if scheme in UNSCHEDULED else scheme)
     of_host = float(np.bincount(workload.source, workload.size).max()) * 8e-6
     end = _SLOWEST * of_host / (setting.host_part * fabric.nic_rate)
     setting = replace(setting, end=end, blocking=scheme != NON_BLOCKING)
-    history = Simulation(fabric, placement, workload, setting, hashed).run()
+    history = FluidSimulation(fabric, placement, workload, setting, hashed).run()
     flows = zip(workload.source.tolist(), workload.target.tolist(), history.began, history.finished, strict=True)
     return [Transfer(f"h{source}", f"h{target}", float(began), float(ended)) for source, target, began, ended in flows]
 

@@ -70,7 +70,7 @@ _STILL = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Workload:
+class FlowTrace:
     """F flows.
 
     Attributes:
@@ -87,7 +87,7 @@ class Workload:
     at_once: int = 0
 
     @classmethod
-    def endless(cls, source: Ints, target: Ints) -> Workload:
+    def endless(cls, source: Ints, target: Ints) -> FlowTrace:
         """Return flows that exist from the start and never end."""
         return cls(source, target, np.zeros(source.size), np.full(source.size, np.inf))
 
@@ -97,7 +97,7 @@ class Workload:
 
 
 @dataclass(frozen=True)
-class Setting:
+class SchedulerSetting:
     """Parameters of the scheduler and the time step.
 
     Attributes:
@@ -122,7 +122,7 @@ class Setting:
 
 
 @dataclass(eq=False)
-class History:
+class SimulationHistory:
     """Results over time.
 
     Attributes:
@@ -161,7 +161,7 @@ class _Look:
         return bool((self.rise.begin >= self.rise.top * (1 - _STILL)).all())
 
 
-class Simulation:
+class FluidSimulation:
     """One run of one placement; each run needs a new `placement`, which may keep state.
 
     A flow that begins between two looks at the network gets its first rate from its beginning, and one that ends keeps
@@ -179,8 +179,8 @@ class Simulation:
         self,
         fabric: Fabric,
         placement: Placement,
-        workload: Workload,
-        setting: Setting,
+        workload: FlowTrace,
+        setting: SchedulerSetting,
         hashed: Ints | None = None,
     ) -> None:
         self._fabric, self._placement, self._workload, self._setting = fabric, placement, workload, setting
@@ -195,9 +195,9 @@ class Simulation:
         self._sent = np.zeros(workload.flows)
         self._polled = np.zeros(workload.flows)
         self._allowances = None if setting.ramp is None else Allowances(setting.ramp, workload.flows)
-        self._history = History(workload.start.copy(), np.full(workload.flows, np.inf), setting.end)
+        self._history = SimulationHistory(workload.start.copy(), np.full(workload.flows, np.inf), setting.end)
 
-    def run(self) -> History:
+    def run(self) -> SimulationHistory:
         workload, setting, history = self._workload, self._setting, self._history
         now, next_round = 0.0, setting.period
         active = self._first_turns()
@@ -317,10 +317,10 @@ def endless_goodput(  # what a simulation takes, with a window
     fabric: Fabric,
     placement: Placement,
     matrix: Matrix,
-    setting: Setting,
+    setting: SchedulerSetting,
     window: tuple[float, float],
     hashed: Ints | None = None,
 ) -> float:
     """Return the mean goodput of a matrix of endless flows between two times, in Mbit/s."""
-    workload = Workload.endless(matrix.source, matrix.target)
-    return Simulation(fabric, placement, workload, setting, hashed).run().mean_goodput(*window)
+    workload = FlowTrace.endless(matrix.source, matrix.target)
+    return FluidSimulation(fabric, placement, workload, setting, hashed).run().mean_goodput(*window)

@@ -40,7 +40,7 @@ _LISTED = 3
 
 
 @dataclass(frozen=True)
-class Finding:
+class JudgedItem:
     """A row of the first table."""
 
     item: str
@@ -65,16 +65,16 @@ def scored(margin: str, score: Score) -> tuple[str, ...]:
     return score.counted, margin, score.error, score.runs, score.spread
 
 
-def findings_of(exhibits: Sequence[Exhibit]) -> list[Finding]:
+def findings_of(exhibits: Sequence[Exhibit]) -> list[JudgedItem]:
     """Return a row for each exhibit, with the number that decides its verdict; the worst verdicts come first."""
     rows = [_finding(exhibit, judgement_of(exhibit), exhibits) for exhibit in exhibits]
     return sorted(rows, key=lambda row: VERDICTS.index(row.found.verdict))
 
 
-def _finding(exhibit: Exhibit, found: Judgement, exhibits: Sequence[Exhibit]) -> Finding:
+def _finding(exhibit: Exhibit, found: Judgement, exhibits: Sequence[Exhibit]) -> JudgedItem:
     shared = sum((each.reproduces, each.backend) == (exhibit.reproduces, exhibit.backend) for each in exhibits) > 1
     item = f"{called(exhibit)} ({exhibit.name})" if shared else called(exhibit)
-    return Finding(item, found)
+    return JudgedItem(item, found)
 
 
 def lead_of(exhibits: Sequence[Exhibit], caveats: Mapping[str, str] = MappingProxyType({})) -> str:
@@ -166,7 +166,7 @@ class Report:
     caveats: Mapping[str, str]
 
     @property
-    def findings(self) -> list[Finding]:
+    def findings(self) -> list[JudgedItem]:
         """The first table: the verdict on each table and figure, what differs from the paper first."""
         return findings_of(self.exhibits)
 

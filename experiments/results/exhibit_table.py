@@ -26,20 +26,20 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Table:
+class ExhibitTable:
     """Headings of the columns after the first one, and the rows."""
 
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
 
 
-def table_of(exhibit: Exhibit) -> Table:
+def table_of(exhibit: Exhibit) -> ExhibitTable:
     """Return the lines as groups of rows or, where that is too wide, every `x` as a row and the lines as columns."""
     columns = tuple(heading(x) for x in exhibit.columns)
     if sum(max(_LEAST_WIDTH, len(each)) for each in columns) <= _WIDEST:
-        return Table(columns, tuple(rows(exhibit)))
+        return ExhibitTable(columns, tuple(rows(exhibit)))
     upright = (Row("ours", heading(x), tuple(_cell(line.at(x)) for line in exhibit.lines)) for x in exhibit.columns)
-    return Table(tuple(line.label for line in exhibit.lines), tuple(upright))
+    return ExhibitTable(tuple(line.label for line in exhibit.lines), tuple(upright))
 
 
 def rows(exhibit: Exhibit) -> Iterator[Row]:
@@ -117,7 +117,7 @@ def _cell(point: Point) -> str:
     return f"{value_text(point)}{spread}{published}"
 
 
-def _is_upright(exhibit: Exhibit, table: Table) -> bool:
+def _is_upright(exhibit: Exhibit, table: ExhibitTable) -> bool:
     return any(line.label in table.columns for line in exhibit.lines) and any(
         point.published is not None for line in exhibit.lines for point in line.points
     )

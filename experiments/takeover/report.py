@@ -58,7 +58,7 @@ class TakeoverOptions:
 
 
 @dataclass(frozen=True)
-class PhaseResult:
+class TakeoverPhase:
     """Packets and times of a phase of repeated events.
 
     Attributes:
@@ -140,7 +140,7 @@ def exhibits_of_run(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
 
 
 def write_outcome(
-    results: Sequence[PhaseResult], settings: Settings, manifest: Mapping[str, object], output: OutputFolder
+    results: Sequence[TakeoverPhase], settings: Settings, manifest: Mapping[str, object], output: OutputFolder
 ) -> Outcome:
     """Write the phases, their summary and their table."""
     phases = [asdict(result) for result in results]

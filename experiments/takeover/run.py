@@ -27,8 +27,8 @@ from experiments.takeover.report import (
     REMOTE_LINK,
     REST_SECONDS,
     TUNNELS,
-    PhaseResult,
     TakeoverOptions,
+    TakeoverPhase,
     write_outcome,
 )
 from kuijia_app.framework import event_log
@@ -106,7 +106,7 @@ class _Pair:
     """The lab's controllers, and what happened to them in a phase.
 
     Attributes:
-        took, told: as in `PhaseResult`.
+        took, told: as in `TakeoverPhase`.
         spans: times in which a link was cut, in seconds of the monotonic clock.
         without: times in which no controller acted.
     """
@@ -202,7 +202,7 @@ class _Pair:
 
 def _phase(
     pair: _Pair, probes: Sequence[Probe], name: str, events: Sequence[Callable[[], None]], show: Callable[[str], None]
-) -> PhaseResult:
+) -> TakeoverPhase:
     lab = pair.lab
     pair.begin()
     with ProbeRun(lab.network, probes, PROBE_SECONDS) as run:
@@ -225,7 +225,7 @@ def _phase(
         FaultTimeline(tuple(pair.spans), away),
         _WINDOWS,
     )
-    return PhaseResult(
+    return TakeoverPhase(
         name=name,
         seconds=seconds,
         took=tuple(pair.took),

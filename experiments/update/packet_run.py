@@ -20,8 +20,8 @@ from experiments.update.report import (
     PAIRS,
     PLANS,
     REST_SECONDS,
-    PhaseResult,
     UpdateOptions,
+    UpdatePhase,
     interval_of,
     update_plan,
     write_outcome,
@@ -83,7 +83,7 @@ def simulate_update(
     return write_outcome(results, words.scheme, settings, manifest, output, remarks)
 
 
-def _phase(shared: _Simulated, name: str, events: int) -> PhaseResult:
+def _phase(shared: _Simulated, name: str, events: int) -> UpdatePhase:
     """Send packets while plans replace one another; the first plan is in force at the beginning."""
     busy = IDLE_SECONDS if events == 0 else events * shared.spacing
     seconds = busy + 2 * REST_SECONDS
@@ -110,7 +110,7 @@ def _phase(shared: _Simulated, name: str, events: int) -> PhaseResult:
     ]
     flows, names = results.flows, _names()
     lost = (flows.sent.astype(np.int64) - flows.arrived.astype(np.int64)).tolist()
-    return PhaseResult(
+    return UpdatePhase(
         name=name,
         events=max(1, events),
         seconds=seconds,

@@ -56,7 +56,7 @@ FRAME_OVERHEAD = 46
 
 
 @dataclass(frozen=True)
-class PhaseResult:
+class UpdatePhase:
     """Packet counts of a phase of repeated events.
 
     Attributes:
@@ -143,7 +143,7 @@ def exhibits_of_run(data: Mapping[str, Any]) -> tuple[Exhibit, ...]:
 
 
 def write_outcome(
-    results: Sequence[PhaseResult],
+    results: Sequence[UpdatePhase],
     scheme: str,
     settings: Settings,
     manifest: Mapping[str, object],

@@ -18,8 +18,8 @@ from experiments.update.report import (
     PAIRS,
     PLANS,
     REST_SECONDS,
-    PhaseResult,
     UpdateOptions,
+    UpdatePhase,
     interval_of,
     update_plan,
     write_outcome,
@@ -70,7 +70,7 @@ def run_update(settings: Settings, options: UpdateOptions, output: OutputFolder,
     return write_outcome(results, lab_options.scheme, settings, told, output)
 
 
-def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], None]) -> PhaseResult:
+def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], None]) -> UpdatePhase:
     updates = []
     with ExitStack() as running:
         flows = {label: running.enter_context(flow) for label, flow in _flows(lab)}
@@ -92,7 +92,7 @@ def _phase(lab: Lab, name: str, events: Sequence[Event], show: Callable[[str], N
     invalid = overload(load)
     if name == "idle" and lost:
         invalid = (*invalid, f"{sum(lost.values())} packets were lost although nothing was changed")
-    return PhaseResult(
+    return UpdatePhase(
         name=name,
         events=len(events),
         seconds=seconds,

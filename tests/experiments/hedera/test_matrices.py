@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from experiments.hedera import matrices
-from experiments.hedera.matrices import IN_ROUNDS, Row, exhibits, published, row_of, summary
+from experiments.hedera.matrices import IN_ROUNDS, MatrixRow, exhibits, published, row_of, summary
 from experiments.hedera.schemes import FIRST_FIT
 from experiments.hedera.simulation import non_blocking, tcp_goodput, utilisation
 from experiments.reporting.report import report_of
@@ -58,7 +58,7 @@ def test_first_fit_upon_detection_reserves_what_later_flows_leave_unused() -> No
 
 def data_with(part: float) -> dict[str, Any]:
     names = (*matrices.PLACEMENTS, IN_ROUNDS)
-    rows = [Row(name, 12529.0, {name: [part] for name in names}) for name in published()["rows"]]
+    rows = [MatrixRow(name, 12529.0, {name: [part] for name in names}) for name in published()["rows"]]
     return summary(rows, published())
 
 

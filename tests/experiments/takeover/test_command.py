@@ -16,25 +16,25 @@ from experiments.takeover.report import (
     KILLED,
     LOCAL_LINK,
     REMOTE_LINK,
-    PhaseResult,
     TakeoverOptions,
+    TakeoverPhase,
     exhibits,
 )
 from experiments.takeover.run import takeover_plan
 
 
-def result(name: str, took: float, *, lost: int = 0, without: int = 0, told: tuple[float, ...] = ()) -> PhaseResult:
-    return PhaseResult(name, 3.0, (took,), told, 1000, lost, without, ())
+def result(name: str, took: float, *, lost: int = 0, without: int = 0, told: tuple[float, ...] = ()) -> TakeoverPhase:
+    return TakeoverPhase(name, 3.0, (took,), told, 1000, lost, without, ())
 
 
-def missed(*results: PhaseResult) -> list[str]:
+def missed(*results: TakeoverPhase) -> list[str]:
     (made,) = exhibits(list(map(asdict, results)))
     return [each.removeprefix("takeover (emulation): limit: ") for each in made.missed()]
 
 
 def test_nothing_is_missed_when_only_packets_on_their_way_to_a_cut_are_lost() -> None:
     results = [result(HANDOVER, 0.1), result(KILLED, 1.4), result(CUT_REMOTE, 1.0, lost=300, told=(0.1,))]
-    assert missed(PhaseResult("idle", 5.0, (), (), 1000, 0, 0, ()), *results) == []
+    assert missed(TakeoverPhase("idle", 5.0, (), (), 1000, 0, 0, ()), *results) == []
 
 
 def test_losses_and_late_takeovers_are_reported() -> None:
@@ -51,7 +51,7 @@ def test_losses_and_late_takeovers_are_reported() -> None:
 
 
 def test_what_is_not_to_be_believed_is_told() -> None:
-    disturbed = PhaseResult(HANDOVER, 3.0, (0.1,), (), 1000, 0, 0, ("busy",))
+    disturbed = TakeoverPhase(HANDOVER, 3.0, (0.1,), (), 1000, 0, 0, ("busy",))
     (made,) = exhibits([asdict(disturbed)])
     assert exhibit_text(made).splitlines()[-1] == "handover: busy"
 

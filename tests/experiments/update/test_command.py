@@ -14,8 +14,8 @@ from experiments.update.report import (
     FLOWS_PER_PAIR,
     PAIRS,
     PLANS,
-    PhaseResult,
     UpdateOptions,
+    UpdatePhase,
     exhibits,
     interval_of,
     unbelievable,
@@ -27,8 +27,8 @@ IDLE = MachineLoad(0.5, 0.0, 0.1, 0.2, 0.1, 0.0)
 CHANGE = PlanUpdate((("s1", "s4"),), (), (("s1", "s2", "s4"),), 1, 2.1)
 
 
-def result(name: str, lost: int, invalid: tuple[str, ...] = ()) -> PhaseResult:
-    return PhaseResult(name, 1, 3.0, 1000, lost, 0, {}, (CHANGE,), IDLE, invalid)
+def result(name: str, lost: int, invalid: tuple[str, ...] = ()) -> UpdatePhase:
+    return UpdatePhase(name, 1, 3.0, 1000, lost, 0, {}, (CHANGE,), IDLE, invalid)
 
 
 def test_the_flows_of_a_pair_offer_half_of_what_it_is_allocated() -> None:
