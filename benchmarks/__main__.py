@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
-from benchmarks.registry import Comparison, Setting, benchmarks
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmarks
 from kuijia_base.errors import KuijiaError
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
@@ -64,7 +64,7 @@ def main() -> int:
     )
     args = parser.parse_args()
     progress = Progress(sys.stderr)
-    setting = Setting(
+    setting = BenchmarkSetting(
         args.networks, progress, args.htsim, args.reference, args.rows, args.nodes, args.source, args.kept
     )
     try:

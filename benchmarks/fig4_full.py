@@ -10,7 +10,7 @@ import cvxpy as cp
 import numpy as np
 
 from benchmarks.measure import Timed, timed
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from experiments import fig4
 from experiments.experiment import Settings
 from experiments.fig4 import CURVES, FULL_GRAPHS, FULL_RUNS, Draw, figure_sweep, mean_loss, traffic_of
@@ -32,7 +32,7 @@ _GOAL_SECONDS = 180.0
 
 
 @benchmark("fig4-full")
-def fig4_full(setting: Setting) -> Iterator[Comparison]:
+def fig4_full(setting: BenchmarkSetting) -> Iterator[Comparison]:
     processes = processors()
     whole = timed(lambda: _losses(processes, setting))
     cases = _GRAPHS * _RUNS * len(fig4.DEMANDS) * fig4.EDGES
@@ -53,7 +53,7 @@ def fig4_full(setting: Setting) -> Iterator[Comparison]:
         yield Comparison(ours.seconds / compared * 1e3, peer.seconds / compared * 1e3, name, "ms per case", told)
 
 
-def _losses(processes: int, setting: Setting) -> list[Any]:
+def _losses(processes: int, setting: BenchmarkSetting) -> list[Any]:
     with swept(figure_sweep(_SETTINGS, _GRAPHS, _RUNS), Workers(processes), None, setting.progress) as losses:
         return losses
 

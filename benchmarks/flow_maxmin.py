@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from benchmarks.measure import timed
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from simulator.flow import reference
 from simulator.flow.model import FluidFlows, Vector, share
 
@@ -24,7 +24,7 @@ _GOAL_RATIO = 100.0
 
 
 @benchmark("flow-maxmin")
-def flow_maxmin(setting: Setting) -> Iterator[Comparison]:
+def flow_maxmin(setting: BenchmarkSetting) -> Iterator[Comparison]:
     growth: dict[str, float] = {}
     for count in _GROWTH:
         setting.progress.show(f"ours, {count:,} flows")

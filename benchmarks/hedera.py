@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import timed
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from experiments.hedera import simulation
 from experiments.hedera.large import ITERATIONS, annealing, arriving, larger
 from experiments.hedera.timing import polls, random_flows
@@ -45,7 +45,7 @@ _ESTIMATE_GOAL_MS = 20.0
 
 
 @benchmark("hedera-estimate")
-def hedera_estimate(setting: Setting) -> Iterator[Comparison]:
+def hedera_estimate(setting: BenchmarkSetting) -> Iterator[Comparison]:
     rows: list[dict[str, float]] = []
     for hosts, flows in (*_AUTHORS_ESTIMATES, *_ESTIMATED):
         setting.progress.show(f"{hosts:,} hosts, {flows:,} flows")
@@ -119,7 +119,7 @@ class _Problem:
 
 
 @benchmark("hedera-anneal")
-def hedera_anneal(setting: Setting) -> Iterator[Comparison]:
+def hedera_anneal(setting: BenchmarkSetting) -> Iterator[Comparison]:
     rows = []
     for ports, flows in _ANNEALED:
         setting.progress.show(f"{ports} ports, {flows:,} flows")
@@ -159,7 +159,7 @@ _ROUND_GOAL_MS = 30.0
 
 
 @benchmark("hedera-round")
-def hedera_round(setting: Setting) -> Iterator[Comparison]:
+def hedera_round(setting: BenchmarkSetting) -> Iterator[Comparison]:
     rows = []
     for flows in _FLOWS_PER_HOST:
         setting.progress.show(f"{_PORTS} ports, {flows} flows per host")
@@ -215,7 +215,7 @@ _GOAL_SECONDS = 30.0
 
 
 @benchmark("hedera-8192")
-def hedera_8192(setting: Setting) -> Iterator[Comparison]:
+def hedera_8192(setting: BenchmarkSetting) -> Iterator[Comparison]:
     setting.progress.show("hedera-8192: a minute of flows that come and go")
     tree = FatTree(_MINUTE_PORTS)
     workload = arriving(tree, larger(published_flow_sizes(_FLOW_SIZES), _FLOW_SIZES), _LOAD, _SECONDS, seed=1)

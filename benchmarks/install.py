@@ -10,7 +10,7 @@ from itertools import permutations
 from pathlib import Path
 
 from benchmarks.measure import timed
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from kuijia_app.framework import event_log
 from kuijia_app.tables.options import OptionWords, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
@@ -42,7 +42,7 @@ _PORT = 16653
 
 
 @benchmark("install")
-def install(setting: Setting) -> Iterator[Comparison]:
+def install(setting: BenchmarkSetting) -> Iterator[Comparison]:
     plan = all_pairs(_TUNNELS)
     tables = build_tables(plan)
     ours, peers = [], []

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from benchmarks.networks import dense, wide_area
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from simulator.live.flow_model import SCHEMES, LiveFlowModel
 from simulator.live.states import LinkState, View
 from te_solver.model.demands import Demand
@@ -75,7 +75,7 @@ def show(*schemes: str, is_dense: bool = False) -> None:
 
 
 @benchmark("live-lab")
-def live_lab(setting: Setting) -> Iterator[Comparison]:
+def live_lab(setting: BenchmarkSetting) -> Iterator[Comparison]:
     setting.progress.show("the server starts")
     with subprocess.Popen([sys.executable, "-c", _CHILD], stdout=subprocess.PIPE, text=True) as server:
         try:

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import urljoin
 
 from benchmarks.live_lab import processor_seconds
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from kuijia_base.errors import InputError, KuijiaError
 
 _CASES = tuple((schemes, is_dense) for is_dense in (False, True) for schemes in (("kuijia",), ("kuijia", "rescaling")))
@@ -52,7 +52,7 @@ token => {
 
 
 @benchmark("live-page")
-def live_page(setting: Setting) -> Iterator[Comparison]:
+def live_page(setting: BenchmarkSetting) -> Iterator[Comparison]:
     for schemes, is_dense in _CASES:
         shape = "many links" if is_dense else "few links"
         setting.progress.show(f"{shape}, {len(schemes)} views")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.measure import apart, processor_time
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from experiments.gscale.cases import Case
 from experiments.gscale.plans import plan_of
 from experiments.hermes.networks import SIMULATED
@@ -101,7 +101,7 @@ def in_own_process(work: Callable[[Any], PacketRate], argument: object) -> Packe
 
 
 @benchmark("packet-balancers")
-def packet_balancers(setting: Setting) -> Iterator[Comparison]:
+def packet_balancers(setting: BenchmarkSetting) -> Iterator[Comparison]:
     best = best_in_turn({name: partial(measured, name) for name in (_PEER, *_BALANCERS)}, setting.progress)
     reference = best[_PEER]
     for name in _BALANCERS:
@@ -145,7 +145,7 @@ _MOST_IN_LARGE = 3000
 
 
 @benchmark("packet-growth")
-def packet_growth(setting: Setting) -> Iterator[Comparison]:
+def packet_growth(setting: BenchmarkSetting) -> Iterator[Comparison]:
     runs = {f"{ports} ports": partial(in_own_process, grown, ports) for ports in _GROWTH_SECONDS}
     best = best_in_turn(runs, setting.progress)
     reference, ours = next(iter(best.values())), best[f"{_COMPARED} ports"]
@@ -206,7 +206,7 @@ _PROBLEMS: Mapping[str, Problem] = {
 
 
 @benchmark("packet-plans")
-def packet_plans(setting: Setting) -> Iterator[Comparison]:
+def packet_plans(setting: BenchmarkSetting) -> Iterator[Comparison]:
     runs = {name: partial(in_own_process, played, problem) for name, problem in _PROBLEMS.items()}
     best = best_in_turn(runs, setting.progress)
     few, *_, many = best.values()

@@ -9,7 +9,7 @@ from functools import cache
 import numpy as np
 
 from benchmarks.measure import timed
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from experiments.flashpass.dynamic import WanRun, wan
 from experiments.flashpass.schemes import TransportScheme
 from simulator.packet import scenario
@@ -28,7 +28,7 @@ _LEAST = 1.6
 
 
 @dataclass(frozen=True)
-class Measured:
+class TimedRun:
     """A run: seconds without building it, events, and the bytes that each flow received."""
 
     seconds: float
@@ -37,9 +37,9 @@ class Measured:
 
 
 @benchmark("packet-two-cores")
-def packet_two_cores(setting: Setting) -> Iterator[Comparison]:
+def packet_two_cores(setting: BenchmarkSetting) -> Iterator[Comparison]:
     for name in _SECONDS:
-        runs: dict[int, list[Measured]] = {1: [], 2: []}
+        runs: dict[int, list[TimedRun]] = {1: [], 2: []}
         for _ in range(_REPETITIONS):  # in turn, so that a disturbance meets both
             for threads, measured in runs.items():
                 setting.progress.show(f"{name}, {threads} threads")
@@ -56,10 +56,10 @@ def packet_two_cores(setting: Setting) -> Iterator[Comparison]:
         yield Comparison(two, one, "one thread", "s", detail)
 
 
-def _measured(name: str, threads: int) -> Measured:
+def _measured(name: str, threads: int) -> TimedRun:
     simulation = _simulation(name, threads)
     seconds = timed(lambda: simulation.complete(_SECONDS[name])).seconds
-    return Measured(seconds, simulation.totals().events, simulation.flow_results().goodput.tobytes())
+    return TimedRun(seconds, simulation.totals().events, simulation.flow_results().goodput.tobytes())
 
 
 @cache

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.htsim.peer import FlowLine, HtsimMissingError, Links, Outcome, Program, program
+from benchmarks.htsim.peer import HtsimFlow, HtsimLinks, HtsimMissingError, HtsimProgram, HtsimResult, program
 from benchmarks.measure import processor_time
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.routing import Ecmp
@@ -38,7 +38,7 @@ class _Run:
 
 
 @benchmark("packet-vs-htsim")
-def packet_vs_htsim(setting: Setting) -> Iterator[Comparison]:
+def packet_vs_htsim(setting: BenchmarkSetting) -> Iterator[Comparison]:
     try:
         with program(setting.htsim) as peer:
             for ports in _PACKETS:
@@ -47,7 +47,7 @@ def packet_vs_htsim(setting: Setting) -> Iterator[Comparison]:
         setting.progress.say(f"left out: {error}")
 
 
-def _compared(setting: Setting, peer: Program, ports: int) -> Comparison:
+def _compared(setting: BenchmarkSetting, peer: HtsimProgram, ports: int) -> Comparison:
     scene = _Scene(ports)
     ours, theirs = [], []
     for _ in range(_REPETITIONS):  # in turn, so that a disturbance meets both
@@ -100,13 +100,13 @@ class _Scene:
         seconds = processor_time(simulation.run)
         return _Run(seconds, float(simulation.flow_results().finished.max()))
 
-    def in_htsim(self, peer: Program) -> Outcome:
+    def in_htsim(self, peer: HtsimProgram) -> HtsimResult:
         """Run it in csg-htsim."""
         hosts = set(self._network.hosts)
         queues = [
             (_UNLIMITED, _UNLIMITED) if link.source in hosts else (_LIMIT, _THRESHOLD) for link in self._network.links
         ]
         starts = picoseconds(self._start).tolist()
-        flows = [FlowLine(start, self._packets, *paths) for start, paths in zip(starts, self._paths, strict=True)]
-        links = Links(round(_RATE * 1e6), int(picoseconds(_DELAY)), queues)
+        flows = [HtsimFlow(start, self._packets, *paths) for start, paths in zip(starts, self._paths, strict=True)]
+        links = HtsimLinks(round(_RATE * 1e6), int(picoseconds(_DELAY)), queues)
         return peer.run(links, flows, _PAYLOAD + _HEADER)

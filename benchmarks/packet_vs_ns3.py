@@ -14,7 +14,7 @@ from benchmarks.measure import apart, timed
 from benchmarks.ns3.agreement import permutation
 from benchmarks.ns3.peer import Ns3MissingError, ns3_version, program
 from benchmarks.ns3.scenes import Scene, measured
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.simulation import Simulation
@@ -32,7 +32,7 @@ _AIM = 120.0
 
 
 @benchmark("packet-vs-ns3")
-def packet_vs_ns3(setting: Setting) -> Iterator[Comparison]:
+def packet_vs_ns3(setting: BenchmarkSetting) -> Iterator[Comparison]:
     try:
         version = ns3_version()
     except Ns3MissingError as error:

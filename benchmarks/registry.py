@@ -32,7 +32,7 @@ _FILES = (
 
 
 @dataclass(frozen=True)
-class Setting:
+class BenchmarkSetting:
     """The settings of a benchmark.
 
     Attributes:
@@ -80,7 +80,7 @@ class Comparison:
         return self.peer / self.ours
 
 
-Benchmark = Callable[[Setting], Iterator[Comparison]]
+Benchmark = Callable[[BenchmarkSetting], Iterator[Comparison]]
 
 _REGISTERED: dict[str, Benchmark] = {}
 

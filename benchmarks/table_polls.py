@@ -10,7 +10,7 @@ from typing import Any
 
 from benchmarks.install import all_pairs
 from benchmarks.measure import processor_time
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import AddGroup, PutFlow
 from kuijia_app.control.snapshot import Poll
@@ -123,7 +123,7 @@ def _seconds(switches: Sequence[_PolledSwitch], way: Any, times: int) -> float: 
 
 
 @benchmark("table-polls")
-def table_polls(setting: Setting) -> Iterator[Comparison]:
+def table_polls(setting: BenchmarkSetting) -> Iterator[Comparison]:
     """Compare a poll of all tables, none of which has changed, with parsing the answers by the framework."""
     setting.progress.show("polling")
     tables = build_tables(all_pairs(3)).values()

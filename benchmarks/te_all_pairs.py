@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.measure import apart, timed
 from benchmarks.networks import CAPACITY, network
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from te_solver.model.connectivity import largest_part
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
@@ -41,7 +41,7 @@ class _Certified:
 
 
 @benchmark("te-all-pairs")
-def te_all_pairs(setting: Setting) -> Iterator[Comparison]:
+def te_all_pairs(setting: BenchmarkSetting) -> Iterator[Comparison]:
     for name, most_seconds in _MOST_SECONDS.items():
         setting.progress.show(name)
         measured = apart(_searched, (name, setting.networks))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from benchmarks.measure import apart, timed
 from benchmarks.networks import network, wide_area
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from kuijia_base.parallel import processors
 from te_solver.model.demand_generators import gravity
 from te_solver.model.topology import Topology
@@ -48,12 +48,12 @@ _GOAL_LOSS = 0.015
 
 
 @benchmark("te-large")
-def te_large(setting: Setting) -> Iterator[Comparison]:
+def te_large(setting: BenchmarkSetting) -> Iterator[Comparison]:
     yield from _beside_highs(setting)
     yield from _in_parts(setting)
 
 
-def _beside_highs(setting: Setting) -> Iterator[Comparison]:
+def _beside_highs(setting: BenchmarkSetting) -> Iterator[Comparison]:
     topology = network("UsCarrier", setting.networks)
     pairs = list(combinations(topology.nodes, 2))
     tunnels = list(find_tunnels(TunnelFinder(topology), pairs, _TUNNELS, disjoint_only=True))
@@ -173,7 +173,7 @@ class _Run:
     raw: _Raw
 
 
-def _in_parts(setting: Setting) -> Iterator[Comparison]:
+def _in_parts(setting: BenchmarkSetting) -> Iterator[Comparison]:
     rows = []
     for size in _SIZES:
         setting.progress.show(f"all pairs of {size} nodes")

@@ -12,7 +12,7 @@ import networkx as nx
 
 from benchmarks.measure import apart, timed
 from benchmarks.networks import network
-from benchmarks.registry import Comparison, Setting, benchmark
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark
 from kuijia_base.parallel import processors
 from te_solver.model.topology import Topology
 from te_solver.programs.tunnel_table import find_tunnels
@@ -27,7 +27,7 @@ _SECONDS_PER_HOUR = 3600
 
 
 @benchmark("te-paths")
-def te_paths(setting: Setting) -> Iterator[Comparison]:
+def te_paths(setting: BenchmarkSetting) -> Iterator[Comparison]:
     topology = network(_NETWORK, setting.networks)
     pairs = Random(1).sample(list(permutations(topology.nodes, 2)), _OWN_SAMPLE)
     graph: nx.Graph[str] = nx.Graph(topology.edges)

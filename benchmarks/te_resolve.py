@@ -8,7 +8,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demand_generators import gravity, scaled_to_utilisation
 from te_solver.model.topology import Topology
@@ -34,7 +34,7 @@ _GOAL_MS = 0.4
 
 
 @benchmark("te-resolve")
-def te_resolve(setting: Setting) -> Iterator[Comparison]:
+def te_resolve(setting: BenchmarkSetting) -> Iterator[Comparison]:
     topology = load_topology(shipped_network("gscale"))
     pairs = list(combinations(topology.nodes, 2))
     incidence, changes = _problem(topology, pairs)

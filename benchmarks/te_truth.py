@@ -16,7 +16,7 @@ import networkx as nx
 import numpy as np
 
 from benchmarks.measure import Timed, timed
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from kuijia_base.errors import InputError
 from kuijia_base.text import unheard
 from te_solver.formats.demands_file import load_demands
@@ -94,11 +94,11 @@ class _Source:
     what: str
     clone: str
     tolerance: float
-    rows: Callable[[Path, Setting], Iterator[_Row]]
+    rows: Callable[[Path, BenchmarkSetting], Iterator[_Row]]
 
 
 @benchmark("te-truth")
-def te_truth(setting: Setting) -> Iterator[Comparison]:
+def te_truth(setting: BenchmarkSetting) -> Iterator[Comparison]:
     if setting.reference is None:
         setting.progress.say("left out: no folder with clones of the projects is given (--reference)")
         return
@@ -140,7 +140,7 @@ class _Kept:
         return self._found[key]
 
 
-def _compared(source: _Source, rows: Iterable[_Row], setting: Setting, kept: _Kept) -> Comparison:
+def _compared(source: _Source, rows: Iterable[_Row], setting: BenchmarkSetting, kept: _Kept) -> Comparison:
     agreeing, worst, seconds = 0, 0.0, 0.0
     counts: dict[str, list[int]] = {}
     others: list[str] = []
@@ -191,7 +191,7 @@ class _Zoo:
 
 
 def _rows_of_zoo(
-    table: str, solve: Callable[[Incidence, Vector, Vector], float], reference: Path, setting: Setting
+    table: str, solve: Callable[[Incidence, Vector, Vector], float], reference: Path, setting: BenchmarkSetting
 ) -> Iterator[_Row]:
     """Yield the rows of a table of POP's repository whose networks are in NCFlow's."""
     models = _models_of_zoo(reference / _POP / "lib" / "problems.py")
@@ -284,7 +284,7 @@ def _concurrency(incidence: Incidence, capacity: Vector, demand: Vector) -> floa
     return min(1.0, 1 / least_of_tunnels(incidence, capacity, demand))
 
 
-def _rows_of_figret(reference: Path, setting: Setting) -> Iterator[_Row]:
+def _rows_of_figret(reference: Path, setting: BenchmarkSetting) -> Iterator[_Row]:
     for folder in sorted((reference / _FIGRET / "Data").iterdir()):
         graph = folder / f"{folder.name}.json"
         if not graph.is_file():
@@ -317,7 +317,7 @@ def _least_of_asking(
     return least_of_tunnels(incidence, capacity, demand[asking])
 
 
-def _rows_of_teavar(reference: Path, setting: Setting) -> Iterator[_Row]:
+def _rows_of_teavar(reference: Path, setting: BenchmarkSetting) -> Iterator[_Row]:
     """Yield the utilisation of the first matrix under the published weights; it is the least one over these paths."""
     for folder in sorted((reference / _TEAVAR / "code" / "data").iterdir()):
         if folder.name in _KEPT_FOR_LATER or not (folder / "paths").is_dir():
@@ -341,7 +341,7 @@ def _rows_of_teavar(reference: Path, setting: Setting) -> Iterator[_Row]:
             yield _Row(folder.name, file.name, published, compute)
 
 
-def _rows_of_repetita(reference: Path, setting: Setting) -> Iterator[_Row]:
+def _rows_of_repetita(reference: Path, setting: BenchmarkSetting) -> Iterator[_Row]:
     """Yield the files of demands of networks of up to `_REPETITA_NODES`: all are scaled to the same utilisation."""
     for folder in sorted((reference / _REPETITA / "data").glob("2016TopologyZooUCL_*")):
         for graph in sorted(folder.glob("*.graph")):
@@ -362,7 +362,7 @@ def _value_of_repetita(topology: Topology, file: Path) -> float:
     return min(_REPETITA_UTILISATION, least_of_any_paths(topology, larger))
 
 
-def _rows_of_sr_wan(reference: Path, setting: Setting) -> Iterator[_Row]:
+def _rows_of_sr_wan(reference: Path, setting: BenchmarkSetting) -> Iterator[_Row]:
     """Yield the rows of SNDlib's measured demands over shortest paths by inverse capacity, as multiples of the optimum.
 
     Which file a row has depends on the order of a folder on the authors' machine: the file with the nearest value is
@@ -381,7 +381,7 @@ def _rows_of_sr_wan(reference: Path, setting: Setting) -> Iterator[_Row]:
 
 
 def _nearest_of_files(
-    found: list[float], topology: Topology, files: list[Path], published: float, setting: Setting
+    found: list[float], topology: Topology, files: list[Path], published: float, setting: BenchmarkSetting
 ) -> float:
     """Return the value nearest to the published one; `found` keeps the values of all files."""
     if not found:
@@ -422,7 +422,7 @@ class ShortestPaths:
         return max(load / self._topology.link(*ends).capacity for ends, load in loads.items())
 
 
-def _some(items: Iterable[Item], setting: Setting) -> Iterable[Item]:
+def _some(items: Iterable[Item], setting: BenchmarkSetting) -> Iterable[Item]:
     """Return the first items, as many as the user wants of each network."""
     return islice(items, setting.rows)
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.networks import CAPACITY, network
-from benchmarks.registry import Comparison, Setting, benchmark, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from kuijia_app.proof.expectation import expected_traffic
 from kuijia_app.proof.model.network import ModelNetwork
 from kuijia_app.proof.verification import Verifier, entering_packet
@@ -45,7 +45,7 @@ _LARGE = "Kdl"
 
 
 @benchmark("verify")
-def verify(setting: Setting) -> Iterator[Comparison]:
+def verify(setting: BenchmarkSetting) -> Iterator[Comparison]:
     """Compare the model's time per path of a packet with a real switch's, and time a network's whole proof."""
     plan = _random_plan(_NODES, _EDGES, _PAIRS)
     setting.progress.show("verifying")

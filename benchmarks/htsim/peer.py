@@ -42,7 +42,7 @@ class HtsimMissingError(KuijiaError):
 
 
 @dataclass(frozen=True)
-class FlowLine:
+class HtsimFlow:
     """A flow in htsim's input: start in picoseconds, data packets, links of its path and of its acknowledgements."""
 
     start: int
@@ -52,7 +52,7 @@ class FlowLine:
 
 
 @dataclass(frozen=True)
-class Links:
+class HtsimLinks:
     """The links in htsim's input: bit/s and picoseconds of each, and each one's limit and threshold in bytes."""
 
     rate: int
@@ -61,7 +61,7 @@ class Links:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class HtsimResult:
     """The results of htsim.
 
     Attributes:
@@ -77,13 +77,13 @@ class Outcome:
     finished_at: float
 
 
-class Program:
+class HtsimProgram:
     """The compiled program."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def run(self, links: Links, flows: Sequence[FlowLine], packet: int) -> Outcome:
+    def run(self, links: HtsimLinks, flows: Sequence[HtsimFlow], packet: int) -> HtsimResult:
         """Run flows of packets of so many bytes until all have finished."""
         lines = [f"{links.rate} {links.delay} {packet} {len(links.queues)} {len(flows)}"]
         lines += [f"{limit} {threshold}" for limit, threshold in links.queues]
@@ -93,11 +93,11 @@ class Program:
         printed = subprocess.run(
             [str(self._path)], check=True, input="\n".join(lines), stdout=subprocess.PIPE, text=True
         ).stdout
-        return Outcome(**json.loads(printed.splitlines()[-1]))
+        return HtsimResult(**json.loads(printed.splitlines()[-1]))
 
 
 @contextmanager
-def program(source: Path | None) -> Iterator[Program]:
+def program(source: Path | None) -> Iterator[HtsimProgram]:
     """Provide the program, compiled with -O2 with the source in this folder, within the context.
 
     Raises:
@@ -118,4 +118,4 @@ def program(source: Path | None) -> Iterator[Program]:
             raise HtsimMissingError(f"{_COMPILER} is not installed") from error
         except subprocess.CalledProcessError as error:
             raise HtsimMissingError(f"csg-htsim's source in {source} does not compile with {_SOURCE.name}") from error
-        yield Program(path)
+        yield HtsimProgram(path)

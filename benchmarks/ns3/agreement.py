@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ns3.peer import FlowLine, Outcome, Program
-from benchmarks.ns3.scenes import NS3_CONTROL, Measured, Scene, measured
+from benchmarks.ns3.peer import Ns3Flow, Ns3Program, Ns3Result
+from benchmarks.ns3.scenes import NS3_CONTROL, ModelResult, Scene, measured
 from simulator.packet.transports import Congestion
 
 GOODPUT, QUEUE, MEAN, HIGH = "goodput", "mean queue", "mean completion", "99th percentile of completion"
@@ -77,7 +77,7 @@ def _dumbbell(congestion: Congestion, flows: int, rate: float, times: tuple[floa
     warm_up = max(times[0], (flows + 1) * apart)
     return Scene(
         congestion=congestion,
-        flows=[FlowLine(host, flows + host, 0, apart * host) for host in range(flows)],
+        flows=[Ns3Flow(host, flows + host, 0, apart * host) for host in range(flows)],
         hosts=flows,
         fabric=None,
         host_rate=10 * rate,
@@ -101,7 +101,7 @@ def permutation(until: float) -> Scene:
     start = np.random.default_rng(1).uniform(0, 1e-4, _HOSTS).round(9).tolist()
     return Scene(
         congestion=Congestion.DCTCP,
-        flows=[FlowLine(host, (host + 8) % _HOSTS, 0, start[host]) for host in range(_HOSTS)],
+        flows=[Ns3Flow(host, (host + 8) % _HOSTS, 0, start[host]) for host in range(_HOSTS)],
         hosts=8,
         fabric=(4, 4),
         host_rate=10_000,
@@ -128,7 +128,7 @@ def loaded(congestion: Congestion, seed: int) -> Scene:
     columns = (source.tolist(), target.tolist(), size.tolist(), np.round(start, 12).tolist())
     return Scene(
         congestion=congestion,
-        flows=[FlowLine(*line) for line in zip(*columns, strict=True)],
+        flows=[Ns3Flow(*line) for line in zip(*columns, strict=True)],
         hosts=8,
         fabric=(4, 4),
         host_rate=10_000,
@@ -144,7 +144,7 @@ def loaded(congestion: Congestion, seed: int) -> Scene:
     )
 
 
-def agreements(scenario: Scenario, program: Program) -> Iterator[Agreement]:
+def agreements(scenario: Scenario, program: Ns3Program) -> Iterator[Agreement]:
     """Run the scenario in both models and yield their agreement."""
     ours = [measured(scene) for scene in scenario.scenes]
     theirs = [scene.in_ns3(program) for scene in scenario.scenes]
@@ -152,7 +152,7 @@ def agreements(scenario: Scenario, program: Program) -> Iterator[Agreement]:
         yield Agreement(scenario.name, quantity, _value(quantity, ours), _value(quantity, theirs))
 
 
-def _value(quantity: str, outcomes: Sequence[Measured | Outcome]) -> float:
+def _value(quantity: str, outcomes: Sequence[ModelResult | Ns3Result]) -> float:
     """Return total goodput, total queue, or the mean or percentile of completion times."""
     if quantity == GOODPUT:
         return float(np.mean([np.sum(outcome.goodput) for outcome in outcomes]))

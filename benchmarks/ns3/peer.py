@@ -24,7 +24,7 @@ class Ns3MissingError(KuijiaError):
 
 
 @dataclass(frozen=True)
-class FlowLine:
+class Ns3Flow:
     """A flow in ns-3's input; 0 bytes for no end."""
 
     source: int
@@ -34,7 +34,7 @@ class FlowLine:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Ns3Result:
     """The results of ns-3.
 
     Attributes:
@@ -56,13 +56,13 @@ class Outcome:
     megabytes: float
 
 
-class Program:
+class Ns3Program:
     """The compiled program."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
 
-    def run(self, options: Mapping[str, object], flows: Sequence[FlowLine]) -> Outcome:
+    def run(self, options: Mapping[str, object], flows: Sequence[Ns3Flow]) -> Ns3Result:
         lines = [f"{flow.source} {flow.target} {flow.size} {flow.start:.12f}\n" for flow in flows]
         with tempfile.NamedTemporaryFile("w", suffix=".flows") as file:
             file.writelines(lines)
@@ -70,7 +70,7 @@ class Program:
             arguments = [f"--{name}={value}" for name, value in options.items()]
             command = [str(self._path), f"--flows={file.name}", *arguments]
             printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
-        return Outcome(**json.loads(printed))
+        return Ns3Result(**json.loads(printed))
 
 
 def ns3_version() -> str:
@@ -86,7 +86,7 @@ def ns3_version() -> str:
 
 
 @contextmanager
-def program() -> Iterator[Program]:
+def program() -> Iterator[Ns3Program]:
     """Provide the compiled program within the context.
 
     Raises:
@@ -103,4 +103,4 @@ def program() -> Iterator[Program]:
             subprocess.run([*command, f"-Wl,-rpath,{root / 'lib64'}"], check=True)
         except FileNotFoundError as error:
             raise Ns3MissingError(f"{_COMPILER} is not installed") from error
-        yield Program(path)
+        yield Ns3Program(path)

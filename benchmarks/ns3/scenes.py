@@ -9,7 +9,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.ns3.peer import FlowLine, Outcome, Program
+from benchmarks.ns3.peer import Ns3Flow, Ns3Program, Ns3Result
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo, Threshold
@@ -54,7 +54,7 @@ class Scene:
     """
 
     congestion: Congestion
-    flows: Sequence[FlowLine]
+    flows: Sequence[Ns3Flow]
     hosts: int
     fabric: tuple[int, int] | None
     host_rate: float
@@ -69,7 +69,7 @@ class Scene:
     until: float
     least_window: float = 2
 
-    def in_ns3(self, program: Program) -> Outcome:
+    def in_ns3(self, program: Ns3Program) -> Ns3Result:
         leaves, spines = self.fabric or (0, 0)
         options = {
             "topology": "leaf-spine" if self.fabric else "dumbbell",
@@ -159,8 +159,8 @@ def _link(network: Network, source: int, target: int) -> int:
 
 
 @dataclass(frozen=True, eq=False)
-class Measured:
-    """The results of the packet model, in the form of ns-3's `Outcome`."""
+class ModelResult:
+    """The results of the packet model, in the form of `Ns3Result`."""
 
     goodput: NDArray[np.float64]
     completion: NDArray[np.float64]
@@ -169,7 +169,7 @@ class Measured:
     dropped: int
 
 
-def measured(scene: Scene) -> Measured:
+def measured(scene: Scene) -> ModelResult:
     """Run a scene in the packet model."""
     simulation = scene.simulation()
     limited = scene.limited_links(simulation.network)
@@ -179,7 +179,7 @@ def measured(scene: Scene) -> Measured:
     simulation.complete(scene.until)
     results, links = simulation.flow_results(), simulation.link_results()
     passed = scene.until - scene.warm_up
-    return Measured(
+    return ModelResult(
         (results.goodput - goodput) * 8 / passed / 1e6,
         np.where(np.isfinite(results.completion), results.completion, -1.0),
         (links.queued_byte_seconds - queued)[limited] / passed / PACKET,

@@ -27,7 +27,7 @@ from benchmarks import (
 )
 from benchmarks.__main__ import as_json
 from benchmarks.measure import Apart
-from benchmarks.registry import Comparison, Setting, benchmarks
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmarks
 from experiments import fig4
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
@@ -40,8 +40,8 @@ pytestmark = pytest.mark.slow
 
 
 @pytest.fixture
-def setting() -> Setting:
-    return Setting(None, Progress(io.StringIO()))
+def setting() -> BenchmarkSetting:
+    return BenchmarkSetting(None, Progress(io.StringIO()))
 
 
 def at_hand(work: Callable[[Any], Any], argument: object) -> Apart[Any]:
@@ -109,7 +109,7 @@ def test_a_page_that_shows_fewer_states_does_not_meet_the_goal_by_that(
     assert goal["met"] == met
 
 
-def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_resolving_is_compared_with_cvxpy(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(te_resolve, "_CHANGES", 6)
     monkeypatch.setattr(te_resolve, "_CHANGES_OF_PEERS", 4)
     once, anew = complete("te-resolve", te_resolve.te_resolve(setting))
@@ -119,7 +119,9 @@ def test_resolving_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.
     assert difference <= 1e-6
 
 
-def test_max_min_fairness_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_max_min_fairness_is_compared_with_the_reference(
+    setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(flow_maxmin, "_PORTS", 4)
     monkeypatch.setattr(flow_maxmin, "_FLOWS", 50)
     monkeypatch.setattr(flow_maxmin, "_FLOWS_OF_REFERENCE", 20)
@@ -130,7 +132,7 @@ def test_max_min_fairness_is_compared_with_the_reference(setting: Setting, monke
     assert difference <= 1e-9
 
 
-def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_figure_4_is_compared_with_cvxpy(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in (("NODES", 8), ("EDGES", 14), ("PAIRS", 4), ("DEMANDS", (0.8, 3.0))):
         monkeypatch.setattr(fig4, name, value)
     monkeypatch.setattr(fig4_full, "processors", lambda: 1)  # where the figure is small
@@ -145,7 +147,7 @@ def test_figure_4_is_compared_with_cvxpy(setting: Setting, monkeypatch: pytest.M
         assert comparison.detail["cases compared"] == 2 * 5
 
 
-def test_estimation_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_estimation_is_compared_with_the_reference(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hedera, "_AUTHORS_ESTIMATES", {(50, 100): 1.0})
     monkeypatch.setattr(hedera, "_ESTIMATED", ((100, 300),))
     monkeypatch.setattr(hedera, "_LARGEST_ESTIMATE", (50, 100))
@@ -156,7 +158,7 @@ def test_estimation_is_compared_with_the_reference(setting: Setting, monkeypatch
     assert difference <= 1e-9
 
 
-def test_annealing_is_compared_with_the_reference(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_annealing_is_compared_with_the_reference(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hedera, "_PORTS", 4)
     monkeypatch.setattr(hedera, "_ANNEALED_FLOWS", 50)
     monkeypatch.setattr(hedera, "_ANNEALED", ((4, 50),))
@@ -165,7 +167,7 @@ def test_annealing_is_compared_with_the_reference(setting: Setting, monkeypatch:
     assert comparison.detail["the same state as the reference, after as many improvements"]
 
 
-def test_a_round_is_compared_with_the_references(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_round_is_compared_with_the_references(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hedera, "_PORTS", 4)
     monkeypatch.setattr(hedera, "_ROUND_PORTS", (6,))
     monkeypatch.setattr(hedera, "_ROUND_SLOWLY", 4)
@@ -175,7 +177,9 @@ def test_a_round_is_compared_with_the_references(setting: Setting, monkeypatch: 
     assert [row["hosts"] for row in rows] == [16, 16, 16, 54]
 
 
-def test_a_minute_of_arrivals_is_compared_with_the_minute(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_minute_of_arrivals_is_compared_with_the_minute(
+    setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(hedera, "_MINUTE_PORTS", 4)
     (comparison,) = complete("hedera-8192", hedera.hedera_8192(setting))
     assert comparison.peer == 60
@@ -188,7 +192,7 @@ def test_a_fat_tree_has_paths_of_two_four_and_six_links() -> None:
     assert set(flows.links.tolist()) == set(range(96))
 
 
-def test_large_programs_are_compared_with_highs(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_large_programs_are_compared_with_highs(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(networks.NODES, "UsCarrier", 20)
     monkeypatch.setattr(te_large, "apart", at_hand)
     monkeypatch.setattr(te_large, "_SIZES", (12,))
@@ -205,7 +209,7 @@ def test_large_programs_are_compared_with_highs(setting: Setting, monkeypatch: p
     assert all(0 <= row["loss, at most"] < 0.1 for row in rows)
 
 
-def test_paths_are_compared_with_networkx(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_paths_are_compared_with_networkx(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(networks.NODES, "Kdl", 20)
     monkeypatch.setattr(te_paths, "_OWN_SAMPLE", 30)
     monkeypatch.setattr(te_paths, "apart", at_hand)
@@ -218,7 +222,7 @@ def test_paths_are_compared_with_networkx(setting: Setting, monkeypatch: pytest.
 
 
 def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
+    setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packet_rates, "_GROWTH_SECONDS", {2: 1e-3, 4: 1e-3})
     monkeypatch.setattr(packet_rates, "_COMPARED", 4)
@@ -233,7 +237,7 @@ def test_packets_of_growing_networks_are_compared_with_those_of_the_smallest(
 
 
 def test_the_packet_rate_of_each_load_balancer_is_compared_with_that_of_ecmp(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
+    setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(packet_rates, "_BALANCED_SECONDS", 2e-3)
     monkeypatch.setattr(packet_rates, "_FLOWS", 100)
@@ -245,7 +249,7 @@ def test_the_packet_rate_of_each_load_balancer_is_compared_with_that_of_ecmp(
 
 
 def test_packets_of_many_flows_over_a_plan_are_compared_with_those_of_few(
-    setting: Setting, monkeypatch: pytest.MonkeyPatch
+    setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     problems = {name: replace(each, flows_per_pair=2) for name, each in packet_rates._PROBLEMS.items()}
     monkeypatch.setattr(packet_rates, "_PROBLEMS", problems)
@@ -260,7 +264,9 @@ def test_packets_of_many_flows_over_a_plan_are_compared_with_those_of_few(
         assert 2 < row["hops/s"] / row["packets/s"] < 13
 
 
-def test_a_run_by_two_threads_is_compared_with_one_by_one(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_run_by_two_threads_is_compared_with_one_by_one(
+    setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(packet_two_cores, "_SECONDS", {"FlashPass": 0.2, "DCTCP": 0.5})
     monkeypatch.setattr(packet_two_cores, "_REPETITIONS", 1)
     for comparison in complete("packet-two-cores", packet_two_cores.packet_two_cores(setting)):
@@ -270,7 +276,7 @@ def test_a_run_by_two_threads_is_compared_with_one_by_one(setting: Setting, monk
 
 
 @pytest.mark.ovs
-def test_verifying_is_compared_with_a_real_switch(setting: Setting, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_verifying_is_compared_with_a_real_switch(setting: BenchmarkSetting, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(networks.NODES, "Kdl", 20)
     monkeypatch.setattr(verify, "_NODES", 12)
     monkeypatch.setattr(verify, "_EDGES", 20)

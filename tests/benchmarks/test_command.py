@@ -8,7 +8,7 @@ import pytest
 
 from benchmarks import registry
 from benchmarks.__main__ import as_text, main
-from benchmarks.registry import Comparison, Setting, benchmarks, goal
+from benchmarks.registry import BenchmarkSetting, Comparison, benchmarks, goal
 from kuijia_base.errors import InputError
 
 COMPARISON = Comparison(
@@ -16,7 +16,7 @@ COMPARISON = Comparison(
 )
 
 
-def two(_: Setting) -> Iterator[Comparison]:
+def two(_: BenchmarkSetting) -> Iterator[Comparison]:
     yield COMPARISON
     yield COMPARISON
 
@@ -74,7 +74,7 @@ def test_an_unknown_name_is_refused_in_one_line(
 
 
 def test_what_fails_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def fails(_: Setting) -> Iterator[Comparison]:
+    def fails(_: BenchmarkSetting) -> Iterator[Comparison]:
         raise InputError("Kdl.graphml", "", "cannot be read", "a file")
 
     monkeypatch.setattr(registry, "_REGISTERED", {"fails": fails})

@@ -11,13 +11,13 @@ import pytest
 from benchmarks import packet_vs_htsim
 from benchmarks.htsim import peer
 from benchmarks.htsim.peer import HtsimMissingError, program
-from benchmarks.registry import Setting
+from benchmarks.registry import BenchmarkSetting
 from kuijia_base.progress import Progress
 
 
 def test_the_benchmark_is_left_out_by_name_without_htsims_source() -> None:
     shown = io.StringIO()
-    assert list(packet_vs_htsim.packet_vs_htsim(Setting(None, Progress(shown)))) == []
+    assert list(packet_vs_htsim.packet_vs_htsim(BenchmarkSetting(None, Progress(shown)))) == []
     assert "left out: csg-htsim's source is not given" in shown.getvalue()
 
 
@@ -39,7 +39,7 @@ def test_what_does_not_compile_is_named(tmp_path: Path) -> None:
 def test_both_deliver_the_same_packets_in_about_the_same_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packet_vs_htsim, "_PACKETS", {4: 500})
     monkeypatch.setattr(packet_vs_htsim, "_REPETITIONS", 1)
-    setting = Setting(None, Progress(io.StringIO()), Path(os.environ["HTSIM"]))
+    setting = BenchmarkSetting(None, Progress(io.StringIO()), Path(os.environ["HTSIM"]))
     (comparison,) = packet_vs_htsim.packet_vs_htsim(setting)
     rows = comparison.detail["ms until all flows have finished"]
     assert isinstance(rows, list)

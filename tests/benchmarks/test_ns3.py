@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from benchmarks.ns3.agreement import GOODPUT, QUEUE, agreements, loaded, scenarios
-from benchmarks.ns3.peer import Ns3MissingError, Program, program
+from benchmarks.ns3.peer import Ns3MissingError, Ns3Program, program
 from benchmarks.ns3.scenes import measured
 from simulator.packet.transports import Congestion
 
 
 @pytest.fixture(scope="module")
-def ns3() -> Iterator[Program]:
+def ns3() -> Iterator[Ns3Program]:
     try:
         with program() as built:
             yield built
@@ -24,7 +24,7 @@ def ns3() -> Iterator[Program]:
 
 
 @pytest.mark.parametrize("name", ["deep-newreno-1", "deep-cubic-2", "deep-dctcp-1", "deep-dctcp-2"])
-def test_goodput_and_mean_queue_of_a_dumbbell_are_those_of_ns_3(ns3: Program, name: str) -> None:
+def test_goodput_and_mean_queue_of_a_dumbbell_are_those_of_ns_3(ns3: Ns3Program, name: str) -> None:
     scenario = next(scenario for scenario in scenarios() if scenario.name == name)
     short = replace(scenario, scenes=[replace(scene, warm_up=5.0, until=20.0) for scene in scenario.scenes])
     found = list(agreements(short, ns3))
@@ -32,7 +32,7 @@ def test_goodput_and_mean_queue_of_a_dumbbell_are_those_of_ns_3(ns3: Program, na
     assert [agreement for agreement in found if not agreement.met] == []
 
 
-def test_dctcp_flows_of_a_leaf_spine_network_complete_when_they_do_in_ns_3(ns3: Program) -> None:
+def test_dctcp_flows_of_a_leaf_spine_network_complete_when_they_do_in_ns_3(ns3: Ns3Program) -> None:
     scene = loaded(Congestion.DCTCP, seed=1)
     scene = replace(scene, flows=scene.flows[:300])
     ours, theirs = measured(scene).completion, np.array(scene.in_ns3(ns3).completion)

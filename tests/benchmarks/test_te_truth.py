@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks.registry import Setting
+from benchmarks.registry import BenchmarkSetting
 from benchmarks.te_truth import ShortestPaths, least_of_any_paths, least_of_tunnels, most_total_flow, te_truth
 from kuijia_base.errors import InputError
 from kuijia_base.progress import Progress
@@ -54,7 +54,7 @@ def test_shortest_paths_by_inverse_capacity_share_equally() -> None:
 def comparisons(
     folder: Path | None, said: io.StringIO, rows: int | None = None, kept: Path | None = None, source: str | None = None
 ) -> list[dict[str, object]]:
-    setting = Setting(None, Progress(said), reference=folder, rows=rows, kept=kept, source=source)
+    setting = BenchmarkSetting(None, Progress(said), reference=folder, rows=rows, kept=kept, source=source)
     return [dict(comparison.detail) for comparison in te_truth(setting)]
 
 
