@@ -29,7 +29,7 @@ OTHER_PACKAGES = {
 
 CLASS_NAMES_USED_TWICE = frozenset(
     {
-        # Users of Python know them as `kuijia.Lab`, `kuijia.Plan` and `kuijia.Topology`; most modules use the other ones.
+        # Users know them as `kuijia.Lab`, `kuijia.Plan` and `kuijia.Topology`; most modules use the other ones.
         *("Lab", "Plan", "Topology"),
         # The web's is a message of its API, the other one is the option of the tables that users set.
         "Liveness",
