@@ -220,7 +220,7 @@ def hedera_8192(setting: BenchmarkSetting) -> Iterator[Comparison]:
     tree = FatTree(_MINUTE_PORTS)
     workload = arriving(tree, larger(published_flow_sizes(_FLOW_SIZES), _FLOW_SIZES), _LOAD, _SECONDS, seed=1)
     placement = SimulatedAnnealing(annealing(tree.hosts, seed=1))
-    run = simulation.FluidSimulation(tree, placement, workload, simulation.SchedulerSetting(end=_SECONDS))
+    run = simulation.FluidSimulation(tree, placement, workload, simulation.FluidSetting(end=_SECONDS))
     before = time.process_time()
     ours = timed(run.run)
     worked = time.process_time() - before

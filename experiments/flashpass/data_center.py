@@ -73,7 +73,7 @@ _PATIENCE = 20.0
 
 
 @dataclass(frozen=True)
-class DataCenterRun:
+class RackRun:
     """A run: flow sizes by name, load of the racks' links, rate of all links, first rate and weight of ExpressPass."""
 
     workload: str
@@ -114,7 +114,7 @@ def data_center(rate: float) -> Network:
     return network
 
 
-def outcome(ready: None, case: DataCenterRun) -> dict[str, Any]:
+def outcome(ready: None, case: RackRun) -> dict[str, Any]:
     """Return kilobytes that wait at outputs of switches while flows begin, and what became of credits, as JSON data."""
     del ready
     plain = data_center(case.rate)
@@ -147,9 +147,7 @@ def run_queues(execution: Execution) -> Outcome:
     """Run four workloads at three loads and measure the queues at switches."""
     flows = flows_of(execution)
     keyed = {
-        (name, load): [
-            DataCenterRun(name, load, RATES[0], STARTS["1/16"], flows[name], seed) for seed in execution.seeds
-        ]
+        (name, load): [RackRun(name, load, RATES[0], STARTS["1/16"], flows[name], seed) for seed in execution.seeds]
         for name in WORKLOADS
         for load in LOADS
     }
@@ -186,7 +184,7 @@ def run_waste(execution: Execution) -> Outcome:
     labels = {(rate, start): f"{rate / 1000:g} Gbit/s, {start}" for rate in RATES for start in STARTS}
     keyed = {
         ((rate, start), name): [
-            DataCenterRun(name, WASTE_LOAD, rate, STARTS[start], flows[name], seed) for seed in execution.seeds
+            RackRun(name, WASTE_LOAD, rate, STARTS[start], flows[name], seed) for seed in execution.seeds
         ]
         for rate, start in labels
         for name in WORKLOADS

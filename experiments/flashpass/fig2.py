@@ -71,7 +71,7 @@ _TIE = 0.1  # Gbit/s that two published throughputs may be apart and yet have no
 
 
 @dataclass(frozen=True)
-class BottleneckChoices:
+class DumbbellChoices:
     """Settings that the paper does not give: those of its authors' public ns-3 code, where that has them.
 
     `docs/flashpass_fig2.md` has their sources and the effect of others. `BY_THE_PAPERS` has the transports as their own
@@ -120,7 +120,7 @@ class BottleneckChoices:
     bbr_heeds_loss: bool = True
 
 
-BY_THE_PAPERS = BottleneckChoices(
+BY_THE_PAPERS = DumbbellChoices(
     cubic_keeps=0.7,
     cubic_fast_convergence=True,
     vegas_keeps=0.75,
@@ -136,14 +136,14 @@ BY_THE_PAPERS = BottleneckChoices(
 
 
 @dataclass(frozen=True)
-class BottleneckRun:
+class DumbbellRun:
     """A run of the simulation: value of the congestion control, MB of buffer, simulated seconds, seed."""
 
     transport: str
     buffer: float
     seconds: float
     seed: int
-    choices: BottleneckChoices = field(default_factory=BottleneckChoices)
+    choices: DumbbellChoices = field(default_factory=DumbbellChoices)
 
     def network(self) -> Network:
         """Return the senders, a switch, and the receiver behind the only link that is shared."""
@@ -184,7 +184,7 @@ class BottleneckRun:
         )
 
 
-def measured(ready: None, case: BottleneckRun) -> list[float]:
+def measured(ready: None, case: DumbbellRun) -> list[float]:
     """Return Gbit/s of payload that arrived, in order or not, and the share of data packets that were dropped."""
     del ready
     start = np.random.default_rng(case.seed).uniform(0, case.choices.spread, FLOWS)
@@ -206,19 +206,17 @@ PUBLISHED = published_numbers("flashpass_fig2")
 
 def run_fig2(execution: Execution) -> Outcome:
     """Run every transport with every buffer; write tables and the picture."""
-    choices = BY_THE_PAPERS if execution.args.by_the_papers else BottleneckChoices()
+    choices = BY_THE_PAPERS if execution.args.by_the_papers else DumbbellChoices()
     seconds = execution.sized(QUICK_SECONDS, SECONDS)
     buffers = execution.sized(QUICK_BUFFERS, SOME_BUFFERS, BUFFERS)
     keyed = {
-        (transport, buffer): [
-            BottleneckRun(transport.value, buffer, seconds, seed, choices) for seed in execution.seeds
-        ]
+        (transport, buffer): [DumbbellRun(transport.value, buffer, seconds, seed, choices) for seed in execution.seeds]
         for transport in TRANSPORTS
         for buffer in buffers
     }
     remark = (
         f"{FLOWS} flows for {seconds:g} s (published: 5 s). The throughput is that of payload after "
-        f"{min(BottleneckChoices.warm_up, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR "
+        f"{min(DumbbellChoices.warm_up, seconds / 2):g} s, losses count from the start. Cubic, Vegas, Copa and BBR "
         f"are {'those of their own papers' if choices == BY_THE_PAPERS else 'as the authors changed them'}. "
         "docs/flashpass_fig2.md has the settings that the paper does not give."
     )

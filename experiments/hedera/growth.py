@@ -19,7 +19,7 @@ import numpy as np
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.large import PLACEMENTS, arriving, larger, of_pattern
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP
-from experiments.hedera.simulation import FluidSimulation, SchedulerSetting
+from experiments.hedera.simulation import FluidSetting, FluidSimulation
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -102,11 +102,11 @@ def simulate(ports: int, part: str, seed: int) -> dict[str, float]:
     began = time.process_time()
     if part in PATTERNS:
         matrix = PATTERNS[part](tree, np.random.default_rng([seed, ports]))
-        reached = of_pattern(tree, matrix, SchedulerSetting(seed=seed))
+        reached = of_pattern(tree, matrix, FluidSetting(seed=seed))
     else:
         workload = arriving(tree, larger(published_flow_sizes(FLOW_SIZES), FLOW_SIZES), LOAD, SECONDS, seed)
         placement = PLACEMENTS[part](tree.hosts, seed)
-        history = FluidSimulation(tree, placement, workload, SchedulerSetting(end=SECONDS, seed=seed)).run()
+        history = FluidSimulation(tree, placement, workload, FluidSetting(end=SECONDS, seed=seed)).run()
         reached = {"flows": workload.flows, "goodput": history.mean_goodput(SECONDS / 4, SECONDS)}
     return {
         **reached,

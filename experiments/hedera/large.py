@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.experiment import Experiment, Options, Outcome, Settings
-from experiments.hedera.packet import SchedulerTiming, in_rounds, packet_counts
+from experiments.hedera.packet import PollTiming, in_rounds, packet_counts
 from experiments.hedera.schemes import (
     ANNEALING,
     AUTHORS_NIC_RATE,
@@ -28,13 +28,7 @@ from experiments.hedera.schemes import (
     ramp_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import (
-    FlowTrace,
-    FluidSimulation,
-    SchedulerSetting,
-    SimulationHistory,
-    endless_goodput,
-)
+from experiments.hedera.simulation import FlowTrace, FluidHistory, FluidSetting, FluidSimulation, endless_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line
@@ -45,7 +39,7 @@ from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from hedera.placement.interface import Placement
 from hedera.placement.registry import EcmpPlacement, GlobalFirstFit, hashed_labels
-from hedera.placement.scheduling_round import ELEPHANT, PollAnswers, SchedulingRound
+from hedera.placement.scheduling_round import ELEPHANT, PollReply, SchedulingRound
 from hedera.placement.simulated_annealing import Annealing, SimulatedAnnealing
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.manifest import describe_computation
@@ -196,8 +190,8 @@ def run_large(settings: Settings, options: LargeOptions, output: OutputFolder, p
     patterns = {}
     for matrix in matrices(tree, settings.seed):
         progress.show(f"{NAME}: {matrix.name}")
-        patterns[matrix.name] = of_pattern(tree, matrix, SchedulerSetting(seed=settings.seed, ramp=options.ramp))
-    setting = SchedulerSetting(seed=settings.seed, ramp=options.ramp)
+        patterns[matrix.name] = of_pattern(tree, matrix, FluidSetting(seed=settings.seed, ramp=options.ramp))
+    setting = FluidSetting(seed=settings.seed, ramp=options.ramp)
     workload = arriving(tree, sizes, options.load, setting.end, settings.seed)
     data = {
         "experiment": NAME,
@@ -223,7 +217,7 @@ def matrices(tree: FatTree, seed: int) -> list[Matrix]:
     ]
 
 
-def of_pattern(tree: FatTree, matrix: Matrix, setting: SchedulerSetting) -> dict[str, float]:
+def of_pattern(tree: FatTree, matrix: Matrix, setting: FluidSetting) -> dict[str, float]:
     """Return the non-blocking goodput in Mbit/s, and the share of it that each placement reaches."""
     control = endless_goodput(tree, EcmpPlacement(), matrix, replace(setting, blocking=False), WINDOW)
     placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
@@ -232,7 +226,7 @@ def of_pattern(tree: FatTree, matrix: Matrix, setting: SchedulerSetting) -> dict
 
 
 def of_arrivals(
-    tree: FatTree, workload: FlowTrace, setting: SchedulerSetting, progress: Progress
+    tree: FatTree, workload: FlowTrace, setting: FluidSetting, progress: Progress
 ) -> dict[str, dict[str, Any]]:
     """Return goodput, moves and completion times of each placement while flows come and go."""
     placements = {name: make(tree.hosts, setting.seed) for name, make in PLACEMENTS.items()}
@@ -245,7 +239,7 @@ def of_arrivals(
     return {**found, NON_BLOCKING: figures_of(workload, nothing_blocks.run())}
 
 
-def figures_of(workload: FlowTrace, history: SimulationHistory, window: tuple[float, float] = WINDOW) -> dict[str, Any]:
+def figures_of(workload: FlowTrace, history: FluidHistory, window: tuple[float, float] = WINDOW) -> dict[str, Any]:
     """Return the figures of arriving flows: rates in Mbit/s in the window, mean seconds by size class."""
     done = np.isfinite(history.finished)
     seconds = history.finished - workload.start
@@ -301,7 +295,7 @@ def run_arrivals(ready: None, case: ArrivalCase) -> dict[str, Any]:
     played = _Arrivals(case, tree, workload)
     window = case.end / 5, case.end
     history = played.play(window[0])
-    setting = SchedulerSetting(case.end, case.period, seed=case.seed, blocking=case.scheme != NON_BLOCKING)
+    setting = FluidSetting(case.end, case.period, seed=case.seed, blocking=case.scheme != NON_BLOCKING)
     flow = FluidSimulation(tree, _placement(case, tree), workload, setting).run()
     return {
         "flows": workload.flows,
@@ -341,10 +335,10 @@ class _Arrivals:
         flows = Flows.of(*ends, self._transport, size=size, start=workload.start, paths=paths)
         self.simulation = packets.Simulation(network, [flows], scenario.Setting(seed=case.seed))
         if case.scheme not in (NON_BLOCKING, ECMP):
-            timing = SchedulerTiming(case.period, 1e-3 * case.options.message_delay)
+            timing = PollTiming(case.period, 1e-3 * case.options.message_delay)
             in_rounds(self.simulation, timing, lambda: None, self._read, self._place, self._apply)
 
-    def play(self, begin: float) -> SimulationHistory:
+    def play(self, begin: float) -> FluidHistory:
         """Simulate and return results as those of the flow model; goodput is averaged from `begin` on."""
         simulation, workload, end = self.simulation, self._workload, self._case.end
         arrived = []
@@ -353,7 +347,7 @@ class _Arrivals:
             arrived.append(8e-6 * float(simulation.flow_results().goodput.sum()))
         goodput = [arrived[0] / begin, (arrived[1] - arrived[0]) / (end - begin)]
         finished = simulation.flow_results().finished
-        return SimulationHistory(workload.start, finished, end, [0.0, begin], goodput, self._moves, self._elephants)
+        return FluidHistory(workload.start, finished, end, [0.0, begin], goodput, self._moves, self._elephants)
 
     def _paths(self, flows: NDArray[np.int64], label: Ints) -> list[Path]:
         source, target = self._workload.source[flows], self._workload.target[flows]
@@ -364,7 +358,7 @@ class _Arrivals:
             both.append([tuple(links[begin:end]) for begin, end in pairwise(first)])
         return list(zip(*both, strict=True))
 
-    def _read(self, asked: None) -> tuple[NDArray[np.int64], PollAnswers]:
+    def _read(self, asked: None) -> tuple[NDArray[np.int64], PollReply]:
         """Read the counters of all edge switches: of flows that have begun and not ended."""
         del asked
         now, workload = self.simulation.now, self._workload
@@ -373,7 +367,7 @@ class _Arrivals:
         active = np.flatnonzero((workload.start < now) & ~is_over)
         active = active[np.argsort(workload.source[active], kind="stable")]
         edges = self._tree.edge_first.size - 1
-        poll = PollAnswers(
+        poll = PollReply(
             now,
             np.arange(edges, dtype=np.int32),
             np.searchsorted(workload.source[active], self._tree.edge_first).astype(np.int64),
@@ -385,7 +379,7 @@ class _Arrivals:
         )
         return active, poll
 
-    def _place(self, read: tuple[NDArray[np.int64], PollAnswers]) -> tuple[NDArray[np.int64], Ints]:
+    def _place(self, read: tuple[NDArray[np.int64], PollReply]) -> tuple[NDArray[np.int64], Ints]:
         active, poll = read
         changes = self._round.run(poll)
         self._elephants.append(int((changes.rates > ELEPHANT * AUTHORS_NIC_RATE).sum()))

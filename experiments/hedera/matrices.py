@@ -12,7 +12,7 @@ import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP, FIRST_FIT
-from experiments.hedera.simulation import SchedulerSetting, endless_goodput, tcp_goodput
+from experiments.hedera.simulation import FluidSetting, endless_goodput, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -75,14 +75,14 @@ def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress:
 
 
 def row_of(tree: Fabric, matrix: Matrix, seeds: range) -> MatrixRow:
-    control = endless_goodput(tree, EcmpPlacement(), matrix, SchedulerSetting(blocking=False), WINDOW)
+    control = endless_goodput(tree, EcmpPlacement(), matrix, FluidSetting(blocking=False), WINDOW)
     parts: dict[str, list[float]] = {name: [] for name in (*PLACEMENTS, IN_ROUNDS)}
     for seed in seeds:
         order = np.random.default_rng([seed, 1]).permutation(matrix.source.size)
         detected = Matrix(matrix.name, matrix.source[order], matrix.target[order])
         for name in PLACEMENTS:
             placement = make_placement(name, seed)
-            in_rounds = endless_goodput(tree, placement, detected, SchedulerSetting(seed=seed), WINDOW)
+            in_rounds = endless_goodput(tree, placement, detected, FluidSetting(seed=seed), WINDOW)
             parts[IN_ROUNDS if name == FIRST_FIT else name].append(in_rounds / control)
         parts[FIRST_FIT].append(_goodput_upon_detection(tree, detected, seed) / control)
     return MatrixRow(matrix.name, control, parts)

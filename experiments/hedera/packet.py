@@ -105,7 +105,7 @@ def _switch(name: str, tables: SwitchTables) -> ModelSwitch:
 
 
 @dataclass(frozen=True)
-class SchedulerTiming:
+class PollTiming:
     """Times of the scheduler in seconds.
 
     Attributes:
@@ -117,9 +117,7 @@ class SchedulerTiming:
     message_delay: float
 
 
-def in_rounds(
-    simulation: Simulation, timing: SchedulerTiming, ask: Callable[[], Any], *steps: Callable[[Any], Any]
-) -> None:
+def in_rounds(simulation: Simulation, timing: PollTiming, ask: Callable[[], Any], *steps: Callable[[Any], Any]) -> None:
     """Ask from the first period on; each step gets the result of the one before, a message's delay later."""
 
     def pass_on(value: object, left: Sequence[Callable[[Any], Any]]) -> None:
@@ -166,7 +164,7 @@ class ControlLoop:
         centre: DataCentre,
         forwarding: Forwarding,
         schedule: ElephantSchedule,
-        timing: SchedulerTiming,
+        timing: PollTiming,
     ) -> None:
         self.rounds: list[Round] = []
         self._simulation, self._forwarding, self._schedule = simulation, forwarding, schedule
@@ -254,7 +252,7 @@ class PacketNetwork:
         self._forwarding = Forwarding(centre, routing, seed)
         if scheme not in UNSCHEDULED:
             schedule = ElephantSchedule(centre, make_placement(scheme), routing)
-            timing = SchedulerTiming(period, 1e-3 * options.message_delay)
+            timing = PollTiming(period, 1e-3 * options.message_delay)
             self.loop = ControlLoop(self.simulation, centre, self._forwarding, schedule, timing)
 
     def add(

@@ -37,7 +37,7 @@ from experiments.hedera.schemes import (
     ramp_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import FlowTrace, FluidSimulation, SchedulerSetting
+from experiments.hedera.simulation import FlowTrace, FluidSetting, FluidSimulation
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -160,7 +160,7 @@ def flow_shuffle(options: ShuffleOptions, scheme: str, seed: int) -> list[Transf
     tree = FatTree(PORTS_OF_SWITCH, options.nic_rate)
     receivers = [receivers_of(host, tree.hosts, seed) for host in range(tree.hosts)]
     workload = shuffle_workload(receivers, options.size, options.at_once)
-    setting = SchedulerSetting(period=options.period, step=STEP, seed=seed, unnoticed=_UNNOTICED, ramp=options.ramp)
+    setting = FluidSetting(period=options.period, step=STEP, seed=seed, unnoticed=_UNNOTICED, ramp=options.ramp)
     hashed = np.zeros(workload.flows, np.int32) if scheme == ONE_TREE else None
     return transfers_of(tree, scheme, workload, setting, hashed)
 
@@ -174,7 +174,7 @@ def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int
 
 
 def transfers_of(
-    fabric: Fabric, scheme: str, workload: FlowTrace, setting: SchedulerSetting, hashed: Ints | None = None
+    fabric: Fabric, scheme: str, workload: FlowTrace, setting: FluidSetting, hashed: Ints | None = None
 ) -> list[Transfer]:
     """Play a shuffle to its end under a scheme of `ARRANGEMENTS`; `hashed` as in `FluidSimulation`."""
     placement = make_placement(ECMP if scheme in UNSCHEDULED else scheme)

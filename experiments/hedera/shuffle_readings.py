@@ -37,7 +37,7 @@ from experiments.hedera.shuffle import (
     transfers_from,
     transfers_of,
 )
-from experiments.hedera.simulation import SchedulerSetting, tcp_goodput
+from experiments.hedera.simulation import FluidSetting, tcp_goodput
 from experiments.hedera.testbed import published_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line
@@ -152,7 +152,7 @@ def of_reading(tree: FatTree, reading: ShuffleReading, seeds: range) -> dict[str
         receivers = [receivers_of(host, tree.hosts, seed, reading.order) for host in range(tree.hosts)]
         workload = shuffle_workload(receivers, AUTHORS_BYTES, reading.at_once)
         hashed = labels(reading.hash, tree, workload.source, workload.target, seed)
-        setting = SchedulerSetting(period=reading.period, step=STEP, host_part=reading.host_part)
+        setting = FluidSetting(period=reading.period, step=STEP, host_part=reading.host_part)
         for scheme in _IN_FLOWS:
             done = transfers_of(tree, scheme, workload, setting, hashed)
             found[scheme].append(figures(done, AUTHORS_BYTES))

@@ -97,7 +97,7 @@ class FlowTrace:
 
 
 @dataclass(frozen=True)
-class SchedulerSetting:
+class FluidSetting:
     """Parameters of the scheduler and the time step.
 
     Attributes:
@@ -122,7 +122,7 @@ class SchedulerSetting:
 
 
 @dataclass(eq=False)
-class SimulationHistory:
+class FluidHistory:
     """Results over time.
 
     Attributes:
@@ -180,7 +180,7 @@ class FluidSimulation:
         fabric: Fabric,
         placement: Placement,
         workload: FlowTrace,
-        setting: SchedulerSetting,
+        setting: FluidSetting,
         hashed: Ints | None = None,
     ) -> None:
         self._fabric, self._placement, self._workload, self._setting = fabric, placement, workload, setting
@@ -195,9 +195,9 @@ class FluidSimulation:
         self._sent = np.zeros(workload.flows)
         self._polled = np.zeros(workload.flows)
         self._allowances = None if setting.ramp is None else Allowances(setting.ramp, workload.flows)
-        self._history = SimulationHistory(workload.start.copy(), np.full(workload.flows, np.inf), setting.end)
+        self._history = FluidHistory(workload.start.copy(), np.full(workload.flows, np.inf), setting.end)
 
-    def run(self) -> SimulationHistory:
+    def run(self) -> FluidHistory:
         workload, setting, history = self._workload, self._setting, self._history
         now, next_round = 0.0, setting.period
         active = self._first_turns()
@@ -317,7 +317,7 @@ def endless_goodput(  # what a simulation takes, with a window
     fabric: Fabric,
     placement: Placement,
     matrix: Matrix,
-    setting: SchedulerSetting,
+    setting: FluidSetting,
     window: tuple[float, float],
     hashed: Ints | None = None,
 ) -> float:

@@ -37,7 +37,7 @@ from experiments.hedera.schemes import (
     packet_options_from,
     refuse_packet_options,
 )
-from experiments.hedera.simulation import SchedulerSetting, endless_goodput
+from experiments.hedera.simulation import FluidSetting, endless_goodput
 from experiments.reporting.exhibit_output import write_study
 from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
@@ -145,7 +145,7 @@ def options_from(args: argparse.Namespace, backend: str = "emulation", *, quick:
 
 
 @dataclass(frozen=True)
-class MatrixResult:
+class MatrixRun:
     """Result of a matrix under a scheme.
 
     Attributes:
@@ -161,7 +161,7 @@ class MatrixResult:
     disturbed: tuple[str, ...] = ()
 
     @classmethod
-    def from_json(cls, run: Mapping[str, Any]) -> MatrixResult:
+    def from_json(cls, run: Mapping[str, Any]) -> MatrixRun:
         """Return a run from JSON data; raises a built-in exception when it is none."""
         switch = run["switch"]
         return cls(
@@ -178,7 +178,7 @@ def _positive_or_zero(value: float) -> float:
     return float(value)
 
 
-Results = dict[str, dict[str, list[MatrixResult]]]
+Results = dict[str, dict[str, list[MatrixRun]]]
 """Results by pattern and scheme, one for each repetition."""
 
 Parts = dict[str, dict[str, float]]
@@ -211,9 +211,7 @@ class Record:
             kept: Any = read_json(path, "runs of hedera-testbed", expected)
             settings, self.manifest = dict(kept["settings"]), dict(kept["manifest"])
             for name, by_scheme in kept["patterns"].items():
-                self._runs[name] = {
-                    scheme: list(map(MatrixResult.from_json, runs)) for scheme, runs in by_scheme.items()
-                }
+                self._runs[name] = {scheme: list(map(MatrixRun.from_json, runs)) for scheme, runs in by_scheme.items()}
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise InputError(path, "", "is no record of such runs", expected) from error
         for key, value in self._settings.items():
@@ -226,7 +224,7 @@ class Record:
         runs = self._runs.get(pattern, {}).get(scheme, [])
         return repetition < len(runs) and not runs[repetition].disturbed
 
-    def add(self, pattern: str, scheme: str, repetition: int, measured: MatrixResult) -> None:
+    def add(self, pattern: str, scheme: str, repetition: int, measured: MatrixRun) -> None:
         """Keep a run, replacing an invalid one."""
         runs = self._runs.setdefault(pattern, {}).setdefault(scheme, [])
         runs[repetition : repetition + 1] = [measured]
@@ -281,7 +279,7 @@ def _measure_scheme(
             send = partial(_send, lab, authors_matrix(pattern), options.span, (seed, repetition))
             (goodput, moved), load, disturbed = lab.measure(send)
             record.manifest[scheme] = lab.manifest()
-            record.add(pattern, scheme, repetition, MatrixResult(goodput, moved, load.switch, disturbed))
+            record.add(pattern, scheme, repetition, MatrixRun(goodput, moved, load.switch, disturbed))
             why = f" ({'; '.join(disturbed)})" if disturbed else ""
             progress.say(f"{scheme}, {pattern}: {sum(goodput):.1f} Mbit/s{why}")
 
@@ -367,7 +365,7 @@ def _in_flow_model(case: MatrixCase, matrix: Matrix, network: PacketNetwork, por
         for flow, (source, target) in enumerate(zip(matrix.source.tolist(), matrix.target.tolist(), strict=True)):
             by_label = [tree.path(source, target, label) for label in range(tree.labels)]
             hashed[flow] = network.label_of((source, target), ports[flow], by_label)
-    setting = SchedulerSetting(case.span.end, case.period, blocking=case.scheme != NON_BLOCKING)
+    setting = FluidSetting(case.span.end, case.period, blocking=case.scheme != NON_BLOCKING)
     placement = make_placement(ECMP if case.scheme in UNSCHEDULED else case.scheme)
     return endless_goodput(tree, placement, matrix, setting, (case.span.begin, case.span.end), hashed)
 
@@ -395,7 +393,7 @@ def run_packets(
     with swept_by_key(f"{NAME}-packet", cases, run_case, workers, output, progress) as found:
         results: Results = {pattern: {} for pattern in options.patterns}
         for (pattern, scheme), runs in found.items():
-            results[pattern][scheme] = [MatrixResult(tuple(run["goodput"]), run["moved"]) for run in runs]
+            results[pattern][scheme] = [MatrixRun(tuple(run["goodput"]), run["moved"]) for run in runs]
         data: dict[str, Any] = {
             **summary(results, options, settings.seed, "packet"),
             "packet": asdict(packet),

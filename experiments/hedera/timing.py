@@ -19,7 +19,7 @@ from experiments.results.stored_files import each_file
 from hedera.network.fabric import Fabric, Ints
 from hedera.network.fat_tree import FatTree
 from hedera.placement.demand_estimation import estimate_demands
-from hedera.placement.scheduling_round import PollAnswers, SchedulingRound
+from hedera.placement.scheduling_round import PollReply, SchedulingRound
 from hedera.placement.simulated_annealing import SimulatedAnnealing
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
@@ -35,7 +35,7 @@ def random_flows(hosts: int, flows: int, seed: int = 1) -> Ends:
     return source, other.astype(np.int32)
 
 
-def polls(fabric: Fabric, flows_per_host: int, count: int, period: float) -> list[PollAnswers]:
+def polls(fabric: Fabric, flows_per_host: int, count: int, period: float) -> list[PollReply]:
     """Return the answers of all edge switches in a number of rounds, with each host's interface shared by its flows.
 
     In each round a twentieth of the flows has just begun, replacing others that ended.
@@ -56,9 +56,7 @@ def polls(fabric: Fabric, flows_per_host: int, count: int, period: float) -> lis
         key = np.where(begun, key + np.uint64(1), key)
         sent = np.where(begun, passed, sent + passed)
         age = np.where(begun, period, age + period)
-        made.append(
-            PollAnswers(number * period, np.arange(edges, dtype=np.int32), first, key, source, target, sent, age)
-        )
+        made.append(PollReply(number * period, np.arange(edges, dtype=np.int32), first, key, source, target, sent, age))
     return made
 
 

@@ -265,7 +265,6 @@ def run_asymmetric(execution: Execution) -> Outcome:
 WHOLE = "five seeds, and the paper's loads and flows (default: a part of them)"
 """Help of --full."""
 
-
 SEEN_UNDER = ("ecmp", "hermes")
 PAIRS = {
     "switch pair": SIMULATED.leaves * (SIMULATED.leaves - 1),

@@ -17,7 +17,7 @@ ELEPHANT = 0.1
 
 
 @dataclass(frozen=True, eq=False)
-class PollAnswers:
+class PollReply:
     """The answers of edge switches to one poll: F flows, grouped by switch.
 
     Attributes:
@@ -70,7 +70,7 @@ class SchedulingRound:
         self._fabric, self._placement, self._threshold = fabric, placement, threshold
         self._book = _core.FlowBook(fabric.edge_first.size - 1)
 
-    def run(self, poll: PollAnswers, capacity: Vector | None = None) -> Changes:
+    def run(self, poll: PollReply, capacity: Vector | None = None) -> Changes:
         """Run a round on one poll; `capacity` is the present capacity of links, zero for dead ones.
 
         Raises:

@@ -241,7 +241,7 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
     from kuijia.api.whatif_packets_result import WhatIfPackets  # noqa: PLC0415  # slow to import: NumPy
     from kuijia.api.whatif_result import WhatIf  # noqa: PLC0415  # slow to import: NumPy
     from simulator.studies.whatif.study import Provenance, WhatIfStudy  # noqa: PLC0415  # slow to import: NumPy
-    from simulator.studies.whatif_packets.sweep import Questions  # noqa: PLC0415  # slow to import: NumPy
+    from simulator.studies.whatif_packets.sweep import PacketQuestions  # noqa: PLC0415  # slow to import: NumPy
 
     topology, progress = inputs.topology, asker.progress
     announce(topology, progress)
@@ -263,7 +263,7 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
     if not isinstance(how.failures, str | Path):
         final = replace(final, failures=[each.name for each in failures])
     if conditions is not None:
-        questions = Questions(plans_of(contenders, how), failures, conditions)
+        questions = PacketQuestions(plans_of(contenders, how), failures, conditions)
         with simulated(how, questions, asker.workers, asker.folder, progress, assume) as found:
             call = asker.call(replace(final, **options_of(found)))
             yield WhatIfPackets(replace(found, assumptions=tuple(asker.notes)), call)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from simulator.studies.whatif_packets.conditions import Conditions
     from simulator.studies.whatif_packets.run import Play
     from simulator.studies.whatif_packets.study import PacketStudy
-    from simulator.studies.whatif_packets.sweep import Questions
+    from simulator.studies.whatif_packets.sweep import PacketQuestions
     from te_solver.model.plan import Plan
     from te_solver.schemes.failure_scheme import FailureScheme
 
@@ -84,7 +84,7 @@ def on_switches(how: WhatIfOptions, say: Say) -> WhatIfOptions:
 @contextmanager
 def simulated(
     asked: WhatIfOptions,
-    questions: Questions,
+    questions: PacketQuestions,
     workers: Workers | None,
     folder: OutputFolder | None,
     progress: Progress,
@@ -113,11 +113,9 @@ def simulated(
         say(f"{sentence} ({spelled('link_delay')})")
     if workers is None:
         workers = Workers(min(processors(), len(failures) * len(plans)))
-    with results_of(questions, workers, folder, progress) as results:
+    with results_of(questions, workers, folder, progress) as found:
         names = [failure.name for failure in failures]
-        outcomes = {
-            scheme.name: list(map(FailureCounts, names, of)) for (_, scheme), of in zip(plans, results, strict=True)
-        }
+        outcomes = {each.name: list(map(FailureCounts, names, of)) for (_, each), of in zip(plans, found, strict=True)}
         yield PacketStudy(how, asked.sizes or DEFAULT_SIZES, play, StudyFindings(outcomes))
 
 
@@ -139,7 +137,7 @@ def write_report(folder: OutputFolder, study: PacketStudy, command: str) -> None
             folder.write_bytes(f"{name}{suffix}", picture_bytes(figure, suffix))
 
 
-def _first(questions: Questions) -> Play:
+def _first(questions: PacketQuestions) -> Play:
     """Return the first contender, compiled; raises InputError if the plan or an option cannot be simulated."""
     try:
         play = questions.play(0)

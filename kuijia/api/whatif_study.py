@@ -35,7 +35,7 @@ def outcomes_of(
     """Return the outcomes as a context; without `workers` as many processes compute them as the work is worth."""
     from simulator.studies.whatif import sweep  # noqa: PLC0415  # slow to import: NumPy
 
-    questions = sweep.FailureQuestions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
+    questions = sweep.Questions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
     options = {"split": how.split, "new_tunnels": how.new_tunnels}
     tunnels = sum(contender.traffic.sent.size for contender in contenders)
     if workers is None:

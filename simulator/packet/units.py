@@ -13,7 +13,6 @@ PICOSECONDS = 10**12
 LONGEST = _core.LONGEST / PICOSECONDS
 """Longest time that can be simulated, in seconds: 26 days."""
 
-
 SLOWEST = 0.01
 """Smallest rate of a link or a token bucket in the core, in Mbit/s."""
 

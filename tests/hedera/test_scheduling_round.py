@@ -12,7 +12,7 @@ from hedera.network.fabric import HASHED
 from hedera.network.fat_tree import FatTree
 from hedera.placement.interface import Placement
 from hedera.placement.registry import EcmpPlacement, GlobalFirstFit
-from hedera.placement.scheduling_round import Changes, PollAnswers, SchedulingRound
+from hedera.placement.scheduling_round import Changes, PollReply, SchedulingRound
 from tests.hedera.reference import scheduling_round as reference
 
 TREE = FatTree(4)
@@ -21,10 +21,10 @@ Flow = tuple[int, int, int, int]
 """Key, source, target and bytes of a flow."""
 
 
-def poll(time: float, answers: dict[int, list[Flow]], age: float = 100.0) -> PollAnswers:
+def poll(time: float, answers: dict[int, list[Flow]], age: float = 100.0) -> PollReply:
     flows = [flow for each in answers.values() for flow in each]
     key, source, target, sent = np.array(flows, np.int64).reshape(-1, 4).T
-    return PollAnswers(
+    return PollReply(
         time,
         np.array(list(answers), np.int32),
         np.cumsum([0, *map(len, answers.values())], dtype=np.int64),
@@ -126,7 +126,7 @@ def test_polls_that_cannot_be_are_refused(answers: dict[int, list[Flow]], time: 
 
 
 @st.composite
-def polls(draw: st.DrawFn) -> list[PollAnswers]:
+def polls(draw: st.DrawFn) -> list[PollReply]:
     """Polls of three switches, with few keys and counters that go up and down."""
     made = []
     for number in range(1, draw(st.integers(1, 5)) + 1):
@@ -143,7 +143,7 @@ def polls(draw: st.DrawFn) -> list[PollAnswers]:
 
 @settings(deadline=None, max_examples=60)
 @given(polls())
-def test_the_book_of_flows_is_its_reference(made: list[PollAnswers]) -> None:
+def test_the_book_of_flows_is_its_reference(made: list[PollReply]) -> None:
     fast, slow = _core.FlowBook(3), reference.FlowBook()
     for number, each in enumerate(made):
         rates, labels = fast.read(each.time, each.switches, each.first, each.key, each.sent, each.age)

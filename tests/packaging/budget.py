@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_194, 70),
     "benchmarks": (3_750, 29),
     "docs": (800, 11),
-    "tests": (100_080, 836),
+    "tests": (100_110, 836),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

@@ -14,7 +14,6 @@ from simulator.portable_random import Draws
 Pairs = NDArray[np.int64]
 """Source and target of each flow, shape (F, 2)."""
 
-
 MOST_PAIRS = 10**7
 """Of a pattern; each takes 16 bytes, and its flow some 2 KB."""
 

@@ -24,7 +24,7 @@ _FAILURES_AT_ONCE = 16
 
 
 @dataclass(frozen=True, eq=False)
-class FailureQuestions:
+class Questions:
     """Question of a what-if study, the same for all cases.
 
     Attributes:
@@ -52,7 +52,7 @@ class FailureRange:
 class ReadyModels:
     """The questions, and a model for each contender that was used."""
 
-    questions: FailureQuestions
+    questions: Questions
     models: dict[int, FailureModel] = field(default_factory=dict)
 
     def model(self, contender: int) -> FailureModel:
@@ -65,11 +65,7 @@ class ReadyModels:
 
 @contextmanager
 def outcomes_of(
-    questions: FailureQuestions,
-    options: Mapping[str, Any],
-    workers: Workers,
-    output: OutputFolder | None,
-    progress: Progress,
+    questions: Questions, options: Mapping[str, Any], workers: Workers, output: OutputFolder | None, progress: Progress
 ) -> Iterator[list[FailureOutcome]]:
     """Yield every failure under every scheme, in the order of `simulator.flow.what_if.what_if`.
 
@@ -91,9 +87,7 @@ def outcomes_of(
         yield [_outcome(data) for data in chain.from_iterable(of_schemes)]
 
 
-def what_if_sweep(
-    questions: FailureQuestions, options: Mapping[str, Any]
-) -> Sweep[FailureQuestions, ReadyModels, FailureRange]:
+def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Questions, ReadyModels, FailureRange]:
     count = len(questions.failures)
     parts = [
         # Schemes take turns: some take much longer than others, which would distort the estimate of the remaining time.

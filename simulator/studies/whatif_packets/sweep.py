@@ -22,7 +22,7 @@ from te_solver.schemes.failure_scheme import FailureScheme
 
 
 @dataclass(frozen=True, eq=False)
-class Questions:
+class PacketQuestions:
     """Question of a study: the plan and scheme of each contender, their common failures and conditions."""
 
     contenders: Sequence[tuple[Plan, FailureScheme]]
@@ -37,7 +37,7 @@ class Questions:
 class ReadyPlays:
     """The questions, and the contenders that were needed."""
 
-    def __init__(self, questions: Questions) -> None:
+    def __init__(self, questions: PacketQuestions) -> None:
         self._questions = questions
         self._plays: dict[int, Play] = {}
 
@@ -49,7 +49,7 @@ class ReadyPlays:
 
 @contextmanager
 def results_of(
-    questions: Questions, workers: Workers, output: OutputFolder | None, progress: Progress
+    questions: PacketQuestions, workers: Workers, output: OutputFolder | None, progress: Progress
 ) -> Iterator[list[list[dict[str, Any]]]]:
     """Yield the result of each failure, for each contender.
 
@@ -69,7 +69,7 @@ def _work(ready: ReadyPlays, case: tuple[int, int]) -> dict[str, Any]:
     return ready.result(*case)
 
 
-def _settings(questions: Questions) -> dict[str, Any]:
+def _settings(questions: PacketQuestions) -> dict[str, Any]:
     how = questions.conditions
     told = {key: value for key, value in vars(how).items() if key != "sizes"}
     points = [how.sizes.sizes.tolist(), how.sizes.probabilities.tolist(), how.sizes.interpolation.value]

@@ -9,7 +9,7 @@ import pytest
 
 from experiments.flashpass import buffers, data_center
 from experiments.flashpass.buffers import needed, utilisation
-from experiments.flashpass.data_center import DataCenterRun, outcome, run_queues, run_waste
+from experiments.flashpass.data_center import RackRun, outcome, run_queues, run_waste
 from experiments.flashpass.data_center import data_center as network_of
 from experiments.flashpass.schemes import PUBLISHED
 from simulator.packet.credited import EXPRESSPASS_PORTS, ExpressPass
@@ -55,13 +55,13 @@ def test_every_host_of_the_data_centre_reaches_the_others_over_both_aggregation_
 
 
 def test_expresspass_loses_no_data_and_keeps_queues_short() -> None:
-    found = outcome(None, DataCenterRun("web search", 0.6, 10_000.0, 1 / 16, 60, 1))
+    found = outcome(None, RackRun("web search", 0.6, 10_000.0, 1 / 16, 60, 1))
     assert found["dropped"] == found["unfinished"] == 0
     assert 0 < found["mean"] < found["peak"] < 60
 
 
 def test_a_lower_first_rate_wastes_fewer_credits_of_short_flows() -> None:
-    case = DataCenterRun("web server", 0.6, 10_000.0, 1 / 2, 150, 1)
+    case = RackRun("web server", 0.6, 10_000.0, 1 / 2, 150, 1)
     fast, slow = outcome(None, case), outcome(None, replace(case, start=1 / 16))
     assert 0 < slow["unused"] / slow["credits"] < fast["unused"] / fast["credits"] < 0.6
 

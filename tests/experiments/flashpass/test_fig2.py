@@ -14,8 +14,8 @@ from experiments.flashpass.fig2 import (
     FLOWS,
     PUBLISHED,
     TRANSPORTS,
-    BottleneckChoices,
-    BottleneckRun,
+    DumbbellChoices,
+    DumbbellRun,
     measured,
     run_fig2,
 )
@@ -26,7 +26,7 @@ from tests.experiments.executions import execution_in
 
 
 def test_the_network_is_that_of_the_paper() -> None:
-    network = BottleneckRun("cubic", 0.2, 1.0, 1).network()
+    network = DumbbellRun("cubic", 0.2, 1.0, 1).network()
     assert len(network.hosts) == FLOWS + 1
     packets = 133 + 10  # of 1500 bytes in the buffer, and in the device
     limited = [
@@ -46,7 +46,7 @@ def test_every_published_value_has_its_buffer() -> None:
 
 def test_a_larger_buffer_gives_reno_more_throughput(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fig2, "RATE", 500.0)
-    small, large = (measured(None, BottleneckRun("newreno", buffer, 1.0, 1)) for buffer in (0.02, 2.0))
+    small, large = (measured(None, DumbbellRun("newreno", buffer, 1.0, 1)) for buffer in (0.02, 2.0))
     assert 0 < small[0] < large[0] <= 0.5 * 1448 / 1538 + 0.001
     assert 0 < small[1] < 1
 
@@ -67,10 +67,10 @@ def test_checks_hold_deviations_order_and_losses_against_the_paper() -> None:
 
 @pytest.mark.parametrize(
     ("choices", "remark"),
-    [(BottleneckChoices(), "as the authors changed them"), (BY_THE_PAPERS, "those of their own papers")],
+    [(DumbbellChoices(), "as the authors changed them"), (BY_THE_PAPERS, "those of their own papers")],
 )
 def test_the_experiment_writes_tables_and_a_picture(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: BottleneckChoices, remark: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, choices: DumbbellChoices, remark: str
 ) -> None:
     monkeypatch.setattr(fig2, "RATE", 50.0)
     monkeypatch.setattr(fig2, "QUICK_BUFFERS", (0.2, 2.0))
@@ -88,7 +88,7 @@ def test_the_experiment_writes_tables_and_a_picture(
 
 def test_by_the_papers_transports_have_their_own_defaults() -> None:
     for congestion in (Congestion.CUBIC, Congestion.VEGAS, Congestion.COPA, Congestion.BBR):
-        tcp = BottleneckRun(congestion.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp()
+        tcp = DumbbellRun(congestion.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp()
         usual = Tcp(
             congestion,
             handshake=True,
@@ -102,5 +102,5 @@ def test_by_the_papers_transports_have_their_own_defaults() -> None:
 
 
 def test_cubic_falls_by_a_fifth_unless_it_goes_by_its_rfc() -> None:
-    assert BottleneckRun(Congestion.CUBIC.value, 1.0, 1.0, 1).tcp().cubic_keeps == pytest.approx(0.8, abs=0.001)
-    assert BottleneckRun(Congestion.CUBIC.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp().cubic_keeps == 0.7
+    assert DumbbellRun(Congestion.CUBIC.value, 1.0, 1.0, 1).tcp().cubic_keeps == pytest.approx(0.8, abs=0.001)
+    assert DumbbellRun(Congestion.CUBIC.value, 1.0, 1.0, 1, BY_THE_PAPERS).tcp().cubic_keeps == 0.7

@@ -14,7 +14,7 @@ from experiments.catalog import find_entry
 from experiments.experiment import Settings
 from experiments.hedera import large
 from experiments.hedera.large import SMALLEST, LargeOptions, arriving, exhibits, larger, run_large
-from experiments.hedera.simulation import FluidSimulation, SchedulerSetting
+from experiments.hedera.simulation import FluidSetting, FluidSimulation
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import stride
 from hedera.placement.registry import EcmpPlacement
@@ -100,7 +100,7 @@ def test_ramps_make_small_flows_slower_and_hardly_change_what_endless_ones_get()
     tree = FatTree(4)
     matrix = stride(tree.hosts, 8)
     workload = arriving(tree, larger(published_flow_sizes("data-mining"), ""), 0.3, 10, seed=1)
-    at_once, ramped = (SchedulerSetting(end=10, ramp=ramp) for ramp in (None, Ramp(0.004)))
+    at_once, ramped = (FluidSetting(end=10, ramp=ramp) for ramp in (None, Ramp(0.004)))
     found = [
         large.figures_of(workload, FluidSimulation(tree, EcmpPlacement(), workload, each).run())
         for each in (at_once, ramped)

@@ -35,7 +35,7 @@ from experiments.hedera.shuffle_readings import (
     off_the_matrices,
     run_readings,
 )
-from experiments.hedera.simulation import SchedulerSetting
+from experiments.hedera.simulation import FluidSetting
 from experiments.reporting.exhibit_picture import exhibit_figure
 from hedera.network.fat_tree import FatTree
 from kuijia.cli.main import main
@@ -105,7 +105,7 @@ def test_ramps_are_refused_on_switches_which_have_their_own(tmp_path: Path, caps
 def test_a_host_begins_a_transfer_when_another_one_ends(at_once: int, seed: int) -> None:
     random = np.random.default_rng(seed)
     receivers = [random.permutation(np.delete(np.arange(16), host))[:4].tolist() for host in range(16)]
-    done = transfers_of(TREE, NON_BLOCKING, shuffle_workload(receivers, 10**8, at_once), SchedulerSetting(step=0.02))
+    done = transfers_of(TREE, NON_BLOCKING, shuffle_workload(receivers, 10**8, at_once), FluidSetting(step=0.02))
     for host in range(16):
         own = [each for each in done if each.source == f"h{host}"]
         assert [int(each.target[1:]) for each in own] == receivers[host]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from experiments.hedera.simulation import FlowTrace, FluidSimulation, SchedulerSetting, SimulationHistory
+from experiments.hedera.simulation import FlowTrace, FluidHistory, FluidSetting, FluidSimulation
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import all_to_all, stride
@@ -24,10 +24,8 @@ def ints(*values: int) -> Ints:
     return np.array(values, np.int32)
 
 
-def run(
-    workload: FlowTrace, placement: Placement | None = None, setting: SchedulerSetting | None = None
-) -> SimulationHistory:
-    return FluidSimulation(TREE, placement or EcmpPlacement(), workload, setting or SchedulerSetting()).run()
+def run(workload: FlowTrace, placement: Placement | None = None, setting: FluidSetting | None = None) -> FluidHistory:
+    return FluidSimulation(TREE, placement or EcmpPlacement(), workload, setting or FluidSetting()).run()
 
 
 def test_a_flow_ends_when_its_bytes_have_gone() -> None:
@@ -66,14 +64,14 @@ def test_placements_help_from_the_first_round_on() -> None:
 def test_mice_are_left_alone() -> None:
     matrix = all_to_all(16)  # 15 flows on each interface, each below a tenth of it
     history = run(
-        FlowTrace.endless(matrix.source, matrix.target), GlobalFirstFit(), SchedulerSetting(end=11, blocking=False)
+        FlowTrace.endless(matrix.source, matrix.target), GlobalFirstFit(), FluidSetting(end=11, blocking=False)
     )
     assert history.elephants == [0, 0]
 
 
 def test_one_large_switch_blocks_nobody() -> None:
     matrix = stride(16, 8)
-    history = run(FlowTrace.endless(matrix.source, matrix.target), setting=SchedulerSetting(blocking=False))
+    history = run(FlowTrace.endless(matrix.source, matrix.target), setting=FluidSetting(blocking=False))
     assert history.mean_goodput(0, 60) == pytest.approx(16 * ALONE, rel=1e-3)
 
 
@@ -81,7 +79,7 @@ def test_one_large_switch_blocks_nobody() -> None:
 def test_slow_start_costs_a_flow_alone_what_its_window_takes_to_open(round_trip: float) -> None:
     """Ten segments in the first round trip, twice as many in the next, until the interface is full."""
     workload = FlowTrace(ints(0), ints(8), np.array([1.0]), np.array([1e6]))
-    history = run(workload, setting=SchedulerSetting(ramp=Ramp(round_trip)))
+    history = run(workload, setting=FluidSetting(ramp=Ramp(round_trip)))
     first = 10 * 1460 * 8e-6 / round_trip
     doublings = np.log2(ALONE / first)
     opening = (ALONE - first) * round_trip / np.log(2)
@@ -92,7 +90,7 @@ def test_slow_start_costs_a_flow_alone_what_its_window_takes_to_open(round_trip:
 def test_flows_that_lose_packets_to_a_newcomer_climb_by_a_segment_in_each_round_trip() -> None:
     round_trip = 0.01
     workload = FlowTrace(ints(0, 0), ints(8, 9), np.array([0.0, 20.0]), np.array([np.inf, 1e6]))
-    history = run(workload, setting=SchedulerSetting(end=40, period=100, ramp=Ramp(round_trip)))
+    history = run(workload, setting=FluidSetting(end=40, period=100, ramp=Ramp(round_trip)))
     assert history.mean_goodput(10, 20) == pytest.approx(ALONE, rel=1e-3)
     ended = history.finished[1]
     increase = 1460 * 8e-6 / round_trip**2
@@ -112,7 +110,7 @@ def test_whatever_comes_and_goes_all_bytes_arrive_and_no_interface_sends_more_th
     source = random.integers(0, 16, count).astype(np.int32)
     target = ((source + random.integers(1, 16, count)) % 16).astype(np.int32)
     workload = FlowTrace(source, target, np.sort(random.uniform(0, 5, count)), random.uniform(1e3, 5e7, count))
-    history = run(workload, GlobalFirstFit(), SchedulerSetting(period=1.0, step=step, ramp=ramp))
+    history = run(workload, GlobalFirstFit(), FluidSetting(period=1.0, step=step, ramp=ramp))
     assert np.isfinite(history.finished).all()
     lasted = history.finished - workload.start
     assert (lasted >= workload.size * 8e-6 / TREE.nic_rate * (1 - 1e-9)).all()
@@ -127,7 +125,7 @@ def test_a_step_finer_than_the_usual_one_changes_little() -> None:
     target = ((source + random.integers(1, 16, count)) % 16).astype(np.int32)
     workload = FlowTrace(source, target, np.sort(random.uniform(0, 10, count)), random.choice([1e6, 1e7, 1e8], count))
     for ramp in (None, Ramp(0.002)):
-        coarse, fine = (run(workload, setting=SchedulerSetting(step=step, ramp=ramp)) for step in (0.05, 0.005))
+        coarse, fine = (run(workload, setting=FluidSetting(step=step, ramp=ramp)) for step in (0.05, 0.005))
         for size in (1e6, 1e7, 1e8):
             of_size = workload.size == size
             means = [float((each.finished - workload.start)[of_size].mean()) for each in (coarse, fine)]
@@ -136,18 +134,18 @@ def test_a_step_finer_than_the_usual_one_changes_little() -> None:
 
 def test_hosts_that_are_slower_than_their_cables_send_at_their_own_rate() -> None:
     matrix = stride(16, 4)
-    history = run(FlowTrace.endless(matrix.source, matrix.target), setting=SchedulerSetting(host_part=0.2))
+    history = run(FlowTrace.endless(matrix.source, matrix.target), setting=FluidSetting(host_part=0.2))
     assert history.mean_goodput(0, 60) == pytest.approx(0.2 * 16 * ALONE, rel=1e-3)
 
 
 def test_new_flows_are_not_placed_before_a_poll_can_see_them() -> None:
     workload = FlowTrace(ints(0, 1), ints(8, 9), np.array([0.0, 4.8]), np.full(2, np.inf))
-    history = run(workload, GlobalFirstFit(), SchedulerSetting(end=11, unnoticed=0.5))
+    history = run(workload, GlobalFirstFit(), FluidSetting(end=11, unnoticed=0.5))
     assert history.elephants == [1, 2]
 
 
 def test_a_run_is_the_same_again_and_another_one_with_another_hash() -> None:
     matrix = stride(16, 8)
     workload = FlowTrace.endless(matrix.source, matrix.target)
-    first, again, other = (run(workload, setting=SchedulerSetting(seed=seed)).goodput for seed in (1, 1, 3))
+    first, again, other = (run(workload, setting=FluidSetting(seed=seed)).goodput for seed in (1, 1, 3))
     assert first == again != other

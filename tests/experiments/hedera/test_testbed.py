@@ -15,15 +15,7 @@ from experiments.hedera import shuffle, testbed
 from experiments.hedera.lab import is_quiet
 from experiments.hedera.schemes import ARRANGEMENTS, ECMP, NON_BLOCKING, one_switch, one_tree
 from experiments.hedera.simulation import tcp_goodput
-from experiments.hedera.testbed import (
-    MatrixOptions,
-    MatrixResult,
-    Record,
-    Results,
-    exhibits,
-    published_goodput,
-    summary,
-)
+from experiments.hedera.testbed import MatrixOptions, MatrixRun, Record, Results, exhibits, published_goodput, summary
 from experiments.reporting.exhibit_picture import exhibit_figure
 from experiments.results.exhibit_table import exhibit_text
 from hedera.network.data_centre import DataCentre
@@ -58,7 +50,7 @@ def as_published(given: MatrixOptions, scale: float = 1.0, **changed: float) -> 
         row = published_goodput(pattern)
         for scheme, part in changed.items():
             row[scheme] = part * row[NON_BLOCKING]
-        results[pattern] = {s: [MatrixResult((row[s] * scale,), 0, 0.5, ())] for s in given.schemes}
+        results[pattern] = {s: [MatrixRun((row[s] * scale,), 0, 0.5, ())] for s in given.schemes}
     return results
 
 
@@ -114,7 +106,7 @@ def test_a_quick_run_asks_for_a_gain_over_ecmp_alone() -> None:
 def test_a_run_on_a_busy_machine_is_named_in_the_text() -> None:
     given = options("--quick")
     results = as_published(given)
-    results["stride8"]["ecmp"] = [MatrixResult((50.0,), 2, 0.9, ("frames were lost",))]
+    results["stride8"]["ecmp"] = [MatrixRun((50.0,), 2, 0.9, ("frames were lost",))]
     made = exhibits(summary(results, given, seed=1))
     text = "".join(map(exhibit_text, made))
     assert "ecmp, stride8: frames were lost" in text
@@ -155,7 +147,7 @@ def test_a_campaign_goes_on_where_it_was_broken_off(tmp_path: Path) -> None:
     given = options("--patterns", "stride8")
     output = OutputFolder(tmp_path)
     record = Record(output, given, seed=1)
-    good, bad = MatrixResult((4.0,), 1, 0.5, ()), MatrixResult((3.0,), 0, None, ("it was busy",))
+    good, bad = MatrixRun((4.0,), 1, 0.5, ()), MatrixRun((3.0,), 0, None, ("it was busy",))
     record.add("stride8", "ecmp", 0, good)
     record.add("stride8", "ecmp", 1, bad)
     again = Record(output, given, seed=1)
@@ -170,7 +162,7 @@ def with_run(run: str) -> str:
 
 def test_runs_measured_in_another_way_are_not_gone_on_with(tmp_path: Path) -> None:
     output = OutputFolder(tmp_path)
-    Record(output, options(), seed=1).add("stride8", "ecmp", 0, MatrixResult((4.0,), 0, None, ()))
+    Record(output, options(), seed=1).add("stride8", "ecmp", 0, MatrixRun((4.0,), 0, None, ()))
     with pytest.raises(InputError, match="nic_rate"):
         Record(output, options("--nic-rate", "7"), seed=1)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from hedera.network.fabric import HASHED, Ints, Vector
-from hedera.placement.scheduling_round import PollAnswers
+from hedera.placement.scheduling_round import PollReply
 
 _SHORTEST = 1e-3
 
@@ -18,7 +18,7 @@ class FlowBook:
         self._time: dict[int, float] = {}
         self._last: list[tuple[int, int]] = []
 
-    def read(self, poll: PollAnswers) -> tuple[Vector, Ints]:
+    def read(self, poll: PollReply) -> tuple[Vector, Ints]:
         rates, labels = np.zeros(poll.key.size), np.full(poll.key.size, HASHED, np.int32)
         self._last = []
         for number, switch in enumerate(poll.switches.tolist()):

@@ -17,7 +17,7 @@ from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from simulator.flow.what_if import Contender, FailureOutcome, outcome_of, what_if
 from simulator.studies.whatif import sweep
-from simulator.studies.whatif.sweep import FailureQuestions, outcomes_of
+from simulator.studies.whatif.sweep import Questions, outcomes_of
 from te_solver.formats.demands_file import load_demands
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.failures import Failure, link_pairs, single_links
@@ -28,7 +28,7 @@ from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
 
 
-def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> FailureQuestions:
+def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -> Questions:
     """Return questions on Gscale; two of the schemes solve programs, each its own."""
     topology = load_topology(shipped_network("gscale"))
     traffic = PlannedTraffic.of(solve(topology, load_demands(shipped_demands("gscale"), topology)))
@@ -37,13 +37,13 @@ def questions(schemes: Sequence[str] = ("kuijia", "precomputed", "recompute")) -
         solver = WarmThroughput()
         solver(traffic.tunnels.incidence, traffic.capacity, traffic.demand)
         contenders.append(Contender(make_scheme(name, solver), traffic))
-    return FailureQuestions(
+    return Questions(
         contenders, (*single_links(topology), *islice(link_pairs(topology), 29)), elastic=True, weighting="equal"
     )
 
 
 def outcomes(
-    asked: FailureQuestions, processes: int, output: OutputFolder | None = None, told: io.StringIO | None = None
+    asked: Questions, processes: int, output: OutputFolder | None = None, told: io.StringIO | None = None
 ) -> list[FailureOutcome]:
     progress = Progress(told or io.StringIO())
     with outcomes_of(asked, {"split": "proportional"}, Workers(processes), output, progress) as found:

@@ -15,7 +15,7 @@ from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.studies.whatif_packets.conditions import Conditions, central_site, switch_options
 from simulator.studies.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, TunnelFlows, traffic_of
-from simulator.studies.whatif_packets.sweep import Questions, results_of
+from simulator.studies.whatif_packets.sweep import PacketQuestions, results_of
 from te_solver.model.failures import Failure
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
@@ -124,7 +124,7 @@ def test_a_scale_of_rates_leaves_sizes_and_reduces_flows() -> None:
 
 @pytest.mark.parametrize("processes", [1, 2])
 def test_a_sweep_returns_the_results_of_each_scheme(processes: int) -> None:
-    questions = Questions([(plan(), KUIJIA), (plan(), RESCALING)], [UPPER], HOW)
+    questions = PacketQuestions([(plan(), KUIJIA), (plan(), RESCALING)], [UPPER], HOW)
     with results_of(questions, Workers(processes), None, Progress(StringIO())) as results:
         assert results == [[play("kuijia").result(UPPER)], [play("rescaling").result(UPPER)]]
 
@@ -133,7 +133,7 @@ def test_a_sweep_returns_the_results_of_each_scheme(processes: int) -> None:
 def test_a_cluster_returns_the_results_of_each_scheme() -> None:
     from distributed import LocalCluster  # noqa: PLC0415  # optional, and slow to import
 
-    questions = Questions([(plan(), KUIJIA), (plan(), RESCALING)], [UPPER], HOW)
+    questions = PacketQuestions([(plan(), KUIJIA), (plan(), RESCALING)], [UPPER], HOW)
     here = [[play("kuijia").result(UPPER)], [play("rescaling").result(UPPER)]]
     with (
         LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster,
