@@ -12,7 +12,7 @@ from docs.site.api_pages import api_pages
 from docs.site.command_pages import commands_page
 from docs.site.links import broken_in_site
 from docs.site.schema_pages import schemas_of, schemas_page
-from docs.site.staging import Stage
+from docs.site.staging import StagedPages
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="./run docs", description="Build the documentation site.")
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / "build" / "docs", metavar="DIR")
     folder = parser.parse_args().folder.resolve()
-    stage = Stage(ROOT, folder / "pages")
+    stage = StagedPages(ROOT, folder / "pages")
     stage.fill()
     generate(stage)
     site = folder / "html"
@@ -40,7 +40,7 @@ def main() -> int:
     return 0
 
 
-def generate(stage: Stage) -> None:
+def generate(stage: StagedPages) -> None:
     """Write the pages that are made from code."""
     stage.write("reference/commands.md", commands_page())
     for place, text in api_pages():

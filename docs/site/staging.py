@@ -23,7 +23,7 @@ ROOT_PAGES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 @dataclass
-class Stage:
+class StagedPages:
     """The pages on their way to Sphinx.
 
     Attributes:
@@ -145,7 +145,7 @@ GENERATED = {
 
 def _toctrees(root: Path) -> str:
     """Return the side bar: a hidden tree for each section of the index."""
-    stage = Stage(root, root)
+    stage = StagedPages(root, root)
     listed = sections_of_index(root)
     trees = []
     for section, pages in listed.items():

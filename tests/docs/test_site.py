@@ -16,7 +16,7 @@ from docs.site.links import broken_in_site
 from docs.site.markdown import anchors_of, links_of
 from docs.site.notebooks import notebook_page
 from docs.site.schema_pages import schemas_of, schemas_page
-from docs.site.staging import Stage
+from docs.site.staging import StagedPages
 from kuijia.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[2]
@@ -67,7 +67,7 @@ def test_pages_are_staged_with_links_that_fit_their_new_places(tmp_path: Path) -
     }.items():
         (root / name).parent.mkdir(parents=True, exist_ok=True)
         (root / name).write_text(text, encoding="utf-8")
-    stage = Stage(root, tmp_path / "stage")
+    stage = StagedPages(root, tmp_path / "stage")
     stage.fill()
     staged = {
         page: (stage.folder / page).read_text(encoding="utf-8") for page in ("index.md", "more.md", "project/readme.md")
