@@ -67,10 +67,14 @@ class BuildByFolder(build_ext):
     `bindings.cpp` stays alone: it takes as long as all others of its core.
     """
 
+    def run(self) -> None:
+        """Remember first whether the cores go into the clone, which the build itself sets to no."""
+        self._is_clone = bool(self.inplace or self.editable_mode)
+        super().run()
+
     def get_ext_fullpath(self, ext_name: str) -> str:
         """Return the file of a core, which is where `BuildInOnePackage` puts its package."""
-        is_clone = self.inplace or self.editable_mode
-        return super().get_ext_fullpath(ext_name if is_clone else f"kuijia.{ext_name}")
+        return super().get_ext_fullpath(ext_name if self._is_clone else f"kuijia.{ext_name}")
 
     def build_extensions(self) -> None:
         """Compile all cores, with `INLINING` where GCC is the compiler; but not bindings, whose time it doubles."""
