@@ -14,6 +14,7 @@ import scipy.sparse as sp
 
 from kuijia_base.errors import UnsoundError
 from te_solver.formats.probabilities_file import load_down
+from te_solver.programs.highs import Indices
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Program
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
@@ -85,11 +86,8 @@ def drawn(incidence: Incidence, down: Vector, cutoff: float) -> Scenarios:
 
     def columns(number: int) -> bytes:
         """Return the tunnels that are down, as bytes that compare as their numbers do."""
-        return (
-            down_together.indices[down_together.indptr[number] : down_together.indptr[number + 1]]
-            .astype(">i4")
-            .tobytes()
-        )
+        row: Indices = down_together.indices[down_together.indptr[number] : down_together.indptr[number + 1]]
+        return row.astype(">i4").tobytes()
 
     alike: dict[bytes, int] = {}
     probability = np.zeros(len(found))
