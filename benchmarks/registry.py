@@ -14,6 +14,7 @@ _FILES = (
     "te_resolve",
     "te_large",
     "te_all_pairs",
+    "te_scenarios",
     "te_paths",
     "te_truth",
     "install",

@@ -66,6 +66,7 @@ def test_every_benchmark_is_registered() -> None:
         "te-resolve",
         "te-truth",
         "te-all-pairs",
+        "te-scenarios",
         "te-large",
         "te-paths",
         "install",

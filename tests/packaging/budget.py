@@ -11,9 +11,9 @@ ROOMS = {
     "testbed": (21_743, 145),
     "experiments": (21_000, 101),
     "kuijia": (10_194, 70),
-    "benchmarks": (3_750, 29),
+    "benchmarks": (3_878, 30),
     "docs": (800, 11),
-    "tests": (100_110, 836),
+    "tests": (100_210, 836),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
