@@ -4,9 +4,10 @@ import re
 import runpy
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
-from setuptools import Extension, setup
+from setuptools import Distribution, Extension, setup
 from setuptools.command.build_ext import build_ext
 from setuptools.command.build_py import build_py
 
@@ -28,6 +29,14 @@ NAMED = re.compile(rf"""(?<=["'])({_ROOM})([./][\w./]*)(?=["'{{])""")
 """A string that may name a module or a file of ours from its beginning."""
 
 
+class TopLevelNames(Distribution):
+    """Names the packages that are installed, for tools that ask which distribution a package is of."""
+
+    def iter_distribution_names(self) -> Iterator[str]:
+        """Yield the names of packages and cores, but for those that `BuildInOnePackage` puts into another one."""
+        return (name for name in super().iter_distribution_names() if name.partition(".")[0] not in ROOMS)
+
+
 class BuildInOnePackage(build_py):
     """Puts our folders into the package `kuijia`, so that what is installed has no name that a user's file may have.
 
@@ -47,8 +56,6 @@ class BuildInOnePackage(build_py):
             if path.suffix in {".py", ".pyi"}:
                 text = path.read_text(encoding="utf-8")
                 path.write_text(self._renamed(text), encoding="utf-8")
-        names = self.distribution.packages or []
-        self.distribution.packages = [f"kuijia.{each}" if each.split(".")[0] in ROOMS else each for each in names]
 
     def _renamed(self, text: str) -> str:
         """Return the source of a module with the names that modules have once installed."""
@@ -131,6 +138,7 @@ setup(
     # The same twice: setuptools before version 77 knows only the first, later ones put the second into the metadata.
     license="Apache-2.0",
     license_expression="Apache-2.0",
+    distclass=TopLevelNames,
     cmdclass={"build_ext": BuildByFolder, "build_py": BuildInOnePackage},
     ext_modules=[core("simulator/flow"), core("simulator/packet"), core("hedera")],
 )

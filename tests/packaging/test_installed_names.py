@@ -68,8 +68,12 @@ def run(theirs: Path, path: Path | str, *arguments: str) -> str:
     return completed.stdout
 
 
-def test_only_names_of_ours_are_installed(installed: Path) -> None:
-    assert {path.name for path in installed.iterdir()} == {"kuijia", "kuijia_app", "kuijia_base"}
+def test_only_names_of_ours_are_installed(installed: Path, tmp_path: Path) -> None:
+    names = {"kuijia", "kuijia_app", "kuijia_base"}
+    assert {path.name for path in installed.iterdir()} == names
+    command = [sys.executable, "setup.py", "--quiet", "egg_info", "--egg-base", str(tmp_path)]
+    subprocess.run(command, cwd=MODULES, check=True, capture_output=True)
+    assert set((tmp_path / "kuijia.egg-info" / "top_level.txt").read_text(encoding="utf-8").split()) == names
 
 
 def test_no_module_imports_by_a_name_of_the_clone(theirs: Path, installed: Path) -> None:
