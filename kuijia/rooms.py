@@ -12,9 +12,9 @@ ROOMS = ("experiments", "hedera", "simulator", "te_solver", "testbed")
 
 
 def find_rooms_of_clone() -> None:
-    """Let `import kuijia.te_solver` find the folder `te_solver` next to this package, if it is not inside."""
-    inside = f"{os.path.dirname(__file__)}/{ROOMS[0]}"  # noqa: PTH120  # pathlib is slow to import
-    if not os.access(inside, os.F_OK):
+    """Let `import kuijia.te_solver` find the folder `te_solver` next to this package, if it is there and not inside."""
+    here = os.path.dirname(__file__)  # noqa: PTH120  # pathlib is slow to import
+    if os.access(f"{here}/../{ROOMS[0]}", os.F_OK) and not os.access(f"{here}/{ROOMS[0]}", os.F_OK):
         sys.meta_path.insert(0, _Finder())
 
 

@@ -11,9 +11,9 @@ ROOMS = {
     "testbed": (21_743, 145),
     "experiments": (21_000, 101),
     "kuijia": (10_194, 70),
-    "benchmarks": (3_878, 30),
+    "benchmarks": (3_881, 30),
     "docs": (800, 11),
-    "tests": (100_210, 836),
+    "tests": (100_225, 837),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
