@@ -24,9 +24,6 @@ from testbed.machine.ovs import require_port_numbers, rows_of
 from testbed.machine.run_directory import MachineObject
 from testbed.network.bridges import bridge_name
 
-DETECT_MULTIPLIER = 3
-"""Intervals without a packet after which a session is down: Open vSwitch's default, which we keep."""
-
 UP_TIMEOUT = 15.0
 """Seconds for sessions to come up. Until a session is up its ends send once a second (RFC 5880, 6.8.3), and three
 packets must have arrived."""

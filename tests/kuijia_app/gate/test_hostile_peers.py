@@ -44,11 +44,19 @@ ZERO_LENGTH = {
     params=[(kind, framework) for kind in (ControllerRig, SchedulerRig) for framework in FRAMEWORKS],
     ids=lambda param: f"{param[0].__name__}-{param[1]}",
 )
-def rig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
+def running_rig(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rig]:
     kind, framework = request.param
     with kind(tmp_path_factory.mktemp("rig"), framework) as running:
         running.connect_all()
         yield running
+
+
+@pytest.fixture
+def rig(running_rig: Rig) -> Rig:
+    """The rig with all of its switches, also after a test that has lost one."""
+    for name in [name for name, switch in running_rig.switches.items() if switch.has_ended]:
+        running_rig.reconnect(name)
+    return running_rig
 
 
 @contextmanager
