@@ -126,7 +126,15 @@ class PlanChecks:
     def findings(self, switch: str, has_port: Callable[[int], bool]) -> Iterator[SwitchFinding]:
         """Yield what is wrong with the queues of a switch; ports that it lacks are not its queues' fault."""
         needs = self.needs.get(switch)
-        if needs is None or switch not in self._queues:
+        if needs is not None and switch in self._queues:
+            yield from self.queue_lacks(needs, has_port)
+            if self._queues[switch] is not None:
+                yield from self._slow.findings(needs)
+
+    def queue_lacks(self, needs: SwitchNeeds, has_port: Callable[[int], bool]) -> Iterator[SwitchFinding]:
+        """Yield the queues that a switch lacks for these needs, of the plan or of one that shall replace it."""
+        switch = needs.switch
+        if switch not in self._queues:
             return
         queues = self._queues[switch]
         if queues is None:
@@ -141,7 +149,6 @@ class PlanChecks:
                 key = FindingKey(FindingKind.QUEUE_MISSING, switch, port.number)
                 text = f"port {port.number} to {port_use(port.leads_to, is_host=port.is_host)} lacks queue {named}"
                 yield SwitchFinding(key, text, "make them, as `kuijia switches prepare` does", is_lack=True)
-        yield from self._slow.findings(needs)
 
 
 def summary(lacks: Collection[SwitchFinding]) -> str:

@@ -216,7 +216,11 @@ class PlanKeeper(PairKeeper):
         self._checked_plans = plans
         each = [self._needs_of(plan) for plan in plans]
         self._checks.needs = {
-            switch: replace(needs, sessions=tuple({s: None for one in each for s in one[switch].sessions}))
+            switch: replace(
+                needs,
+                ports={number: port for one in each for number, port in one[switch].ports.items()},
+                sessions=tuple({s: None for one in each for s in one[switch].sessions}),
+            )
             for switch, needs in each[0].items()
         }
 
@@ -255,7 +259,7 @@ class PlanKeeper(PairKeeper):
         found = [
             *states.findings(switch, uses, session_ports(needs), now),
             *self._prober.probes.findings(switch),
-            *self._checks.findings(switch, lambda port: states.state(switch, port) is not None),
+            *self._checks.findings(switch, partial(self._has_port, switch)),
         ]
         kinds = _CHECKED_KINDS if self._checks.knows_queues(switch) else _CHECKED_KINDS.difference(QUEUE_KINDS)
         self._findings.exactly(kinds, switch, found, now)
@@ -693,14 +697,18 @@ class PlanKeeper(PairKeeper):
             return
         lacks = list(self._findings.lacks)
         if not lacks:
-            lacks += self._missing_session_ports(plan, now)
+            lacks += self._lacks_of(plan, now)
         if lacks:
             raise UnsoundError((), summary(lacks), "switches that lack nothing, or --missing warn")
 
-    def _missing_session_ports(self, plan: Plan, now: float) -> Iterator[SwitchFinding]:
-        """Yield the ports of a plan's sessions that connected switches have not described."""
+    def _lacks_of(self, plan: Plan, now: float) -> Iterator[SwitchFinding]:
+        """Yield the ports of sessions and the queues that connected switches lack for a plan."""
         for switch, needs in self._needs_of(plan).items():
             yield from self._port_states.findings(switch, {}, session_ports(needs), now)
+            yield from self._checks.queue_lacks(needs, partial(self._has_port, switch))
+
+    def _has_port(self, switch: str, port: int) -> bool:
+        return self._port_states.state(switch, port) is not None
 
     def _after_files(self, put: Callable[[], None] | None, then: Callable[[], object]) -> None:
         """Schedule the writing of plans to files, and an action after it; in the order of calls."""

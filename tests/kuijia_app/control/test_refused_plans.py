@@ -16,6 +16,7 @@ from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
+from te_solver.model.plan import PairPlan, Tunnel
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import application_of, scheduler_of
 from tests.kuijia_app.control.fake_switch import FakeSwitch, events
@@ -138,6 +139,25 @@ def test_an_update_to_a_plan_that_lacks_something_is_refused_with_the_reason(
         application.time_passed(Tick(then=then))
     (refused,) = events(tmp_path, event_log.UPDATE_REFUSED)
     assert "switch s2: port 1 to s1 lacks queue 0 (control)" in refused["reason"]
+
+
+def test_an_update_is_refused_for_queues_that_only_its_plan_needs(
+    application: KuijiaController, clock: Clock, tmp_path: Path
+) -> None:
+    switches = connect_all(application)
+    tell_all_queues(application)
+    host = application._wiring.host_port("s3")  # the plan in force has no traffic of s3's hosts
+    tell_queues(application, 3, without=(host, 1))
+    clock.passes(3.0, *switches)
+    assert all(map(of_plan, switches))
+    plan = motivation_plan()
+    more = PairPlan("s3", "s4", 1.0, 1.0, (Tunnel(40, ("s3", "s4"), 1.0, 1.0),))
+    reading = application._source.prepared("more", replace(plan, pairs=(*plan.pairs, more)), application._rollout)
+    application.time_passed(Tick(reading))
+    for then in application._filed():
+        application.time_passed(Tick(then=then))
+    (refused,) = events(tmp_path, event_log.UPDATE_REFUSED)
+    assert f"switch s3: port {host} to the host of s3 lacks queue 1 " in refused["reason"]
 
 
 def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
