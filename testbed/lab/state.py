@@ -164,10 +164,13 @@ def dead_tunnels(
         for tunnel in plan.tunnels
         if not all(links_up[frozenset(hop)] for hop in tunnel.hops) or not unfit.isdisjoint(tunnel.nodes)
     }
+    told = lab.controller.tunnels_told_dead()
     if lab.options.liveness == "bfd":
         up = {session.nodes for session, ends in sessions.items() if all(end.up for end in ends.values())}
-        return dead | {tunnel.path_id for tunnel in plan.tunnels if up.isdisjoint({tunnel.nodes, tunnel.nodes[::-1]})}
-    return dead | lab.controller.tunnels_told_dead()
+        dead |= {tunnel.path_id for tunnel in plan.tunnels if up.isdisjoint({tunnel.nodes, tunnel.nodes[::-1]})}
+        if not lab.controller.is_alive:
+            told = set()  # sessions go on without it
+    return dead | told
 
 
 def _members(controller: LabController) -> dict[str, Any]:
