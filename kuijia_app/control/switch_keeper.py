@@ -488,7 +488,7 @@ class SwitchKeeper(ABC):
         if snapshot.foreign is not None:
             self._look_at_foreign(snapshot.foreign, snapshot)
         if found:
-            self._tables_wrong(switch, found, now)
+            self._tables_wrong(snapshot, found, now)
         elif found is not None:
             self._table_watch.right(switch, now)
         if found is not None:
@@ -498,8 +498,9 @@ class SwitchKeeper(ABC):
         """Take in the tables and counters of a switch."""
         del snapshot  # some applications count nothing
 
-    def _tables_wrong(self, switch: str, found: TableDifferences, now: float) -> None:
+    def _tables_wrong(self, snapshot: Snapshot, found: TableDifferences, now: float) -> None:
         """Put the tables of a switch right, which somebody else has changed, or leave them if that keeps happening."""
+        switch = snapshot.switch
         self._wrong_tables.add(switch)
         verdict = self._table_watch.wrong(switch, now)
         if verdict is TablesVerdict.NOTHING:
@@ -516,6 +517,7 @@ class SwitchKeeper(ABC):
             words = "switch %s (datapath id %s): somebody has changed its tables, %s%s: %s"
             self.logger.warning(words, switch, named, done, repeated(times), found)
         if is_left:
+            self._metrics.tables_left(switch, len(snapshot.entries), len(snapshot.groups))
             self._leave_tables(switch)
         else:
             self._metrics.tables_put_right(switch)

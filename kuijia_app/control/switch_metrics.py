@@ -176,8 +176,13 @@ class SwitchMetrics:
         since = self._wanted_since.pop(switch, None)
         if since is not None:
             self.tally.observe(f"{self._prefix}_install_seconds", self._clock() - since)
-        self.tally.set(f"{self._prefix}_flow_entries", len(tables.flows), switch)
-        self.tally.set(f"{self._prefix}_groups", len(tables.groups), switch)
+        self._hold(switch, len(tables.flows), len(tables.groups))
+
+    def tables_left(self, switch: str, entries: int, groups: int) -> None:
+        """Note that a switch keeps tables that somebody else has changed: it is not ready until it has ours again."""
+        self._ready.discard(switch)
+        self._count(switch)
+        self._hold(switch, entries, groups)
 
     def tables_put_right(self, switch: str) -> None:
         """Note that tables are put right which somebody else has changed."""
@@ -203,6 +208,10 @@ class SwitchMetrics:
         before, self._ticked_at = self._ticked_at, self._clock()
         if before is not None:
             self.tally.observe(f"{self._prefix}_tick_delay_seconds", max(self._ticked_at - before - period, 0.0))
+
+    def _hold(self, switch: str, entries: int, groups: int) -> None:
+        self.tally.set(f"{self._prefix}_flow_entries", entries, switch)
+        self.tally.set(f"{self._prefix}_groups", groups, switch)
 
     def _left(self, switch: str) -> None:
         self._connected.discard(switch)

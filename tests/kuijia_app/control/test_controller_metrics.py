@@ -53,6 +53,25 @@ class Rig:
         return found.cumulative[-1], round(found.sum, 6)
 
 
+def test_a_switch_left_with_tables_of_others_is_not_ready_until_it_has_ours_again() -> None:
+    rig = Rig()
+    names = ("switch_ready", "flow_entries", "groups")
+    wanted = [1.0, len(rig.tables["s1"].flows), len(rig.tables["s1"].groups)]
+
+    def give_tables() -> None:
+        rig.metrics.installed("s1", rig.tables["s1"])
+        rig.log.write(event_log.SWITCH_READY, switch="s1")
+
+    rig.metrics.began("s1")
+    give_tables()
+    assert [rig.value(name, "s1") for name in names] == wanted
+    rig.metrics.tables_left("s1", 2, 1)
+    assert [rig.value(name, "s1") for name in names] == [0, 2, 1]
+    assert rig.value("switches_ready") == 0
+    give_tables()
+    assert [rig.value(name, "s1") for name in names] == wanted
+
+
 def test_a_switch_is_ready_from_its_acknowledgement_until_it_goes_or_other_tables_are_wanted() -> None:
     rig = Rig()
     seen = []

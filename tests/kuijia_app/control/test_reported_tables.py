@@ -27,7 +27,8 @@ def test_changed_tables_are_reported_without_a_number_of_times_unless_that_is_mo
     logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
     monkeypatch.setattr(application, "logger", logger)
     connected(application, S1)
-    application._tables_wrong("s1", TableDifferences(entries=Differing(missing=(OWN,))), application._now())
+    snapshot = Snapshot("s1", 0.0, 0.0, {}, {}, {}, {}, {}, None, ())
+    application._tables_wrong(snapshot, TableDifferences(entries=Differing(missing=(OWN,))), application._now())
     (line,) = lines
     assert "somebody has changed its tables, put right: 1 flow entry missing" in line
 
