@@ -26,7 +26,14 @@ from kuijia_app.preparation.queues import (
     tag_filter_commands,
 )
 from kuijia_app.preparation.send_buffer import SEND_BUFFER_BYTES
-from kuijia_app.preparation.sessions import SessionEnd, cable_commands, inner_name, port_arguments, watched_name
+from kuijia_app.preparation.sessions import (
+    SessionEnd,
+    cable_commands,
+    inner_name,
+    port_arguments,
+    session_settings,
+    watched_name,
+)
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.needs import FAIL_MODE, PROTOCOL, PortNeeds, SwitchNeeds
 from kuijia_app.tables.options import Tagging
@@ -326,10 +333,16 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
         ends = {session.watched_port: watched_name, session.inner_port: inner_name}
         numbers = {number: name(bridge.name, session.path_id) for number, name in ends.items()}
         found = {number: bridge.ports[number].name for number in numbers if number in bridge.ports}
-        if found == numbers:
-            continue
         label = f"ports {session.watched_port} and {session.inner_port}"
         path = f"the BFD session of tunnel {session.path_id} ({'-'.join(session.nodes)})"
+        if found == numbers:
+            wanted = session_settings(interval_ms)
+            settings = bridge.ports[session.watched_port].bfd
+            if any(settings.get(name) != value for name, value in wanted.items()):
+                text = f"{path} has {_settings_text(settings)}, expected {_settings_text(wanted)}"
+                change = switch.vsctl_with(port_arguments([_session_end(switch, session)], interval_ms, MARK))
+                yield Lack(switch.needs.switch, label, text, PREPARE, (change,))
+            continue
         taken = [f"{number} is {name}" for number, name in found.items() if name != numbers[number]]
         if taken:
             text = f"no ports for {path}: {_listed(taken)}"
@@ -345,14 +358,22 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
 
 def _session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> tuple[Change, ...]:
     """Return the changes that make the ports of one end of a session, or those of them that are not there."""
-    assert switch.bridge is not None
     assert switch.devices is not None
-    bridge = switch.bridge.name
-    names = watched_name(bridge, session.path_id), inner_name(bridge, session.path_id)
-    end = SessionEnd(session, switch.needs.switch, bridge, *names)
-    cables = [] if names[0] in switch.devices else cable_commands([end])
+    end = _session_end(switch, session)
+    cables = [] if end.watched in switch.devices else cable_commands([end])
     ports = switch.vsctl_with(port_arguments([end], interval_ms, MARK))
     return (*(RunProgram(("ip", *words)) for words in cables), ports)
+
+
+def _session_end(switch: Reached, session: BfdSession) -> SessionEnd:
+    assert switch.bridge is not None
+    bridge, path_id = switch.bridge.name, session.path_id
+    names = watched_name(bridge, path_id), inner_name(bridge, path_id)
+    return SessionEnd(session, switch.needs.switch, bridge, *names)
+
+
+def _settings_text(settings: Mapping[str, str]) -> str:
+    return " ".join(f"bfd:{name}={settings.get(name, 'unset')}" for name in session_settings(0))
 
 
 def _send_buffer_lacks(switch: Reached, bridge: BridgeFacts) -> Iterator[Lack]:

@@ -17,7 +17,7 @@ from kuijia_base.errors import TestbedError, one_line, quoted
 COLUMNS = {
     "Bridge": ("_uuid", "name", "datapath_id", "datapath_type", "fail_mode", "protocols", "ports", "external_ids"),
     "Port": ("_uuid", "name", "interfaces", "qos", "external_ids"),
-    "Interface": ("_uuid", "name", "type", "ofport", "mtu", "mtu_request", "error", "external_ids"),
+    "Interface": ("_uuid", "name", "type", "ofport", "mtu", "mtu_request", "error", "external_ids", "bfd"),
     "QoS": ("_uuid", "type", "other_config", "queues", "external_ids"),
     "Queue": ("_uuid", "other_config", "external_ids"),
 }
@@ -64,6 +64,7 @@ class PortFacts:
     qos: QosFacts | None
     notes: Mapping[str, str]
     interface_notes: Mapping[str, str]
+    bfd: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -248,6 +249,7 @@ def _bridge(
                 qos.get(str(_optional(port["qos"]))),
                 _map(port["external_ids"]),
                 _map(interface["external_ids"]),
+                _map(interface["bfd"]),
             )
     return BridgeFacts(
         row["_uuid"],

@@ -78,6 +78,11 @@ def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
     return commands
 
 
+def session_settings(interval_ms: int) -> dict[str, str]:
+    """Return the settings of a session's watched port; `interval_ms` are between two packets."""
+    return {"enable": "true", "min_tx": str(interval_ms), "min_rx": str(interval_ms)}
+
+
 def port_arguments(ends: Iterable[SessionEnd], interval_ms: int, mark: str = "") -> list[str]:
     """Return the arguments of one `ovs-vsctl` that adds the cables' ends as ports and starts the sessions.
 
@@ -88,7 +93,7 @@ def port_arguments(ends: Iterable[SessionEnd], interval_ms: int, mark: str = "")
     """
     arguments = []
     for end in ends:
-        settings = ["bfd:enable=true", f"bfd:min_tx={interval_ms}", f"bfd:min_rx={interval_ms}"]
+        settings = [f"bfd:{name}={value}" for name, value in session_settings(interval_ms).items()]
         for interface, number, extra in (
             (end.inner, end.session.inner_port, []),
             (end.watched, end.session.watched_port, settings),

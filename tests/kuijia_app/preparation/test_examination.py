@@ -66,7 +66,8 @@ def database(*, prepared: bool, link: str = "eth1", protocols: object = EMPTY_SE
             [uuid(10 + n), names[n], uuid(20 + n), uuid(30 + n) if prepared else EMPTY_SET, EMPTY_MAP] for n in rates
         ],
         "Interface": [
-            [uuid(20 + n), names[n], "", n, mtu if n == 1 else 1500, EMPTY_SET, EMPTY_SET, EMPTY_MAP] for n in rates
+            [uuid(20 + n), names[n], "", n, mtu if n == 1 else 1500, EMPTY_SET, EMPTY_SET, EMPTY_MAP, EMPTY_MAP]
+            for n in rates
         ],
         "QoS": [],
         "Queue": [],
@@ -264,8 +265,9 @@ def test_sessions_get_their_ports_and_a_taken_number_is_named() -> None:
     assert [lack.text for lack in taken] == ["no ports for the BFD session of tunnel 16 (a-b): 1000 is eth2"]
 
 
-def with_sessions(*path_ids: int) -> Reached:
-    """Return a prepared switch with marked ports for the sessions over these paths."""
+def with_sessions(*path_ids: int, **settings: str) -> Reached:
+    """Return a prepared switch with marked ports for the sessions over these paths, perhaps with other settings."""
+    bfd = as_map({"enable": "true", "min_tx": "30", "min_rx": "30", **settings})
     rows = database(prepared=True)
     devices = {}
     numbers = [uuid(11), uuid(12)]
@@ -274,11 +276,34 @@ def with_sessions(*path_ids: int) -> Reached:
             name, number = f"br0-{end}{path_id}", 1000 + 2 * (path_id - 16) + offset
             numbers.append(uuid(number))
             rows["Port"].append([uuid(number), name, uuid(number), EMPTY_SET, as_map({"kuijia": "prepared"})])
-            rows["Interface"].append([uuid(number), name, "", number, 1500, EMPTY_SET, EMPTY_SET, EMPTY_MAP])
+            row = [
+                uuid(number),
+                name,
+                "",
+                number,
+                1500,
+                EMPTY_SET,
+                EMPTY_SET,
+                EMPTY_MAP,
+                bfd if end == "b" else EMPTY_MAP,
+            ]
+            rows["Interface"].append(row)
             devices[name] = DeviceFacts(is_cable=True)
     rows["Bridge"][0][6] = ["set", numbers]
     found = switch(rows, complete=True, bfd=True)
     return replace(found, devices={**(found.devices or {}), **devices})
+
+
+@pytest.mark.parametrize("settings", [{"enable": "false"}, {"min_tx": "100"}, {"min_rx": "1000"}])
+def test_sessions_with_other_settings_are_named_and_get_ours(settings: dict[str, str]) -> None:
+    (lack,) = examine(with_sessions(16, **settings), WANTED)
+    ((name, value),) = settings.items()
+    assert "the BFD session of tunnel 16 (a-b) has bfd:" in lack.text
+    assert f"bfd:{name}={value}" in lack.text.split(", expected ")[0]
+    assert lack.text.endswith("expected bfd:enable=true bfd:min_tx=30 bfd:min_rx=30")
+    (line,) = [line for change in lack.changes for line in script_lines(change)]
+    assert "--may-exist add-port br0 br0-b16" in line
+    assert "bfd:enable=true bfd:min_tx=30 bfd:min_rx=30" in line
 
 
 def test_ports_of_sessions_that_no_plan_has_are_removed_with_their_cables() -> None:
