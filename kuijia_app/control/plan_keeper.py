@@ -80,6 +80,7 @@ class PlanKeeper(PairKeeper):
     framework = "none"
     _source: PlanSource
     _metrics: ControllerMetrics
+    _is_withheld = False
 
     def _keep(
         self,
@@ -243,6 +244,14 @@ class PlanKeeper(PairKeeper):
         lacks = [finding for finding in self._findings.lacks if finding.key.switch in self._connections]
         for switch in self._checks.admitted(now, lacks, self._are_links_judged):
             self._give_wanted(switch)
+        self._tell_withheld(summary(lacks) if lacks and not self._checks.is_admitted else "")
+
+    def _tell_withheld(self, reason: str) -> None:
+        """Log that the plan is put on no switch, or on switches from now on, if that is news."""
+        if bool(reason) != self._is_withheld:
+            words = "the plan is put on no switch: %s" if reason else "the plan is put on switches%s"
+            self.logger.warning(words, reason)
+        self._is_withheld = bool(reason)
 
     def _are_links_judged(self, switch: str) -> bool:
         return self._prober.probes.is_judged(switch, self._prober.may_probe)

@@ -93,9 +93,15 @@ def of_plan(switch: FakeSwitch) -> list[Any]:
 def test_a_missing_queue_keeps_the_plan_from_all_switches_until_it_is_made(
     application: KuijiaController, clock: Clock, tmp_path: Path
 ) -> None:
+    lines: list[str] = []
+    application.logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
     switches = connect_all(application)
     tell_all_queues(application, s1_without=(2, 1))
     clock.passes(1.0, *switches)
+    assert [line for line in lines if line.startswith("the plan is")] == [
+        "the plan is put on no switch: switch s1: port 2 to s3 lacks queue 1 (normal): "
+        "make them, as `kuijia switches prepare` does"
+    ]
     (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
     assert (found["kind"], found["switch"], found["port"]) == (FindingKind.QUEUE_MISSING.value, "s1", 2)
     clock.passes(2 * CONNECTED_WITHIN, *switches)
@@ -106,6 +112,7 @@ def test_a_missing_queue_keeps_the_plan_from_all_switches_until_it_is_made(
     assert all(map(of_plan, switches))
     assert {event["switch"] for event in events(tmp_path, event_log.SWITCH_READY)} == {"s1", "s2", "s3", "s4"}
     assert [event["kind"] for event in events(tmp_path, event_log.PROBLEM_GONE)] == [FindingKind.QUEUE_MISSING.value]
+    assert [line for line in lines if line.startswith("the plan is")][1:] == ["the plan is put on switches"]
 
 
 def test_what_is_lost_while_the_plan_runs_is_named_and_takes_it_from_no_switch(
