@@ -91,17 +91,16 @@ def of_plan(switch: FakeSwitch) -> list[Any]:
 
 
 def test_a_missing_queue_keeps_the_plan_from_all_switches_until_it_is_made(
-    application: KuijiaController, clock: Clock, tmp_path: Path
+    application: KuijiaController, clock: Clock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     lines: list[str] = []
-    application.logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
+    logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
+    monkeypatch.setattr(application, "logger", logger)
     switches = connect_all(application)
     tell_all_queues(application, s1_without=(2, 1))
     clock.passes(1.0, *switches)
-    assert [line for line in lines if line.startswith("the plan is")] == [
-        "the plan is put on no switch: switch s1: port 2 to s3 lacks queue 1 (normal): "
-        "make them, as `kuijia switches prepare` does"
-    ]
+    (line,) = (line for line in lines if line.startswith("the plan is"))
+    assert line.startswith("the plan is put on no switch: switch s1: port 2 to s3 lacks queue 1 (normal): make them")
     (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
     assert (found["kind"], found["switch"], found["port"]) == (FindingKind.QUEUE_MISSING.value, "s1", 2)
     clock.passes(2 * CONNECTED_WITHIN, *switches)
