@@ -9,18 +9,24 @@ from typing import Any
 from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
 from kuijia_app.control.host_frames import tagged, untagged
 from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
+from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.tables.neighbours import Segment, meters_of, standing_entries
+from kuijia_app.tables.rules import FlowEntry
 
 _METER = "OFPET_METER_MOD_FAILED/"
 _METER_EXISTS = "OFPET_METER_MOD_FAILED/OFPMMFC_METER_EXISTS"
 
 _NO_METER = "OFPET_METER_MOD_FAILED/OFPMMFC_UNKNOWN_METER"
 
-RENEWED = 5.0
-"""Seconds after which standing entries are put on a switch again: somebody may have deleted them."""
+RENEWED = 1.5
+"""Seconds after which standing entries, and those of some hosts, are put on a switch again: somebody may have deleted
+or changed them."""
+
+HOSTS_RENEWED = 20
+"""Hosts of a switch whose entries are put on it again at a time."""
 
 _METERLESS = ("OFPBIC_UNSUP_INST", "OFPFMFC_UNKNOWN", "OFPFMFC_BAD_COMMAND", "OFPBRC_BAD_TYPE")
 """Ends of the names of errors by which a switch without meters refuses one, or an entry that uses it."""
@@ -50,6 +56,15 @@ class Gateway:
         self._clock = clock
         self._without_meters: set[str] = set()
         self._renewed_at: dict[str, float] = {}
+        self._next_host: dict[str, int] = {}
+
+    def entries(self, switch: str) -> dict[FlowKey, FlowEntry]:
+        """Return the entries for hosts that a switch is to have."""
+        segment = self._neighbours.segment(switch)
+        if segment is None:
+            return {}
+        standing = (each.entry for each in standing_entries(segment))
+        return {FlowKey.of(entry): entry for entry in (*standing, *self._neighbours.entries(switch))}
 
     def read(self, switch: str) -> None:
         """Put all that a switch lacks perhaps on it: it has just been read."""
@@ -81,6 +96,14 @@ class Gateway:
             connection.messages.put_neighbour(each.entry, 0, each.meter if has_meters else None)
             for each in standing_entries(segment)
         )
+
+    def _put_some_hosts(self, connection: SwitchConnection) -> None:
+        """Put the entries of the next hosts on a switch again, and begin with the first after the last."""
+        switch, first = connection.switch, self._next_host.get(connection.switch, 0)
+        entries = self._neighbours.entries(switch, first, HOSTS_RENEWED)
+        connection.send_for_hosts(connection.messages.put_neighbour(entry, LIFETIME, None) for entry in entries)
+        following = first + HOSTS_RENEWED
+        self._next_host[switch] = following if following < self._neighbours.known(switch) else 0
 
     def refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message for its hosts."""
@@ -118,6 +141,7 @@ class Gateway:
         for switch, before in self._renewed_at.items():
             if now - before >= RENEWED and switch in self._connections:
                 self._put_standing(self._connections[switch])
+                self._put_some_hosts(self._connections[switch])
                 break  # one switch a time: another one has its turn at the next look
 
     def forget(self) -> None:

@@ -541,7 +541,8 @@ class SwitchKeeper(ABC):
             self._sliced_work.add(self._naming_foreign(snapshot.switch, compared))
 
     def _naming_foreign(self, switch: str, compared: tuple[Any, ...]) -> Iterator[None]:
-        search = DefeatingEntries(*compared[:2])
+        foreign, own = compared[:2]
+        search = DefeatingEntries(foreign, {**own, **self._gateway.entries(switch)})
         yield from search.steps()
         if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now
             findings = [defeat(switch, entry) for entry in search.found]
