@@ -397,12 +397,14 @@ class HederaScheduler(PairApplication):
             self._run_round()
 
     def _begin_counting(self, switch: str) -> None:
-        messages = self._messages(switch)
-        ports = [site.port for site in self._centre.hosts_of.get(switch, ())]
         self._schedule.forget(switch)
-        self._send(
-            switch, [messages.delete_all(), *(each for port in ports for each in messages.count_flows_from(port))]
-        )
+        self._send(switch, [self._messages(switch).delete_all(), *self._counting(switch)])
+
+    def _counting(self, switch: str) -> Iterator[Any]:
+        """Yield the entries that count the flows of a switch's hosts."""
+        messages = self._messages(switch)
+        for site in self._centre.hosts_of.get(switch, ()):
+            yield from messages.count_flows_from(site.port)
 
     def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         if reason in CHANGED_MEANWHILE:
@@ -442,12 +444,12 @@ class HederaScheduler(PairApplication):
         self._want(self._connections)
 
     def _poll(self, now: float) -> None:
-        """Poll the edge switches that do not owe an answer."""
+        """Poll the edge switches that do not owe an answer, and put what counts on them again: it may have been deleted."""
         self._awaited = self._settled & self._edges
         for switch in self._awaited:
             if self._polls.ask(switch, now):
                 question = self._messages(switch).ask_for_counters()
-                self._send(switch, [question])
+                self._send(switch, [*self._counting(switch), question])
                 self._polled.setdefault(switch, deque(maxlen=_OPEN_POLLS)).append(question.xid)
 
     def _run_round(self) -> None:

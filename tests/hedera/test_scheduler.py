@@ -15,6 +15,7 @@ import pytest
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.scheduling import events
+from hedera.scheduling.messages import COUNTING_COOKIE
 from kuijia_app.framework import event_log
 from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
 from testbed.controllers.controller_process import SchedulerProcess
@@ -162,6 +163,17 @@ def test_elephants_get_paths_of_their_own_and_counting_needs_no_packet_at_the_co
         flows = [line for switch in SWITCHES for line in fabric.flows(switch)]
         assert not [line for line in flows if "CONTROLLER" in line]
         assert not [event for event in process.events() if event["event"] == events.ENTRY_REFUSED]
+
+
+def test_counting_goes_on_after_somebody_has_deleted_what_counts(fabric: DummyFabric, tmp_path: Path) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        elephants_fed(fabric, process, STRIDE8)
+        for switch in SWITCHES:
+            fabric.ovs.ofctl("del-flows", fabric.bridge(switch), f"cookie={COUNTING_COOKIE:#x}/-1")
+        wait_for(process, lambda seen: len(rounds(seen)) >= 2, "two rounds")
+        counting = [line for switch in SWITCHES for line in fabric.flows(switch) if f"{COUNTING_COOKIE:#x}" in line]
+        assert len(counting) == 2 * len(STRIDE8), "of each host for TCP and for UDP"
+        elephants_fed(fabric, process, STRIDE8)
 
 
 def test_failed_links_are_routed_around_by_ecmp_and_for_elephants_and_healing_brings_them_back(
