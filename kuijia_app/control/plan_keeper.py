@@ -706,14 +706,18 @@ class PlanKeeper(PairKeeper):
             return
         lacks = list(self._findings.lacks)
         if not lacks:
-            lacks += self._lacks_of(plan, now)
+            lacks += [*self._missing_session_ports(plan, now), *self._missing_queues(plan)]
         if lacks:
             raise UnsoundError((), summary(lacks), "switches that lack nothing, or --missing warn")
 
-    def _lacks_of(self, plan: Plan, now: float) -> Iterator[SwitchFinding]:
-        """Yield the ports of sessions and the queues that connected switches lack for a plan."""
+    def _missing_session_ports(self, plan: Plan, now: float) -> Iterator[SwitchFinding]:
+        """Yield the ports of a plan's sessions that connected switches have not described."""
         for switch, needs in self._needs_of(plan).items():
             yield from self._port_states.findings(switch, {}, session_ports(needs), now)
+
+    def _missing_queues(self, plan: Plan) -> Iterator[SwitchFinding]:
+        """Yield the queues that connected switches lack for a plan."""
+        for switch, needs in self._needs_of(plan).items():
             yield from self._checks.queue_lacks(needs, partial(self._has_port, switch))
 
     def _has_port(self, switch: str, port: int) -> bool:
