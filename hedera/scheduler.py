@@ -444,7 +444,7 @@ class HederaScheduler(PairApplication):
         self._want(self._connections)
 
     def _poll(self, now: float) -> None:
-        """Poll the edge switches that do not owe an answer; what counts may have been deleted, and is put there again."""
+        """Poll the edge switches that owe no answer; what counts may have been deleted, and is put there again."""
         self._awaited = self._settled & self._edges
         for switch in self._awaited:
             if self._polls.ask(switch, now):
