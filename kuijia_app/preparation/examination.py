@@ -27,8 +27,8 @@ from kuijia_app.preparation.queues import (
 )
 from kuijia_app.preparation.send_buffer import SEND_BUFFER_BYTES
 from kuijia_app.preparation.sessions import (
-    SessionEnd,
     cable_commands,
+    end_of,
     inner_name,
     port_arguments,
     session_settings,
@@ -340,7 +340,9 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
             settings = bridge.ports[session.watched_port].bfd
             if any(settings.get(name) != value for name, value in wanted.items()):
                 text = f"{path} has {_settings_text(settings)}, expected {_settings_text(wanted)}"
-                change = switch.vsctl_with(port_arguments([_session_end(switch, session)], interval_ms, MARK))
+                change = switch.vsctl_with(
+                    port_arguments([end_of(session, switch.needs.switch, bridge.name)], interval_ms, MARK)
+                )
                 yield Lack(switch.needs.switch, label, text, PREPARE, (change,))
             continue
         taken = [f"{number} is {name}" for number, name in found.items() if name != numbers[number]]
@@ -358,18 +360,12 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
 
 def _session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> tuple[Change, ...]:
     """Return the changes that make the ports of one end of a session, or those of them that are not there."""
+    assert switch.bridge is not None
     assert switch.devices is not None
-    end = _session_end(switch, session)
+    end = end_of(session, switch.needs.switch, switch.bridge.name)
     cables = [] if end.watched in switch.devices else cable_commands([end])
     ports = switch.vsctl_with(port_arguments([end], interval_ms, MARK))
     return (*(RunProgram(("ip", *words)) for words in cables), ports)
-
-
-def _session_end(switch: Reached, session: BfdSession) -> SessionEnd:
-    assert switch.bridge is not None
-    bridge, path_id = switch.bridge.name, session.path_id
-    names = watched_name(bridge, path_id), inner_name(bridge, path_id)
-    return SessionEnd(session, switch.needs.switch, bridge, *names)
 
 
 def _settings_text(settings: Mapping[str, str]) -> str:

@@ -59,14 +59,16 @@ def require_possible_interval(interval_ms: int) -> None:
         raise InputError("testbed", "BFD interval", f"{interval_ms} ms is out of bounds", expected)
 
 
+def end_of(session: BfdSession, switch: str, bridge: str) -> SessionEnd:
+    """Return the end of a session at a switch, whose bridge is known."""
+    names = watched_name(bridge, session.path_id), inner_name(bridge, session.path_id)
+    return SessionEnd(session, switch, bridge, *names)
+
+
 def ends_of(session: BfdSession, bridge_of: Callable[[str], str]) -> tuple[SessionEnd, SessionEnd]:
     """Return both ends of a session, given the bridge of each switch."""
-
-    def end(switch: str) -> SessionEnd:
-        bridge, path_id = bridge_of(switch), session.path_id
-        return SessionEnd(session, switch, bridge, watched_name(bridge, path_id), inner_name(bridge, path_id))
-
-    return end(session.nodes[0]), end(session.nodes[-1])
+    first, last = (end_of(session, switch, bridge_of(switch)) for switch in (session.nodes[0], session.nodes[-1]))
+    return first, last
 
 
 def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
