@@ -1,6 +1,7 @@
 // Goodput of flows, or shares of roles, over the last minute, with the moments of cuts and heals.
 
 import uPlot from "./vendor/uplot/uPlot.esm.js";
+import { ROLES } from "./colours.js";
 import { MARKING } from "./model.js";
 import { linkWords, moment, percent, rate } from "./quantities.js";
 
@@ -57,9 +58,7 @@ export class Chart {
       this.#plot.setScale("y", { min: 0, max: top * 1.08 || 1 });
     });
     const cuts = this.#marks.map((each) => `${each.text} at ${moment(each.time, this.clock)}`);
-    const last = shown.map((role) => [role, history.series.get(role)?.at(-1) ?? null]).filter(([, share]) => share !== null);
-    const shares = last.map(([role, share]) => `${role} ${percent(share)}`).join(", ");
-    const what = curves === "role" ? `Share of the wanted rate by role, now ${shares},` : `Goodput of ${shown.length} flows`;
+    const what = curves === "role" ? `Share of the wanted rate by role, now ${lastShares(history)},` : `Goodput of ${shown.length} flows`;
     const label = `${what} since ${moment(start, this.clock)}. ${cuts.join("; ")}`;
     if (this.box.getAttribute("aria-label") !== label) this.box.setAttribute("aria-label", label);
   }
@@ -124,6 +123,11 @@ export class Chart {
     this.#watch.disconnect();
     this.#plot?.destroy();
   }
+}
+
+function lastShares(history) {
+  const last = ROLES.map((role) => [role, history.series.get(role)?.at(-1) ?? null]).filter(([, share]) => share !== null);
+  return last.map(([role, share]) => `${role} ${percent(share)}`).join(", ");
 }
 
 function markText(mark) {
