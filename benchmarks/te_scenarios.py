@@ -1,4 +1,4 @@
-"""TEAVAR with thousands of failures: beside its program as printed, and on 158 nodes with ten thousand scenarios."""
+"""TEAVAR against its printed program on Gscale, and on 158 nodes with ten thousand failure scenarios."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LARGE_SECONDS = 600.0
 
 @dataclass(frozen=True)
 class _Solved:
-    """What one solution of the large problem took; it ran in a process of its own."""
+    """Figures of one solution of the large problem, which ran in a process of its own."""
 
     scenarios: int
     value: float
