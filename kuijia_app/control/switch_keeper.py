@@ -33,7 +33,7 @@ from kuijia_app.control.table_differences import TableDifferences
 from kuijia_app.control.table_watch import TablesVerdict, TableWatch, silence
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import ENTRIES_PER_WANTED, MOST_ENTRIES, BackOff, SwitchFaultError, repeated
-from kuijia_app.tables.identifiers import NEIGHBOUR_COOKIE
+from kuijia_app.tables.identifiers import LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
 from kuijia_app.tables.neighbours import Segment
 from kuijia_app.tables.rules import Group, SwitchTables
 from kuijia_app.tables.stated_wiring import datapath_text
@@ -542,7 +542,9 @@ class SwitchKeeper(ABC):
 
     def _naming_foreign(self, switch: str, compared: tuple[Any, ...]) -> Iterator[None]:
         foreign, own = compared[:2]
-        search = DefeatingEntries(foreign, {**own, **self._gateway.entries(switch)})
+        # There may be ten thousand hosts: their entries are gathered only for something to be compared with.
+        hosts = self._gateway.entries(switch) if any(each.cookie != LINK_PROBE_COOKIE for each in foreign) else {}
+        search = DefeatingEntries(foreign, {**own, **hosts})
         yield from search.steps()
         if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now
             findings = [defeat(switch, entry) for entry in search.found]
