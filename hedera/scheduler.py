@@ -133,7 +133,7 @@ class HederaScheduler(PairApplication):
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
     part = "scheduler"
-    _unwatched_cookies = (*COOKIES, NEIGHBOUR_COOKIE)
+    _unwatched_cookies = COOKIES
     _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:

@@ -32,12 +32,6 @@ METRICS = (
         f"{PREFIX}_pairs_cut_off", "gauge", "Pairs without a live tunnel that nothing carries, each way, as none can."
     ),
     Metric(
-        f"{PREFIX}_host_packets_dropped_total",
-        "counter",
-        "Packets from a switch's host that nothing carries: to addresses without a planned pair, or no IPv4.",
-        ("switch",),
-    ),
-    Metric(
         f"{PREFIX}_failovers_total",
         "counter",
         "Tunnels that ingresses have acknowledged as dead: their traffic is in other tunnels from then on.",
@@ -73,17 +67,8 @@ class ControllerMetrics(SwitchMetrics):
         super().__init__(PREFIX, clock, further=METRICS, events=(*_UPDATES, event_log.TUNNEL_LIVENESS))
         self._told: dict[tuple[str, int], float] = {}
         self._updates: dict[str, float] = {}
-        self._dropped: dict[str, int] = {}
         self._followed: tuple[Rollout, LivenessTracker, Restoration] | None = None
         self.tally.set(f"{PREFIX}_plan_in_force_timestamp_seconds", time.time())
-
-    def dropped(self, switch: str, packets: int) -> None:
-        """Take in a switch's counter of dropped packets of its host, which starts again when its tables are lost."""
-        before = self._dropped.get(switch, 0)
-        self._dropped[switch] = packets
-        self.tally.add(
-            f"{PREFIX}_host_packets_dropped_total", packets - before if packets >= before else packets, switch
-        )
 
     def follow(
         self, framework: str, liveness: str, rollout: Rollout, tracker: LivenessTracker, restoration: Restoration

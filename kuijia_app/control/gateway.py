@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import math
+from collections import defaultdict
+from collections.abc import Callable, Container, Generator, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,25 +14,71 @@ from kuijia_app.control.host_frames import tagged, untagged
 from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.roles import DENIALS
+from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
-from kuijia_app.tables.neighbours import Segment, meters_of, standing_entries
+from kuijia_app.control.table_differences import Differing
+from kuijia_app.tables.neighbours import Segment, Standing, meters_of, standing_entries
 from kuijia_app.tables.rules import FlowEntry
 
 _METER = "OFPET_METER_MOD_FAILED/"
-_METER_EXISTS = "OFPET_METER_MOD_FAILED/OFPMMFC_METER_EXISTS"
-
-_NO_METER = "OFPET_METER_MOD_FAILED/OFPMMFC_UNKNOWN_METER"
-
-RENEWED = 1.5
-"""Seconds after which standing entries, and those of some hosts, are put on a switch again: somebody may have deleted
-or changed them."""
-
-HOSTS_RENEWED = 20
-"""Hosts of a switch whose entries are put on it again at a time."""
+_PASSING = _METER + "OFPMMFC_METER_EXISTS", _METER + "OFPMMFC_UNKNOWN_METER"
+"""Errors of a meter that is ours already, or that somebody has deleted: with its entries it will be put again."""
 
 _METERLESS = ("OFPBIC_UNSUP_INST", "OFPFMFC_UNKNOWN", "OFPFMFC_BAD_COMMAND", "OFPBRC_BAD_TYPE")
 """Ends of the names of errors by which a switch without meters refuses one, or an entry that uses it."""
+
+
+_STEP, _PARSING = 200, 20
+"""Known entries for which a step of a task has time, and how many of them take as long as reading or building one."""
+
+_HostRule = tuple[FlowEntry, int | None] | None
+"""An entry with the number of its meter; None for one that is not as any of ours."""
+
+
+@dataclass
+class _Seen:
+    """What polls of one switch have shown of its entries for hosts.
+
+    Only hashes of keys and bytes are kept, as there may be ten thousand entries.
+
+    Attributes:
+        known: hash of the key of each entry that is as wanted, or that nobody wants, by that of its bytes.
+        put_at: when an entry was put on the switch last, by the hash of its key; after the last poll that was judged.
+        all_put_at: when all were; infinity while they are about to be.
+        complete: number of entries when all were right; None if any was put or deleted since.
+        packets: packets of each entry that refuses them.
+    """
+
+    known: dict[int, int] = field(default_factory=dict)
+    put_at: dict[int, float] = field(default_factory=dict)
+    all_put_at: float = math.inf
+    complete: int | None = None
+    packets: dict[int, int] = field(default_factory=dict)
+
+    def sorted_out(
+        self, snapshot: Snapshot, messages: SwitchMessages, refusing: Container[int]
+    ) -> Generator[None, None, tuple[dict[int, int], dict[int, tuple[int, _HostRule]]]]:
+        """Return the known entries of a poll, and the others as they were read: hashes of bytes, by those of keys."""
+        present: dict[int, int] = {}
+        others: dict[int, tuple[int, _HostRule]] = {}
+        steps = 0
+        for identity, packets in snapshot.hosts.items():
+            key = self.known.get(hash(identity))
+            if key is not None and key not in self.put_at:
+                present[key] = hash(identity)
+            else:
+                its, found = messages.polled_host_entry(identity)
+                key = hash(its)
+                others[key] = hash(identity), found
+                steps += _PARSING
+            if key in refusing:
+                self.packets[key] = packets
+            steps += 1
+            if steps >= _STEP:
+                steps = 0
+                yield
+        return present, others
 
 
 class Gateway:
@@ -55,16 +104,60 @@ class Gateway:
         self._findings = findings
         self._clock = clock
         self._without_meters: set[str] = set()
-        self._renewed_at: dict[str, float] = {}
-        self._next_host: dict[str, int] = {}
+        self._seen: defaultdict[str, _Seen] = defaultdict(_Seen)
 
     def entries(self, switch: str) -> dict[FlowKey, FlowEntry]:
         """Return the entries for hosts that a switch is to have."""
         segment = self._neighbours.segment(switch)
         if segment is None:
             return {}
-        standing = (each.entry for each in standing_entries(segment))
-        return {FlowKey.of(entry): entry for entry in (*standing, *self._neighbours.entries(switch))}
+        return {FlowKey.of(each.entry): each.entry for each in self._wanted(switch, segment)}
+
+    def _wanted(self, switch: str, segment: Segment) -> Iterator[Standing]:
+        """Yield what `entries` returns, with meters."""
+        has_meters = switch not in self._without_meters
+        yield from (each if has_meters else replace(each, meter=None) for each in standing_entries(segment))
+        yield from map(Standing, self._neighbours.entries(switch))
+
+    def is_watching(self, switch: str) -> bool:
+        """Return True if a switch should have entries for hosts, and refuses none."""
+        is_answered = FindingKey(FindingKind.HOSTS_UNANSWERED, switch) not in self._findings
+        return is_answered and self._neighbours.segment(switch) is not None
+
+    def compared(self, snapshot: Snapshot, messages: SwitchMessages) -> Generator[None, None, Differing]:
+        """Return, as a task in short steps, which entries for hosts a switch lacks or has otherwise than it should.
+
+        What was put on it after the poll began may be missing. Entries that nobody wants end by themselves.
+        """
+        seen, segment = self._seen[snapshot.switch], self._neighbours.segment(snapshot.switch)
+        assert segment is not None
+        refusing = {hash(FlowKey.of(each.entry)) for each in standing_entries(segment) if each.refuses}
+        present, others = yield from seen.sorted_out(snapshot, messages, refusing)
+        if not others and seen.complete == len(present):
+            return Differing()
+        missing, changed = list[FlowKey](), list[FlowKey]()
+        wrong = set[int]()
+        for number, wanted in enumerate(self._wanted(snapshot.switch, segment)):
+            name = FlowKey.of(wanted.entry)
+            key = hash(name)
+            if number % _PARSING == _PARSING - 1:
+                yield
+            if key in present:
+                continue
+            if key in others and others[key][1] == (wanted.entry, wanted.meter):
+                continue
+            wrong.add(key)
+            if max(seen.all_put_at, seen.put_at.get(key, 0.0)) < snapshot.asked_at:
+                (changed if key in others else missing).append(name)
+        present |= {key: identity for key, (identity, _) in others.items() if key not in wrong}
+        seen.known = {identity: key for key, identity in present.items()}
+        seen.put_at = {key: at for key, at in seen.put_at.items() if at >= snapshot.asked_at}
+        seen.complete = None if wrong or seen.put_at else len(present)
+        return Differing(tuple(missing), tuple(changed))
+
+    def refused_packets(self, switch: str) -> Mapping[int, int]:
+        """Return the packets of each entry, by a name of its own, for what nothing carries."""
+        return self._seen[switch].packets
 
     def read(self, switch: str) -> None:
         """Put all that a switch lacks perhaps on it: it has just been read."""
@@ -74,9 +167,7 @@ class Gateway:
             return
         self._findings.gone(FindingKey(FindingKind.HOSTS_UNANSWERED, switch), self._clock())
         self._without_meters.discard(switch)
-        self._put_meters(connection, segment)
-
-    def _put_meters(self, connection: SwitchConnection, segment: Segment) -> None:
+        self._seen[switch].all_put_at = math.inf
         messages = connection.messages
         meters = [messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment)]
         connection.send_for_hosts([messages.reports_of_ports(), *meters], partial(self._put_all, connection))
@@ -86,35 +177,24 @@ class Gateway:
         self._put_standing(connection)
         entries = self._neighbours.entries(connection.switch)
         connection.send_for_hosts(connection.messages.put_neighbour(entry, LIFETIME, None) for entry in entries)
+        seen = self._seen[connection.switch]
+        seen.all_put_at, seen.complete = self._clock(), None
 
     def _put_standing(self, connection: SwitchConnection) -> None:
         segment = self._neighbours.segment(connection.switch)
         assert segment is not None
-        self._renewed_at[connection.switch] = self._clock()
         has_meters = connection.switch not in self._without_meters
         connection.send_for_hosts(
             connection.messages.put_neighbour(each.entry, 0, each.meter if has_meters else None)
             for each in standing_entries(segment)
         )
 
-    def _put_some_hosts(self, connection: SwitchConnection) -> None:
-        """Put the entries of the next hosts on a switch again, and begin with the first after the last."""
-        switch, first = connection.switch, self._next_host.get(connection.switch, 0)
-        entries = self._neighbours.entries(switch, first, HOSTS_RENEWED)
-        connection.send_for_hosts(connection.messages.put_neighbour(entry, LIFETIME, None) for entry in entries)
-        following = first + HOSTS_RENEWED
-        self._next_host[switch] = following if following < self._neighbours.known(switch) else 0
-
     def refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message for its hosts."""
-        if reason in DENIALS or reason == _METER_EXISTS or reason.endswith("OFPBAC_BAD_OUT_PORT"):
-            return  # another controller acts now, or the meter is ours already, or the port has gone a moment ago
+        if reason in DENIALS or reason in _PASSING or reason.endswith("OFPBAC_BAD_OUT_PORT"):
+            return  # another controller acts now, or the port has gone a moment ago
         segment, connection = self._neighbours.segment(switch), self._connections.get(switch)
         if segment is None or connection is None:
-            return
-        if reason == _NO_METER:
-            if self._renewed_at.pop(switch, None) is not None:  # once for all entries of a turn
-                self._put_meters(connection, segment)
             return
         if reason.startswith(_METER) or reason.endswith(_METERLESS):
             if switch not in self._without_meters:
@@ -135,22 +215,22 @@ class Gateway:
         self._neighbours.port_went_down(switch, port, self._clock())
 
     def tend(self) -> None:
-        """Ask, age and renew what is due; call this at regular intervals while this controller acts."""
-        now = self._clock()
-        self._do(self._neighbours.look(now))
-        for switch, before in self._renewed_at.items():
-            if now - before >= RENEWED and switch in self._connections:
-                self._put_standing(self._connections[switch])
-                self._put_some_hosts(self._connections[switch])
-                break  # one switch a time: another one has its turn at the next look
+        """Ask and age who is due; call this at regular intervals while this controller acts."""
+        self._do(self._neighbours.look(self._clock()))
 
     def forget(self) -> None:
         """Forget all hosts: another controller has acted."""
         self._neighbours.forget()
-        self._renewed_at.clear()
+        self._seen.clear()
 
     def _do(self, step: NeighbourStep) -> None:
         """Put entries before frames are sent: the answer to a frame may come at once."""
+        now = self._clock()
+        for switch, _ in step.deleted:
+            self._seen[switch].complete = None
+        for switch, entry in step.put:
+            self._seen[switch].complete = None
+            self._seen[switch].put_at[hash(FlowKey.of(entry))] = now
         concerned = dict.fromkeys([switch for switch, _ in (*step.deleted, *step.put)])
         for switch in {**concerned, **dict.fromkeys(each.switch for each in step.frames)}:
             connection = self._connections.get(switch)

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from itertools import count, islice
+from itertools import count
 from typing import Generic, TypeVar
 
 from kuijia_app.control.host_frames import (
@@ -197,10 +197,9 @@ class LearnedHosts:
         """Return the number of frames of a switch that were not looked at, as there were too many."""
         return self._sites[switch].ignored
 
-    def entries(self, switch: str, first: int = 0, most: int | None = None) -> Iterator[FlowEntry]:
-        """Yield the entries of the hosts known at a switch, or of `most` of them from the number `first` on."""
-        site = self._sites[switch]
-        for host in islice(site.hosts.values(), first, None if most is None else first + most):
+    def entries(self, switch: str) -> Iterator[FlowEntry]:
+        """Yield the entries of the hosts that are known at a switch now."""
+        for host in tuple(self._sites[switch].hosts.values()):
             yield from _entries(host)
 
     def forget(self) -> None:

@@ -14,7 +14,15 @@ from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueC
 from kuijia_app.framework.switch_limits import SwitchFaultError
 from kuijia_app.gate.answers import checked_entry
 from kuijia_app.gate.frames import Multipart, RefusedError
-from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, LINK_PROBE_PRIORITY, NEIGHBOUR_COOKIE, NO_PRIORITY
+from kuijia_app.tables.identifiers import (
+    COMMON_COOKIE,
+    COMMON_COOKIE_MASK,
+    COOKIE,
+    LINK_PROBE_COOKIE,
+    LINK_PROBE_PRIORITY,
+    NEIGHBOUR_COOKIE,
+    NO_PRIORITY,
+)
 from kuijia_app.tables.rules import (
     ANY_VLAN,
     ETH_TYPE_MPLS,
@@ -43,6 +51,7 @@ from kuijia_app.tables.rules import (
 
 _ALL_BITS = 0xFFFFFFFFFFFFFFFF
 _COOKIE_BYTES = COOKIE.to_bytes(8, "big")
+_HOST_COOKIE_BYTES = NEIGHBOUR_COOKIE.to_bytes(8, "big")
 
 
 class Messages:
@@ -141,7 +150,7 @@ class Messages:
         parser, datapath = self._parser, self._datapath
         match poll:
             case Poll.OWN_ENTRIES:
-                return self.own_flows()
+                return self._flows(COMMON_COOKIE, COMMON_COOKIE_MASK)
             case Poll.ALL_ENTRIES:
                 return self._flows(0, 0)
             case Poll.GROUPS:
@@ -175,6 +184,14 @@ class Messages:
         if not self._unwatched:
             return found
         return (each for each in found if poll_bodies.cookie_of(each[0]) not in self._unwatched)
+
+    def is_for_hosts(self, entry: bytes) -> bool:
+        """Return True for an entry of `put_neighbour`."""
+        return poll_bodies.cookie_of(entry) == _HOST_COOKIE_BYTES
+
+    def polled_host_entry(self, entry: bytes) -> tuple[FlowKey, tuple[FlowEntry, int | None] | None]:
+        """Return key, entry and meter of one of those; raises SwitchFaultError if it is malformed."""
+        return reading.read_metered(self._ofproto, self._statistics(entry))
 
     def is_own(self, entry: bytes) -> bool:
         return poll_bodies.cookie_of(entry) == _COOKIE_BYTES

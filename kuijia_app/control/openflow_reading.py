@@ -29,6 +29,7 @@ from kuijia_app.tables.rules import (
     FlowEntry,
     Group,
     GroupType,
+    LowerTtl,
     Match,
     Output,
     PopLabel,
@@ -37,8 +38,10 @@ from kuijia_app.tables.rules import (
     PushVlan,
     SetDscp,
     SetEcn,
+    SetEthernet,
     SetQueue,
     TagAction,
+    ToController,
     ToGroup,
 )
 
@@ -86,6 +89,12 @@ def read_group(ofproto: Any, description: Any) -> Group | None:
 
 def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]:
     """Return key and flow entry from one entry of a flow statistics reply; the latter is None if it is not our rule."""
+    key, found = read_metered(ofproto, statistics)
+    return key, None if found is None or found[1] is not None else found[0]
+
+
+def read_metered(ofproto: Any, statistics: Any) -> tuple[FlowKey, tuple[FlowEntry, int | None] | None]:
+    """Return the same for an entry that may have a meter, with its number, or None."""
     try:
         match = _match(statistics.match)
     except _UnknownError:
@@ -95,6 +104,7 @@ def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]
     actions: tuple[Action, ...] = ()
     written: tuple[Action, ...] = ()
     goto_table: int | None = None
+    meter: int | None = None
     try:
         for instruction in statistics.instructions:
             if instruction.type == ofproto.OFPIT_APPLY_ACTIONS:
@@ -103,11 +113,13 @@ def read_flow(ofproto: Any, statistics: Any) -> tuple[FlowKey, FlowEntry | None]
                 written = _actions(ofproto, instruction.actions)
             elif instruction.type == ofproto.OFPIT_GOTO_TABLE:
                 goto_table = instruction.table_id
+            elif instruction.type == ofproto.OFPIT_METER:
+                meter = instruction.meter_id
             else:
                 return key, None
     except _UnknownError:
         return key, None
-    return key, FlowEntry(key.priority, match, actions, key.table_id, written, goto_table)
+    return key, (FlowEntry(key.priority, match, actions, key.table_id, written, goto_table), meter)
 
 
 def reports_removal(ofproto: Any, statistics: Any) -> bool:
@@ -177,13 +189,14 @@ def _match(match: Any) -> Match:
     ipv6 = {name: fields.pop(name) for name in ("ipv6_dst", "ipv6_src") if name in fields}
     if "vlan_vid" in fields:
         fields["vlan_vid"] = _vlan(fields["vlan_vid"])
+    addresses: dict[str, Any] = {"eth_dst": _text(fields.pop("eth_dst"))} if "eth_dst" in fields else {}
     if not fields.keys() <= _PLAIN_FIELDS or not all(isinstance(value, int) for value in fields.values()):
         raise _UnknownError
     prefixes: dict[str, Any] = {
         **{name: IPv4Network(_start_and_length(IPv4Address, value)) for name, value in ipv4.items()},
         **{name: IPv6Network(_start_and_length(IPv6Address, value)) for name, value in ipv6.items()},
     }
-    return Match(**prefixes, **fields)
+    return Match(**addresses, **prefixes, **fields)
 
 
 def _vlan(value: Any) -> int:
@@ -230,10 +243,14 @@ def _actions(ofproto: Any, actions: Iterable[Any]) -> tuple[Action, ...]:
             read.append(SetDscp(_whole(action.value)))
         elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "ip_ecn":
             read.append(SetEcn(_whole(action.value)))
+        elif action.type == ofproto.OFPAT_SET_FIELD and action.key == "eth_src":
+            read.append(SetEthernet(_text(action.value), _text(_next_value(ofproto, waiting, "eth_dst"))))
+        elif action.type == ofproto.OFPAT_DEC_NW_TTL:
+            read.append(LowerTtl())
         elif action.type == ofproto.OFPAT_SET_QUEUE:
             read.append(SetQueue(action.queue_id))
         elif action.type == ofproto.OFPAT_OUTPUT:
-            read.append(Output(action.port))
+            read.append(ToController() if action.port == ofproto.OFPP_CONTROLLER else Output(action.port))
         elif action.type == ofproto.OFPAT_GROUP:
             read.append(ToGroup(action.group_id))
         else:
@@ -254,12 +271,23 @@ def _tag_action(ofproto: Any, action: Any, waiting: deque[Any]) -> TagAction | N
 
 
 def _set_value(ofproto: Any, waiting: deque[Any], field: str) -> int:
+    return _whole(_next_value(ofproto, waiting, field))
+
+
+def _next_value(ofproto: Any, waiting: deque[Any], field: str) -> Any:
+    """Return what the next action writes into a field, which it must be for."""
     if not waiting or waiting[0].type != ofproto.OFPAT_SET_FIELD or waiting[0].key != field:
         raise _UnknownError
-    return _whole(waiting.popleft().value)
+    return waiting.popleft().value
 
 
 def _whole(value: object) -> int:
     if not isinstance(value, int):
+        raise _UnknownError
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
         raise _UnknownError
     return value

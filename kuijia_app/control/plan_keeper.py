@@ -279,8 +279,8 @@ class PlanKeeper(PairKeeper):
             self._checks.queues_counted(snapshot)
         if self._wiring.has_host(snapshot.switch):
             drops = [FlowKey.of(drop_entry(port)) for port in self._wiring.host_ports(snapshot.switch)]
-            if snapshot.packets.keys() >= set(drops):
-                self._metrics.dropped(snapshot.switch, sum(snapshot.packets[each] for each in drops))
+            counted = {each: snapshot.packets[each] for each in drops if each in snapshot.packets}
+            self._metrics.dropped(snapshot.switch, counted)
         judging = self._loss_watch.taken(snapshot, self._now(), self._tracker.broken)
         if judging is not None:
             self._sliced_work.add(self._avoiding_lossy(judging))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, auto
 
 from kuijia_app.control.reconciliation import FlowKey
@@ -82,6 +82,7 @@ class Snapshot:
         queues: counters of each queue, by its port and its id; None if the switch does not count queues.
         foreign: entries of others; None if this poll did not ask for them.
         more_foreign: entries of others beyond `MOST_FOREIGN`.
+        hosts: entries for hosts that are learned, as they came, with their packets.
     """
 
     switch: str
@@ -95,3 +96,4 @@ class Snapshot:
     queues: Mapping[tuple[int, int], QueueCounters] | None
     foreign: tuple[ForeignEntry, ...] | None = None
     more_foreign: int = 0
+    hosts: Mapping[Hashable, int] = field(default_factory=dict)

@@ -67,8 +67,8 @@ class SwitchKeeper(ABC):
         _findings: what is wrong now.
     """
 
-    _unwatched_cookies: Collection[int] = (NEIGHBOUR_COOKIE,)
-    """Cookies of entries that an application puts on switches in addition to their tables."""
+    _unwatched_cookies: Collection[int] = ()
+    """Cookies of entries that an application puts on switches in addition to their tables, and that no poll reads."""
 
     logger: logging.Logger
     _wiring: Wiring
@@ -482,17 +482,36 @@ class SwitchKeeper(ABC):
         self._watch_tables(self._now())
 
     def _tables_polled(self, switch: str, snapshot: Snapshot, found: TableDifferences | None) -> None:
-        now = self._now()
-        self._table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups))
+        self._table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups) + len(snapshot.hosts))
         self._snapshot_taken(snapshot)
         if snapshot.foreign is not None:
             self._look_at_foreign(snapshot.foreign, snapshot)
+        if found is None:
+            return
+        if found or not self._gateway.is_watching(switch):
+            self._judge_tables(snapshot, found)
+        else:
+            self._sliced_work.add(self._comparing_hosts(snapshot, self._connections[switch]))
+
+    def _comparing_hosts(self, snapshot: Snapshot, connection: SwitchConnection) -> Iterator[None]:
+        """Judge the tables of a switch by its entries for hosts: all others are right."""
+        try:
+            entries = yield from self._gateway.compared(snapshot, connection.messages)
+        except SwitchFaultError as error:
+            self._drop(connection.datapath, str(error))
+            return
+        self._metrics.dropped(snapshot.switch, self._gateway.refused_packets(snapshot.switch))
+        if connection.is_ready and self._connections.get(snapshot.switch) is connection:
+            self._judge_tables(snapshot, TableDifferences(entries))
+
+    def _judge_tables(self, snapshot: Snapshot, found: TableDifferences) -> None:
+        """Put tables right that differ as found, or leave them; state that somebody keeps changing them."""
+        switch, now = snapshot.switch, self._now()
         if found:
             self._tables_wrong(snapshot, found, now)
-        elif found is not None:
+        else:
             self._table_watch.right(switch, now)
-        if found is not None:
-            self._findings.exactly(FindingKind.TABLES_CHANGED, switch, self._table_watch.troubles(switch), now)
+        self._findings.exactly(FindingKind.TABLES_CHANGED, switch, self._table_watch.troubles(switch), now)
 
     def _snapshot_taken(self, snapshot: Snapshot) -> None:
         """Take in the tables and counters of a switch."""

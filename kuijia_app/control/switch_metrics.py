@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
 from kuijia_app.control.findings import FindingKind, Findings
@@ -72,6 +72,13 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
             "Frames of hosts that came faster than the controller looks at them; more are dropped in the switch.",
             ("switch",),
         ),
+        Metric(
+            f"{prefix}_host_packets_dropped_total",
+            "counter",
+            "Packets from a switch's hosts that nothing carries: to addresses without a planned pair, or no IP. Where "
+            "the controller is the gateway, it answers some of them.",
+            ("switch",),
+        ),
         Metric(f"{prefix}_events_total", "counter", "Events in the event log, by kind.", ("event",)),
         Metric(
             f"{prefix}_tick_delay_seconds",
@@ -115,6 +122,7 @@ class SwitchMetrics:
         self._wanted_since: dict[str, float] = {}
         self._ticked_at: float | None = None
         self._learned: LearnedHosts | None = None
+        self._dropped: dict[tuple[str, Hashable], int] = {}
         self._events = frozenset((*COUNTED_EVENTS, *events))
         self.tally.set(f"{prefix}_acts", 1)
         self.has(Findings())
@@ -187,6 +195,14 @@ class SwitchMetrics:
     def tables_put_right(self, switch: str) -> None:
         """Note that tables are put right which somebody else has changed."""
         self.tally.add(f"{self._prefix}_table_repairs_total", 1, switch)
+
+    def dropped(self, switch: str, packets: Mapping[Any, int]) -> None:
+        """Take in a switch's counters of dropped packets of its hosts, by entries; one starts again with its entry."""
+        for entry, count in packets.items():
+            before = self._dropped.get((switch, entry), 0)
+            self._dropped[switch, entry] = count
+            more = count - before if count >= before else count
+            self.tally.add(f"{self._prefix}_host_packets_dropped_total", more, switch)
 
     def has(self, findings: Findings) -> None:
         """Note what is wrong now."""

@@ -180,16 +180,20 @@ class TablePolls:
         own: dict[Hashable, tuple[FlowKey, FlowEntry | None]] = {}
         foreign: dict[Hashable, ForeignEntry | None] = {}
         packets: dict[FlowKey, int] = {}
+        hosts: dict[Hashable, int] = {}
         steps = 0
         for number, (identity, count) in enumerate(self._messages.polled_entries(answer)):
             self._require_few(number)
             its = known.get(identity)
             steps += 1
             if its is None:
-                steps += _PARSING
                 if self._messages.is_own(identity):
+                    steps += _PARSING
                     its = self._messages.polled_entry(identity)
-                else:
+                elif self._messages.is_for_hosts(identity):
+                    hosts[identity] = count
+                elif everything:
+                    steps += _PARSING
                     is_read = len(foreign) < MOST_FOREIGN
                     foreign[identity] = self._foreign_entry(identity) if is_read else None
             if its is not None:
@@ -200,7 +204,7 @@ class TablePolls:
                 yield
         if own.keys() != known.keys():
             self._own, self._entries = own, dict(own.values())
-        found.update(entries=self._entries, packets=packets)
+        found.update(entries=self._entries, packets=packets, hosts=hosts)
         if everything:
             self._note_foreign(foreign)
             found.update(foreign=self._others, more_foreign=len(foreign) - len(self._others))

@@ -5,8 +5,11 @@ from __future__ import annotations
 from kuijia_app.tables.families import Family
 from te_solver.model.plan import MAX_TUNNELS_PER_PAIR
 
-COOKIE = 0x4B55494A49410000
-"""Cookie of all our flow entries."""
+COOKIE = 0x4B55_494A_4941_0000
+"""Cookie of all flow entries of tables."""
+
+COMMON_COOKIE, COMMON_COOKIE_MASK = 0x4B55_494A_0000_0000, 0xFFFF_FFFF_0000_0000
+"""Bits that all our cookies share, those of entries beside tables, too."""
 
 DROP_PRIORITY = 10
 OTHER_PRIORITY = 50

@@ -121,10 +121,16 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """An entry that stays, whoever is known; `meter` limits its packets, None for no limit."""
+    """An entry that stays, whoever is known.
+
+    Attributes:
+        meter: number of the meter that limits its packets, None for no limit.
+        refuses: True if nothing carries its packets.
+    """
 
     entry: FlowEntry
     meter: int | None = None
+    refuses: bool = False
 
 
 def segment_of(wiring: Wiring, switch: str) -> Segment | None:
@@ -176,9 +182,9 @@ def _beside_plan(segment: Segment, port: int) -> Iterator[Standing]:
     for family in segment.families:
         for never in _NEVER_ROUTED[family]:
             match = Match.to(never, in_port=port, vlan_vid=segment.vlan)
-            yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, match))
+            yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, match), refuses=True)
         rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC, vlan_vid=segment.vlan)
-        yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port)
+        yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port, refuses=True)
 
 
 def meters_of(segment: Segment) -> tuple[int, ...]:

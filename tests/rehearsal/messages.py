@@ -159,6 +159,13 @@ class PlainMessages:
     def polled_entry(self, entry: FlowEntry) -> tuple[FlowKey, FlowEntry]:
         return FlowKey.of(entry), entry
 
+    def is_for_hosts(self, entry: FlowEntry | ForeignEntry) -> bool:
+        del entry
+        return False  # no hosts are learned
+
+    def polled_host_entry(self, entry: FlowEntry) -> tuple[FlowKey, tuple[FlowEntry, int | None]]:
+        return FlowKey.of(entry), (entry, None)
+
     def polled_foreign(self, entry: ForeignEntry) -> ForeignEntry:
         return entry
 

@@ -191,9 +191,9 @@ def test_a_plan_in_the_place_of_another_is_read_at_the_next_look() -> None:
 def test_dropped_packets_of_a_host_are_counted_on_when_its_switch_begins_anew() -> None:
     rig = Rig()
     for packets in (5, 12, 12, 3):
-        rig.metrics.dropped("s1", packets)
-    rig.metrics.dropped("s2", 1)
-    assert rig.value("host_packets_dropped_total", "s1") == 15
+        rig.metrics.dropped("s1", {"an entry": packets, "another": 7})
+    rig.metrics.dropped("s2", {"an entry": 1})
+    assert rig.value("host_packets_dropped_total", "s1") == 22
     assert rig.value("host_packets_dropped_total", "s2") == 1
 
 

@@ -1,77 +1,247 @@
-"""The gateway of hosts over connections: what it puts on switches again, and which entries are its own."""
+"""The gateway of hosts over connections: which of its entries a switch lacks or has otherwise, as polls show."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from kuijia_app.control.findings import Findings
-from kuijia_app.control.gateway import HOSTS_RENEWED, RENEWED, Gateway
+from kuijia_app.control.gateway import Gateway
 from kuijia_app.control.neighbours import LearnedHosts
+from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import FlowKey
+from kuijia_app.control.sliced_work import at_once
+from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.control.table_differences import Differing
 from kuijia_app.tables.neighbours import standing_entries
-from kuijia_app.tables.rules import FlowEntry
-from tests.kuijia_app.control.test_neighbours import EAST, says
+from kuijia_app.tables.rules import FlowEntry, LowerTtl, Output, SetEthernet
+from tests.kuijia_app.control.test_neighbours import EAST, A, B, asks, says
 from tests.kuijia_app.control.test_neighbours import gateway as learned_hosts
+from tests.kuijia_app.control.test_openflow_reading import frameworks, library
 
-EVERY_HOST = 2 * HOSTS_RENEWED + 1
+Metered = tuple[FlowEntry, int | None]
 
 
-class Connection:
-    """A connection that keeps what it is to send for hosts."""
+class Switch:
+    """A switch with what it was sent for hosts, over a connection that acknowledges at once unless it is slow."""
 
-    def __init__(self, switch: str) -> None:
-        self.switch = switch
-        self.sent: list[FlowEntry] = []
-        self.messages = SimpleNamespace(
-            put_neighbour=lambda entry, *_: entry, put_meter=lambda *_: None, reports_of_ports=lambda: None
+    def __init__(self) -> None:
+        self.switch = "e"
+        self.table: dict[FlowKey, Metered] = {}
+        self.packets: dict[FlowKey, int] = {}
+        self.read = 0
+        self.is_slow = False
+        self.messages: Any = SimpleNamespace(
+            put_neighbour=lambda entry, _, meter: partial(self.table.update, {FlowKey.of(entry): (entry, meter)}),
+            delete_neighbour=lambda entry: partial(self.table.pop, FlowKey.of(entry), None),
+            put_meter=lambda *_: lambda: None,
+            reports_of_ports=lambda: lambda: None,
+            send_frame=lambda *_: lambda: None,
+            polled_host_entry=self._polled,
         )
 
-    def send_for_hosts(self, messages: Iterable[Any], then: object = None) -> None:
-        del then  # nobody answers
-        self.sent += messages
+    def send_for_hosts(self, messages: Iterable[Callable[[], None]], then: Callable[[], None] | None = None) -> None:
+        if self.is_slow:
+            list(messages)
+            return
+        for message in messages:
+            message()
+        if then is not None:
+            then()
+
+    def _polled(self, identity: tuple[FlowKey, Metered | None]) -> tuple[FlowKey, Metered | None]:
+        self.read += 1
+        return identity
 
 
 class Rig:
-    """The gateway of one switch, with hosts that have said who they are."""
+    """The gateway of one switch, which is polled each second."""
 
-    def __init__(self, hosts: int) -> None:
+    def __init__(self) -> None:
         self.now = 0.0
         self.learned: LearnedHosts = learned_hosts()
-        self.connection = Connection("e")
-        connections: Any = {"e": self.connection}
+        self.switch = Switch()
+        connections: Any = {"e": self.switch}
         self.gateway = Gateway(self.learned, connections, Findings(), lambda: self.now)
-        self.gateway._put_all(connections["e"])
-        for number in range(1, hosts + 1):
-            self.learned.arrived("e", 1, says(bytes((2, 0, 0, 0, 0, number)), f"10.0.1.{number}"), 0.0)
-        self.standing = [each.entry for each in standing_entries(EAST)]
+        self.gateway.read("e")
+        self.says(A, "10.0.1.1")
 
-    def turn(self) -> list[FlowEntry]:
-        """Return the entries of hosts that are put on the switch when the next turn has come."""
-        self.connection.sent.clear()
-        self.now += RENEWED
-        self.gateway.tend()
-        assert self.connection.sent[: len(self.standing)] == self.standing
-        return self.connection.sent[len(self.standing) :]
+    def says(self, mac: bytes, address: str) -> None:
+        self.gateway.arrived("e", 1, says(mac, address))
+
+    def key_of(self, address: str) -> FlowKey:
+        (key,) = (FlowKey.of(each) for each in self.learned.entries("e") if f"{address}/32" == str(each.match.ipv4_dst))
+        return key
+
+    def poll(self, meanwhile: Callable[[], None] = lambda: None) -> Differing:
+        """Return what is wrong by a poll that begins in a second; something happens until its answer comes."""
+        self.now += 1.0
+        hosts: dict[Hashable, int] = {each: self.switch.packets.get(each[0], 0) for each in self.switch.table.items()}
+        snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, hosts=hosts)
+        meanwhile()
+        found: list[Differing] = []
+
+        def compare() -> Iterator[None]:
+            found.append((yield from self.gateway.compared(snapshot, self.switch.messages)))
+
+        at_once(compare())
+        return found[0]
 
 
-def test_the_entries_of_few_hosts_are_put_on_a_switch_again_in_each_turn() -> None:
-    rig = Rig(3)
-    assert rig.turn() == rig.turn() == list(rig.learned.entries("e"))
+def test_what_was_put_on_a_switch_is_right_and_read_once() -> None:
+    rig = Rig()
+    assert not rig.poll()
+    entries = len([*standing_entries(EAST), *rig.learned.entries("e")])
+    assert (rig.switch.read, len(rig.switch.table)) == (entries, entries)
+    assert not rig.poll()
+    assert rig.switch.read == entries
 
 
-def test_those_of_many_hosts_have_their_turns_one_after_the_other() -> None:
-    rig = Rig(EVERY_HOST)
-    turns = [rig.turn() for _ in range(4)]
-    entries = list(rig.learned.entries("e"))
-    assert [len(turn) for turn in turns[:3]] == [HOSTS_RENEWED, HOSTS_RENEWED, 1]
-    assert [*turns[0], *turns[1], *turns[2]] == entries
-    assert turns[3] == turns[0]
+def test_a_deleted_entry_is_missing_and_a_changed_one_is_changed_until_they_are_put_again() -> None:
+    rig = Rig()
+    rig.says(B, "10.0.1.2")
+    assert not rig.poll()
+    gone, other = rig.key_of("10.0.1.1"), rig.key_of("10.0.1.2")
+    standing = FlowKey.of(next(standing_entries(EAST)).entry)
+    rig.switch.table[other] = replace(rig.switch.table[other][0], actions=()), None
+    del rig.switch.table[gone], rig.switch.table[standing]
+    for _ in range(2):
+        found = rig.poll()
+        assert (set(found.missing), found.changed) == ({gone, standing}, (other,))
+    rig.gateway.read("e")
+    assert not rig.poll()
+
+
+def test_an_entry_with_another_meter_is_changed_unless_the_switch_has_no_meters() -> None:
+    rig = Rig()
+    for key, (entry, _) in rig.switch.table.items():
+        rig.switch.table[key] = entry, None
+    metered = {FlowKey.of(each.entry) for each in standing_entries(EAST) if each.meter is not None}
+    assert set(rig.poll().changed) == metered
+    rig.gateway.refused("e", "OFPET_METER_MOD_FAILED/OFPMMFC_OUT_OF_METERS")
+    assert not rig.poll()
+
+
+def test_what_is_put_after_a_poll_has_begun_may_be_missing_in_it() -> None:
+    rig = Rig()
+    assert not rig.poll(lambda: rig.says(B, "10.0.1.2"))
+    assert not rig.poll()
+    del rig.switch.table[rig.key_of("10.0.1.2")]
+    assert rig.poll().missing == (rig.key_of("10.0.1.2"),)
+
+
+def test_nothing_is_missing_while_all_is_about_to_be_put_again() -> None:
+    rig = Rig()
+    rig.switch.table.clear()
+    rig.switch.is_slow = True
+    rig.gateway.read("e")
+    assert not rig.poll()
+    rig.switch.is_slow = False
+    rig.gateway.read("e")
+    assert not rig.poll()
+    rig.switch.table.clear()
+    assert rig.poll()
+
+
+def test_a_host_that_has_moved_is_judged_by_its_new_entry_alone() -> None:
+    rig = Rig()
+    assert not rig.poll()
+    rig.says(B, "10.0.1.1")
+    assert not rig.poll()
+    rig.switch.is_slow = True  # the next entry is lost
+    rig.says(A, "10.0.1.1")
+    assert rig.poll().changed == (rig.key_of("10.0.1.1"),)
+
+
+def test_entries_that_another_controller_has_left_are_read_once_and_left_to_end() -> None:
+    rig = Rig()
+    left = replace(next(rig.learned.entries("e")), priority=77)
+    rig.switch.table[FlowKey.of(left)] = left, None
+    assert not rig.poll()
+    read = rig.switch.read
+    assert not rig.poll()
+    assert rig.switch.read == read
+
+
+def test_an_entry_that_another_controller_has_left_is_judged_once_its_host_is_known() -> None:
+    rig = Rig()
+    other = learned_hosts()
+    other.arrived("e", 1, says(A, "10.0.1.9"), 0.0)
+    (left,) = other.entries("e")
+    rig.switch.table[FlowKey.of(left)] = left, None
+    assert not rig.poll()
+    rig.switch.is_slow = True
+    rig.says(B, "10.0.1.9")
+    assert rig.poll().changed == (rig.key_of("10.0.1.9"),)
+
+
+def test_packets_that_nothing_carries_are_counted_by_their_entries() -> None:
+    rig = Rig()
+    refusing = [FlowKey.of(each.entry) for each in standing_entries(EAST) if each.refuses]
+    rig.switch.packets = dict.fromkeys(rig.switch.table, 10) | {refusing[0]: 3, refusing[1]: 4}
+    rig.poll()
+    assert dict(rig.gateway.refused_packets("e")) == {hash(refusing[0]): 3, hash(refusing[1]): 4}
+
+
+def test_a_switch_that_refuses_entries_for_hosts_is_not_watched_for_them_until_it_is_read_again() -> None:
+    rig = Rig()
+    assert rig.gateway.is_watching("e")
+    assert not rig.gateway.is_watching("a switch without hosts")
+    rig.gateway.refused("e", "OFPET_FLOW_MOD_FAILED/OFPFMFC_TABLE_FULL")
+    assert not rig.gateway.is_watching("e")
+    rig.gateway.read("e")
+    assert rig.gateway.is_watching("e")
 
 
 def test_its_own_entries_are_the_standing_ones_and_those_of_hosts() -> None:
-    rig = Rig(2)
-    wanted = [*rig.standing, *rig.learned.entries("e")]
+    rig = Rig()
+    wanted = [*(each.entry for each in standing_entries(EAST)), *rig.learned.entries("e")]
     assert rig.gateway.entries("e") == {FlowKey.of(entry): entry for entry in wanted}
     assert rig.gateway.entries("a switch without hosts") == {}
+
+
+@frameworks
+def test_entries_for_hosts_are_read_from_a_poll_as_they_were_sent(package: str) -> None:
+    messages = Messages(library(package))
+    rig = Rig()
+    rig.gateway.arrived("e", 1, asks(B, "10.0.1.2", "10.0.1.254"))
+    sent: list[Metered] = [(each.entry, each.meter) for each in standing_entries(EAST)]
+    sent += ((entry, None) for entry in rig.learned.entries("e"))
+    for entry, meter in sent:
+        message = messages.put_neighbour(entry, 3600, meter)
+        rest = bytearray()
+        message.match.serialize(rest, 0)
+        for instruction in message.instructions:
+            instruction.serialize(rest, len(rest))
+        head = (48 + len(rest), entry.table_id, 9, 0, entry.priority, 0, 3600, 0, message.cookie, 7, 99)
+        ((identity, packets),) = messages.polled_entries([struct.pack("!HBxIIHHHH4xQQQ", *head) + rest])
+        assert (messages.is_for_hosts(identity), messages.is_own(identity), packets) == (True, False, 7)
+        assert messages.polled_host_entry(identity) == (FlowKey.of(entry), (entry, meter))
+
+
+def test_a_changed_action_of_an_entry_is_told_from_the_one_that_was_sent() -> None:
+    rig = Rig()
+    key = rig.key_of("10.0.1.1")
+    entry = rig.switch.table[key][0]
+    lower, ethernet, output = entry.actions
+    assert isinstance(lower, LowerTtl)
+    assert isinstance(ethernet, SetEthernet)
+    swapped = SetEthernet(ethernet.destination, ethernet.source)
+    for other in ((lower, ethernet), (ethernet, output), (lower, swapped, output)):
+        rig.switch.table[key] = replace(entry, actions=other), None
+        assert rig.poll().changed == (key,)
+    assert output == Output(1)
+
+
+@pytest.mark.parametrize("reason", ["OFPMMFC_METER_EXISTS", "OFPMMFC_UNKNOWN_METER"])
+def test_a_meter_that_is_there_or_that_somebody_has_deleted_is_no_lack_of_meters(reason: str) -> None:
+    rig = Rig()
+    rig.gateway.refused("e", f"OFPET_METER_MOD_FAILED/{reason}")
+    assert rig.gateway.is_watching("e")
+    assert not rig.poll()

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kuijia_app.framework import event_log
 from testbed.controllers.controller_set import ControllerSet
 from testbed.lab.lab import Lab
 from testbed.lab.lab_options import LabOptions
@@ -17,6 +18,7 @@ from tests.kuijia_app.plans import motivation_plan
 pytestmark = pytest.mark.emulation
 
 PATIENCE = 20.0
+LEARNED = "cookie=0x4b55494a4e440000/-1"
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +54,30 @@ def test_what_cannot_be_delivered_is_answered_as_a_router_answers(lab: Lab) -> N
     assert "Time to live exceeded" in ping(lab, "s1", address(lab, "s4"), "-t", "1")
 
 
-def test_entries_for_hosts_that_somebody_deletes_come_back(lab: Lab) -> None:
-    lab.emulated_network.ovs.ofctl("del-flows", "s4", "cookie=0x4b55494a4e440000/-1")
-    lab.emulated_network.ovs.ofctl("del-meters", "s4")
-    wait_until(lambda: " 1 received" in ping(lab, "s1", address(lab, "s4")), "they are back")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("del-meters", "s4"),
+        ("del-flows", "s4", f"{LEARNED},table=3,ip,nw_dst=10.0.4.1"),
+        ("mod-flows", "s4", f"{LEARNED},table=3,ip,nw_dst=10.0.4.1,actions=drop"),
+    ],
+)
+def test_entries_for_hosts_that_somebody_deletes_or_changes_come_back_and_that_is_logged(
+    lab: Lab, words: tuple[str, ...]
+) -> None:
+    assert " 1 received" in ping(lab, "s1", address(lab, "s4"))
+
+    def repairs() -> int:
+        return len([event for event in lab.controller.events() if event["event"] == event_log.TABLES_WRONG])
+
+    def entries() -> list[str]:
+        return sorted(lab.emulated_network.ovs.ofctl("dump-flows", "s4", LEARNED, "--no-stats").splitlines())
+
+    before, rightly = repairs(), entries()
+    lab.emulated_network.ovs.ofctl(*words)
+    assert entries() != rightly
+    wait_until(lambda: entries() == rightly, "they are back")
+    wait_until(lambda: repairs() == before + 1, "it is logged")
 
 
 def test_learned_hosts_are_nobody_elses_entries_and_are_delivered_to_past_a_cut(lab: Lab) -> None:
