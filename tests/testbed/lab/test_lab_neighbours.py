@@ -73,11 +73,12 @@ def test_entries_for_hosts_that_somebody_deletes_or_changes_come_back_and_that_i
     def entries() -> list[str]:
         return sorted(lab.emulated_network.ovs.ofctl("dump-flows", "s4", LEARNED, "--no-stats").splitlines())
 
+    wait_until(lambda: any("nw_dst=10.0.4.1 " in entry for entry in entries()), "the host is known")
     before, rightly = repairs(), entries()
     lab.emulated_network.ovs.ofctl(*words)
     assert entries() != rightly
     wait_until(lambda: entries() == rightly, "they are back")
-    wait_until(lambda: repairs() == before + 1, "it is logged")
+    wait_until(lambda: repairs() > before, "it is logged")
 
 
 def test_learned_hosts_are_nobody_elses_entries_and_are_delivered_to_past_a_cut(lab: Lab) -> None:
