@@ -18,7 +18,14 @@ from hedera.scheduling import events
 from hedera.scheduling.elephant_schedule import ElephantSchedule
 from hedera.scheduling.events import SchedulerMetrics
 from hedera.scheduling.link_counters import LinkCounters
-from hedera.scheduling.messages import COOKIES, SchedulerMessages, readings
+from hedera.scheduling.messages import (
+    COUNTER_COOKIE,
+    COUNTING_COOKIE,
+    SCHEDULED_COOKIE,
+    SchedulerMessages,
+    placed,
+    readings,
+)
 from hedera.scheduling.options import MISSING, SchedulerOptions, build, missing_option
 from hedera.scheduling.polling import Polls, ScheduledEntry
 from hedera.scheduling.routes import Links, Routes, first_routing, routes_around
@@ -35,9 +42,10 @@ from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import DENIALS
-from kuijia_app.control.snapshot import Snapshot
+from kuijia_app.control.snapshot import ForeignEntry, Snapshot
 from kuijia_app.control.switch_application import OUTLETS
 from kuijia_app.control.switch_connection import ReadBack
+from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.control.table_watch import CHANGED_MEANWHILE
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import refuse_to_start
@@ -133,7 +141,8 @@ class HederaScheduler(PairApplication):
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
     part = "scheduler"
-    _unwatched_cookies = COOKIES
+    _unwatched_cookies = (COUNTING_COOKIE, COUNTER_COOKIE)
+    _cookies_besides = (LINK_PROBE_COOKIE, SCHEDULED_COOKIE)
     _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:
@@ -175,6 +184,7 @@ class HederaScheduler(PairApplication):
         self._refused: dict[str, SwitchTables] = {}
         self._awaited: set[str] = set()
         self._polled: dict[str, deque[int]] = {}
+        self._placed_at: dict[str, float] = {}
         self._are_all_read = False
         self._last_own_id = _OWN_IDS
         self._is_routing = False
@@ -258,6 +268,16 @@ class HederaScheduler(PairApplication):
         judging = self._loss_watch.taken(counted, self._now(), self._link_counters.uncounted)
         if judging is not None:
             self._sliced_work.add(self._noting_losses(judging))
+
+    def _look_at_foreign(self, foreign: tuple[ForeignEntry, ...], snapshot: Snapshot) -> None:
+        super()._look_at_foreign(foreign, snapshot)
+        switch, found = snapshot.switch, placed(foreign)
+        if self._placed_at.get(switch, 0.0) >= snapshot.asked_at:
+            return  # they may not all have been there
+        wanted = {flow: self._schedule.group_of(switch, flow) for flow in found}
+        changed = [each.key for flow, each in found.items() if wanted[flow] not in (None, *each.groups)]
+        if changed:
+            self._tables_wrong(snapshot, TableDifferences(Differing(changed=tuple(changed))), self._now())
 
     def _noting_losses(self, judging: Iterator[None]) -> Iterator[None]:
         yield from judging
@@ -465,6 +485,7 @@ class HederaScheduler(PairApplication):
             found = self._schedule.run(rates)
         for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys() - denying:
             self._send(switch, self._entries(switch, found.put, found.deleted))
+            self._placed_at[switch] = self._now()
         self._log.write(
             events.ROUND,
             flows=len(rates),

@@ -65,6 +65,11 @@ class ElephantSchedule:
         self._capacity = np.where(dead, 0.0, self._centre.fabric.capacity)
         self._entries.clear()
 
+    def group_of(self, switch: str, flow: FiveTuple) -> int | None:
+        """Return the group to which the entry of an elephant at a switch sends it, None if it has no entry there."""
+        entry = self._entries.get((switch, flow))
+        return None if entry is None else entry.group_id
+
     def forget(self, switch: str) -> None:
         """Forget the entries of a switch that has lost them, or may have; a switch can cause this at any rate."""
         self._forgotten.add(switch)

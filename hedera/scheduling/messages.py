@@ -14,14 +14,13 @@ from typing import Any
 from hedera.network.data_centre import ROUTE_TABLE
 from hedera.scheduling.polling import TCP, UDP, CounterReading, FiveTuple, ScheduledEntry
 from hedera.scheduling.tables import COUNTER_TABLE, SCHEDULED_PRIORITY
-from kuijia_app.tables.rules import ETH_TYPE_IPV4
+from kuijia_app.control.snapshot import ForeignEntry
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, Match
 
 COUNTING_COOKIE = 0x4845_4445_5241_0001
 COUNTER_COOKIE = 0x4845_4445_5241_0002
 SCHEDULED_COOKIE = 0x4845_4445_5241_0003
 """Cookies that distinguish these entries from those that a controller reads back and repairs."""
-
-COOKIES = (COUNTING_COOKIE, COUNTER_COOKIE, SCHEDULED_COOKIE)
 
 COUNTING_PRIORITY = 100
 COUNTER_IDLE_SECONDS = 10
@@ -132,6 +131,24 @@ class SchedulerMessages:
             target_field: flow.target_port,
         }
         return self._parser.OFPMatch(**fields)
+
+
+def placed(entries: Iterable[ForeignEntry]) -> dict[FiveTuple, ForeignEntry]:
+    """Return those entries that route elephants, by their flows."""
+    scheduled = (entry for entry in entries if entry.cookie == SCHEDULED_COOKIE)
+    return {flow: entry for entry in scheduled if (flow := _flow_of(entry.key.match)) is not None}
+
+
+def _flow_of(match: object) -> FiveTuple | None:
+    """Return the flow that a match names as `SchedulerMessages.put` does, None for any other."""
+    if not isinstance(match, Match) or match.source is None or match.destination is None or match.ip_proto is None:
+        return None
+    is_tcp = match.ip_proto == TCP
+    source, target = (match.tcp_src, match.tcp_dst) if is_tcp else (match.udp_src, match.udp_dst)
+    if source is None or target is None:
+        return None
+    ends = match.source.network_address, match.destination.network_address
+    return FiveTuple(*ends, match.ip_proto, source, target)
 
 
 def readings(statistics: Iterable[Any]) -> list[CounterReading]:

@@ -46,7 +46,7 @@ METRICS = (
     Metric(
         f"{PREFIX}_plan_in_force_timestamp_seconds",
         "gauge",
-        "Unix time at which the plan in force came into force; the start of the controller for its first.",
+        "Unix time at which the plan in force came into force: the first, when a switch had its tables.",
     ),
     Metric(
         f"{PREFIX}_plan_update_seconds",
@@ -68,7 +68,7 @@ class ControllerMetrics(SwitchMetrics):
         self._told: dict[tuple[str, int], float] = {}
         self._updates: dict[str, float] = {}
         self._followed: tuple[Rollout, LivenessTracker, Restoration] | None = None
-        self.tally.set(f"{PREFIX}_plan_in_force_timestamp_seconds", time.time())
+        self._is_in_force = False
 
     def follow(
         self, framework: str, liveness: str, rollout: Rollout, tracker: LivenessTracker, restoration: Restoration
@@ -101,6 +101,8 @@ class ControllerMetrics(SwitchMetrics):
         super().heard(event, details)
         if event == event_log.TUNNEL_LIVENESS:
             self._changed(details["ingress"], details["path_id"], alive=details["alive"])
+        elif event == event_log.SWITCH_READY and not self._is_in_force:
+            self._came_into_force()
         elif event in _UPDATES:
             self._updated(event, details["update"])
 
@@ -109,6 +111,10 @@ class ControllerMetrics(SwitchMetrics):
         since = self._told.pop((ingress, path_id), None)
         if since is not None:
             self.tally.observe(f"{PREFIX}_reaction_seconds", self._clock() - since)
+
+    def _came_into_force(self) -> None:
+        self._is_in_force = True
+        self.tally.set(f"{PREFIX}_plan_in_force_timestamp_seconds", time.time())
 
     def _updated(self, event: str, name: str) -> None:
         if event == event_log.UPDATE_STARTED:
@@ -121,7 +127,7 @@ class ControllerMetrics(SwitchMetrics):
             self._updates.pop(name, None)
             return
         if event == event_log.UPDATE_LIVE:
-            self.tally.set(f"{PREFIX}_plan_in_force_timestamp_seconds", time.time())
+            self._came_into_force()
         if name in self._updates:
             stage = _STAGES[event]
             self.tally.observe(f"{PREFIX}_plan_update_seconds", self._clock() - self._updates[name], stage)

@@ -5,8 +5,7 @@ Whoever asks, probes or counts states what it finds; the event log, the log, met
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
@@ -143,11 +142,6 @@ class Findings:
     def lacks(self) -> tuple[SwitchFinding, ...]:
         """The findings that keep a plan from being in force."""
         return tuple(finding for finding in self if finding.is_lack)
-
-    @property
-    def counts(self) -> Mapping[FindingKind, int]:
-        """Number of findings of each kind that has any."""
-        return Counter(finding.key.kind for finding in self)
 
     def found(self, finding: SwitchFinding, now: float) -> None:
         """State that something is wrong; its words may have changed."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from ipaddress import IPv4Network, IPv6Network, ip_address
 
 from kuijia_app.control.findings import FindingKey, FindingKind, SwitchFinding
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.snapshot import ForeignEntry
-from kuijia_app.tables.identifiers import DROP_GROUP, LINK_PROBE_COOKIE
+from kuijia_app.tables.identifiers import DROP_GROUP
 from kuijia_app.tables.ofctl_text import match_text
 from kuijia_app.tables.rules import FlowEntry, Match, ToGroup
 
@@ -26,11 +26,14 @@ class DefeatingEntries:
     """Search for the entries of others that defeat ours, as a task in short steps; `found` has the result at its end.
 
     An entry defeats one of ours in the same table if some packet matches both, and its priority is at least as high: at
-    equal priorities a switch may choose either (OpenFlow 1.3.5, 5.3). Entries of ours that drop are left out.
+    equal priorities a switch may choose either (OpenFlow 1.3.5, 5.3). Entries of ours that drop are left out, and those
+    of `foreign` with one of the cookies `besides`.
     """
 
-    def __init__(self, foreign: Iterable[ForeignEntry], own: Mapping[FlowKey, FlowEntry | None]) -> None:
-        others = (entry for entry in foreign if entry.cookie != LINK_PROBE_COOKIE)
+    def __init__(
+        self, foreign: Iterable[ForeignEntry], own: Mapping[FlowKey, FlowEntry | None], besides: Collection[int] = ()
+    ) -> None:
+        others = (entry for entry in foreign if entry.cookie not in besides)
         self._foreign = sorted(others, key=lambda entry: -entry.key.priority)
         self._own = own
         self.found: list[ForeignEntry] = []

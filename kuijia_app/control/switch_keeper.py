@@ -70,6 +70,9 @@ class SwitchKeeper(ABC):
     _unwatched_cookies: Collection[int] = ()
     """Cookies of entries that an application puts on switches in addition to their tables, and that no poll reads."""
 
+    _cookies_besides: Collection[int] = (LINK_PROBE_COOKIE,)
+    """Cookies of further entries of its own, which polls read as if they were somebody else's."""
+
     logger: logging.Logger
     _wiring: Wiring
     _network_log: NetworkLog
@@ -562,8 +565,9 @@ class SwitchKeeper(ABC):
     def _naming_foreign(self, switch: str, compared: tuple[Any, ...]) -> Iterator[None]:
         foreign, own = compared[:2]
         # There may be ten thousand hosts: their entries are gathered only for something to be compared with.
-        hosts = self._gateway.entries(switch) if any(each.cookie != LINK_PROBE_COOKIE for each in foreign) else {}
-        search = DefeatingEntries(foreign, {**own, **hosts})
+        is_needed = any(each.cookie not in self._cookies_besides for each in foreign)
+        hosts = self._gateway.entries(switch) if is_needed else {}
+        search = DefeatingEntries(foreign, {**own, **hosts}, self._cookies_besides)
         yield from search.steps()
         if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now
             findings = [defeat(switch, entry) for entry in search.found]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from typing import Any
 
-from kuijia_app.control.findings import FindingKind, Findings
+from kuijia_app.control.findings import Findings
 from kuijia_app.control.neighbours import LearnedHosts
 from kuijia_app.framework import event_log
 from kuijia_app.framework.metrics.tally import REACTION_BUCKETS, WORK_BUCKETS, Metric, Tally
@@ -56,7 +57,12 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
             "Time from a switch's connection, or from a change of its wanted tables, until it has acknowledged them.",
             buckets=WORK_BUCKETS,
         ),
-        Metric(f"{prefix}_problems", "gauge", "What is wrong with switches, ports and links now, by kind.", ("kind",)),
+        Metric(
+            f"{prefix}_problems",
+            "gauge",
+            "What is wrong now, by kind, switch and, where there is one, port.",
+            ("kind", "switch", "port"),
+        ),
         Metric(
             f"{prefix}_table_repairs_total",
             "counter",
@@ -125,7 +131,6 @@ class SwitchMetrics:
         self._dropped: dict[tuple[str, Hashable], int] = {}
         self._events = frozenset((*COUNTED_EVENTS, *events))
         self.tally.set(f"{prefix}_acts", 1)
-        self.has(Findings())
         for event in sorted(self._events):
             self.tally.add(f"{prefix}_events_total", 0, event)
 
@@ -206,9 +211,8 @@ class SwitchMetrics:
 
     def has(self, findings: Findings) -> None:
         """Note what is wrong now."""
-        counts = findings.counts
-        for kind in FindingKind:
-            self.tally.set(f"{self._prefix}_problems", counts.get(kind, 0), kind.value)
+        places = ((each.key.kind.value, each.key.switch, str(each.key.port or "")) for each in findings)
+        self.tally.replace(f"{self._prefix}_problems", Counter(places))
 
     def certificate_expires(self, certificate: str, until: float) -> None:
         """Note when a certificate expires."""

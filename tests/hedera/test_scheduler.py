@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from hedera.network.data_centre import DataCentre
+from hedera.network.data_centre import ROUTE_TABLE, DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.scheduling import events
-from hedera.scheduling.messages import COUNTING_COOKIE
+from hedera.scheduling.messages import COUNTING_COOKIE, SCHEDULED_COOKIE
 from kuijia_app.framework import event_log
 from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
 from testbed.controllers.controller_process import SchedulerProcess
@@ -174,6 +174,24 @@ def test_counting_goes_on_after_somebody_has_deleted_what_counts(fabric: DummyFa
         counting = [line for switch in SWITCHES for line in fabric.flows(switch) if f"{COUNTING_COOKIE:#x}" in line]
         assert len(counting) == 2 * len(STRIDE8), "of each host for TCP and for UDP"
         elephants_fed(fabric, process, STRIDE8)
+
+
+def test_an_elephant_whose_entry_somebody_has_changed_is_routed_again_and_that_is_logged(
+    fabric: DummyFabric, tmp_path: Path
+) -> None:
+    with scheduler(fabric, tmp_path) as process:
+        elephants_fed(fabric, process, STRIDE8)
+        entries = f"cookie={SCHEDULED_COOKIE:#x}/-1,table={ROUTE_TABLE}"
+        switch = next(each for each in SWITCHES if fabric.ovs.ofctl("dump-flows", fabric.bridge(each), entries))
+
+        def wrong() -> list[str]:
+            return [event["switch"] for event in process.events() if event["event"] == event_log.TABLES_WRONG]
+
+        with fabric.fed(STRIDE8):
+            fabric.ovs.ofctl("mod-flows", fabric.bridge(switch), f"{entries},actions=drop")
+            wait_until(lambda: wrong() == [switch], "the change is noticed")
+        assert arrived(elephants_fed(fabric, process, STRIDE8)) == STRIDE8_TARGETS
+        assert wrong() == [switch]
 
 
 def test_failed_links_are_routed_around_by_ecmp_and_for_elephants_and_healing_brings_them_back(

@@ -7,6 +7,7 @@ from ipaddress import IPv4Address, IPv4Network
 
 from kuijia_app.control import neighbours as learning
 from kuijia_app.control.controller_metrics import ControllerMetrics
+from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
 from kuijia_app.control.host_frames import BROADCAST, arp_request
 from kuijia_app.control.liveness import LivenessTracker
 from kuijia_app.control.restoration import Restoration
@@ -133,7 +134,10 @@ def test_tunnels_are_dead_wherever_their_link_has_failed() -> None:
 
 def test_the_age_of_the_plan_begins_when_it_comes_into_force_and_stages_are_timed() -> None:
     rig = Rig()
+    assert not rig.values("plan_in_force_timestamp_seconds"), "no switch has its tables yet"
+    rig.log.write(event_log.SWITCH_READY, switch="s1")
     start = rig.value("plan_in_force_timestamp_seconds")
+    rig.log.write(event_log.SWITCH_READY, switch="s2")
     rig.log.write(event_log.UPDATE_STARTED, update="a")
     assert rig.value("plan_in_force_timestamp_seconds") == start
     rig.now += 1
@@ -186,6 +190,22 @@ def test_a_plan_in_the_place_of_another_is_read_at_the_next_look() -> None:
     rollout = Rollout(Version("start", replace(rig.plan, pairs=()), {}))
     rig.metrics.follow("os-ken", "controller", rollout, rig.tracker, rig.restoration)
     assert rig.value("tunnels") == 0
+
+
+def test_each_problem_has_its_kind_switch_and_port_while_it_is_there() -> None:
+    rig, findings = Rig(), Findings()
+    of_port = FindingKey(FindingKind.QUEUE_MISSING, "s1", 3)
+    of_tunnels = [FindingKey(FindingKind.PACKETS_VANISH, "s2", 1, f"{path_id}") for path_id in (5, 6)]
+    of_switch = FindingKey(FindingKind.TABLES_CHANGED, "s2")
+    for key in (of_port, *of_tunnels, of_switch):
+        findings.found(SwitchFinding(key, "it is wrong"), 0.0)
+    rig.metrics.has(findings)
+    places = {("queue-missing", "s1", "3"): 1, ("packets-vanish", "s2", "1"): 2, ("tables-changed", "s2", ""): 1}
+    assert rig.values("problems") == places
+    findings.gone(of_port, 1.0)
+    rig.metrics.has(findings)
+    del places["queue-missing", "s1", "3"]
+    assert rig.values("problems") == places
 
 
 def test_dropped_packets_of_a_host_are_counted_on_when_its_switch_begins_anew() -> None:

@@ -77,6 +77,6 @@ def test_the_finding_says_which_entry_and_how_it_is_deleted() -> None:
 
 def test_the_entries_that_catch_probes_are_not_those_of_others() -> None:
     key = FlowKey(0, 400, Match(eth_type=0x0800))
-    search = DefeatingEntries([ForeignEntry(LINK_PROBE_COOKIE, key)], OWN)
+    search = DefeatingEntries([ForeignEntry(LINK_PROBE_COOKIE, key)], OWN, (LINK_PROBE_COOKIE,))
     at_once(search.steps())
     assert search.found == []
