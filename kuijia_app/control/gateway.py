@@ -106,15 +106,17 @@ class Gateway:
         self._without_meters: set[str] = set()
         self._seen: defaultdict[str, _Seen] = defaultdict(_Seen)
 
-    def entries(self, switch: str) -> dict[FlowKey, FlowEntry]:
-        """Return the entries for hosts that a switch is to have."""
-        segment = self._neighbours.segment(switch)
-        if segment is None:
-            return {}
-        return {FlowKey.of(each.entry): each.entry for each in self._wanted(switch, segment)}
+    def entries(self, switch: str) -> Generator[None, None, dict[FlowKey, FlowEntry]]:
+        """Return, as a task in short steps, the entries for hosts that a switch is to have."""
+        segment, found = self._neighbours.segment(switch), dict[FlowKey, FlowEntry]()
+        for number, each in enumerate(() if segment is None else self._wanted(switch, segment)):
+            found[FlowKey.of(each.entry)] = each.entry
+            if number % _PARSING == _PARSING - 1:
+                yield
+        return found
 
     def _wanted(self, switch: str, segment: Segment) -> Iterator[Standing]:
-        """Yield what `entries` returns, with meters."""
+        """Yield the entries for hosts that a switch is to have, with their meters."""
         has_meters = switch not in self._without_meters
         yield from (each if has_meters else replace(each, meter=None) for each in standing_entries(segment))
         yield from map(Standing, self._neighbours.entries(switch))

@@ -566,7 +566,7 @@ class SwitchKeeper(ABC):
         foreign, own = compared[:2]
         # There may be ten thousand hosts: their entries are gathered only for something to be compared with.
         is_needed = any(each.cookie not in self._cookies_besides for each in foreign)
-        hosts = self._gateway.entries(switch) if is_needed else {}
+        hosts = (yield from self._gateway.entries(switch)) if is_needed else {}
         search = DefeatingEntries(foreign, {**own, **hosts}, self._cookies_besides)
         yield from search.steps()
         if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -26,6 +26,7 @@ from tests.kuijia_app.control.test_neighbours import gateway as learned_hosts
 from tests.kuijia_app.control.test_openflow_reading import frameworks, library
 
 Metered = tuple[FlowEntry, int | None]
+Result = TypeVar("Result")
 
 
 class Switch:
@@ -60,6 +61,17 @@ class Switch:
         return identity
 
 
+def result_of(task: Generator[None, None, Result]) -> Result:
+    """Run a task to its end, and return what it returns."""
+    found: list[Result] = []
+
+    def running() -> Iterator[None]:
+        found.append((yield from task))
+
+    at_once(running())
+    return found[0]
+
+
 class Rig:
     """The gateway of one switch, which is polled each second."""
 
@@ -85,13 +97,7 @@ class Rig:
         hosts: dict[Hashable, int] = {each: self.switch.packets.get(each[0], 0) for each in self.switch.table.items()}
         snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, hosts=hosts)
         meanwhile()
-        found: list[Differing] = []
-
-        def compare() -> Iterator[None]:
-            found.append((yield from self.gateway.compared(snapshot, self.switch.messages)))
-
-        at_once(compare())
-        return found[0]
+        return result_of(self.gateway.compared(snapshot, self.switch.messages))
 
 
 def test_what_was_put_on_a_switch_is_right_and_read_once() -> None:
@@ -202,8 +208,8 @@ def test_a_switch_that_refuses_entries_for_hosts_is_not_watched_for_them_until_i
 def test_its_own_entries_are_the_standing_ones_and_those_of_hosts() -> None:
     rig = Rig()
     wanted = [*(each.entry for each in standing_entries(EAST)), *rig.learned.entries("e")]
-    assert rig.gateway.entries("e") == {FlowKey.of(entry): entry for entry in wanted}
-    assert rig.gateway.entries("a switch without hosts") == {}
+    assert result_of(rig.gateway.entries("e")) == {FlowKey.of(entry): entry for entry in wanted}
+    assert result_of(rig.gateway.entries("a switch without hosts")) == {}
 
 
 @frameworks
