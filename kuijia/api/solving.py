@@ -180,9 +180,11 @@ def planned(topology: Topology, demands: Sequence[Demand], how: SolveOptions, so
     how = how.sized(demands, progress.say)
     # Nobody looks for an option that was not given.
     names = {} if how.protect is not None else {"protect": "objective"}
-    with options_named(names):
-        solver = Solver.named(how.solver)  # which imports CVXPY: only work after it is watched
     parts = None if how.partitions == 1 else how.partitions
+    with options_named(names):
+        # To look a solver up imports CVXPY, so only work after it is watched; parts are solved without it.
+        is_needed = parts is None or how.solver.upper() != DEFAULT_SOLVER
+        solver = Solver.named(how.solver) if is_needed else Solver()
     watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
     finder = finder_of(
         topology,
