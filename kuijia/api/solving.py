@@ -182,9 +182,8 @@ def planned(topology: Topology, demands: Sequence[Demand], how: SolveOptions, so
     names = {} if how.protect is not None else {"protect": "objective"}
     parts = None if how.partitions == 1 else how.partitions
     with options_named(names):
-        # To look a solver up imports CVXPY, so only work after it is watched; parts are solved without it.
-        is_needed = parts is None or how.solver.upper() != DEFAULT_SOLVER
-        solver = Solver.named(how.solver) if is_needed else Solver()
+        # A look-up imports CVXPY, which parts do not need, so only work after it is watched.
+        solver = Solver() if parts and how.solver.upper() == DEFAULT_SOLVER else Solver.named(how.solver)
     watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
     finder = finder_of(
         topology,
