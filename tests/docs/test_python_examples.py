@@ -34,7 +34,7 @@ def test_each_of_twelve_examples_has_its_code_and_its_picture() -> None:
     assert len(sections) == 12
     saved = []
     for section in sections:
-        assert blocks_of(section), section
+        assert [*blocks_of(section)], section
         (shown,) = re.findall(r"!\[.+\]\(images/(.+)\)", section)
         assert re.findall(r'save\("(.+)"\)', section) in ([shown], []), section
         saved += re.findall(r'save\("(.+)"\)', section)

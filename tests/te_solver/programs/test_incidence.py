@@ -25,7 +25,7 @@ def test_links_of_paths_are_those_of_their_hops(network: Topology, data: st.Data
     assert starts.tolist() == [sum(len(path) - 1 for path in paths[:number]) for number in range(len(paths) + 1)]
 
 
-LINE = Topology("line", ("a", "b", "c", "d"), tuple(Link(*ends, 1.0) for ends in ("ab", "bc", "cd", "dc")))
+LINE = Topology("line", ("a", "b", "c", "d"), tuple(Link(a, b, 1.0) for a, b in zip("abcd", "bcdc", strict=True)))
 
 
 def test_links_have_the_order_of_the_path_not_of_the_topology() -> None:
