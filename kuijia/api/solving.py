@@ -180,9 +180,10 @@ def planned(topology: Topology, demands: Sequence[Demand], how: SolveOptions, so
     how = how.sized(demands, progress.say)
     # Nobody looks for an option that was not given.
     names = {} if how.protect is not None else {"protect": "objective"}
-    with options_named(names):
-        solver = Solver.named(how.solver)  # which imports CVXPY: only work after it is watched
     parts = None if how.partitions == 1 else how.partitions
+    with options_named(names):
+        # A look-up imports CVXPY, which parts do not need, so only work after it is watched.
+        solver = Solver() if parts and how.solver.upper() == DEFAULT_SOLVER else Solver.named(how.solver)
     watch = Watch(progress, parts, predictable=how.objective == MAX_THROUGHPUT)
     finder = finder_of(
         topology,

@@ -81,8 +81,7 @@ def switch_metrics(prefix: str) -> tuple[Metric, ...]:
         Metric(
             f"{prefix}_host_packets_dropped_total",
             "counter",
-            "Packets from a switch's hosts that nothing carries: to addresses without a planned pair, or no IP. Where "
-            "the controller is the gateway, it answers some of them.",
+            "Packets from a switch's hosts that nothing carries: to addresses without a planned pair, or no IP.",
             ("switch",),
         ),
         Metric(f"{prefix}_events_total", "counter", "Events in the event log, by kind.", ("event",)),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from itertools import pairwise
 from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.flow.model import Flags, FluidFlows, Shares, Vector, share
-from te_solver.model.topology import Topology
 from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.models.traffic import Indices, PlannedTraffic, TunnelColumns
 
@@ -148,7 +146,6 @@ class FailureModel:
         self._traffic = traffic
         self._elastic = np.broadcast_to(np.asarray(elastic, np.bool_), traffic.priority.shape)
         self._weighting = weighting
-        self._paths = paths_of(traffic.plan.topology, traffic.tunnels)
 
     @cached_property
     def before(self) -> Shares:
@@ -182,9 +179,7 @@ class FailureModel:
 
         `part` is the part of a sub-flow that each flow stands for, and its weight at a bottleneck.
         """
-        first, links = (
-            self._paths if tunnels is self._traffic.tunnels else paths_of(self._traffic.plan.topology, tunnels)
-        )
+        first, links = tunnels.links_in_order
         hops = np.diff(first)[carrier]
         starts = np.concatenate([[0], np.cumsum(hops)])
         positions = np.arange(starts[-1]) - np.repeat(starts[:-1] - first[carrier], hops)
@@ -194,17 +189,6 @@ class FailureModel:
             weight = np.broadcast_to(np.asarray(part, np.float64), offered.shape)
         elastic = self._elastic[tunnels.pair[carrier]]
         return FluidFlows(starts, links[positions], offered, level.astype(np.int32), elastic, weight)
-
-
-def paths_of(topology: Topology, tunnels: TunnelColumns) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Return where each tunnel's links begin, and the links of all tunnels, each from ingress to egress.
-
-    (The tunnels' incidence matrix has the links in another order.)
-    """
-    row_of = {link.ends: row for row, link in enumerate(topology.links)}
-    first = np.cumsum([0, *(len(path) - 1 for path in tunnels.paths)], dtype=np.int64)
-    links = np.fromiter((row_of[hop] for path in tunnels.paths for hop in pairwise(path)), np.int32, count=first[-1])
-    return first, links
 
 
 def _roles(rerouting: Rerouting, flows: FluidFlows) -> NDArray[np.int8]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kuijia_base.text import link_id
-from simulator.flow.failure_impact import FailureModel, paths_of
+from simulator.flow.failure_impact import FailureModel
 from simulator.flow.model import Flags, FluidFlows, Vector, share
 from simulator.live.states import Direction, FlowState, LinkState, QueueInfo, QueueLoad, Role, RoleSum, View
 from te_solver.model.failures import Failure
@@ -20,6 +21,9 @@ from te_solver.schemes.failure_scheme import VICTIM
 from te_solver.schemes.models.interface import Scheme
 from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
 from te_solver.schemes.models.traffic import PlannedTraffic
+
+_ROLES: tuple[Role, ...] = get_args(Role)
+_Roles: TypeAlias = NDArray[np.int64]
 
 MOST_FLOWS = 300
 """Flows that a view shows; of more, the largest."""
@@ -69,7 +73,6 @@ class FluidNetwork:
         self.plan = plan
         self.traffic = PlannedTraffic.of(plan)
         self._model = FailureModel(self.traffic, elastic=elastic)
-        self._first, self._links = paths_of(plan.topology, self.traffic.tunnels)
         self._tunnels = plan.tunnels
         carrying = np.flatnonzero(self.traffic.sent > 0)
         largest = np.argsort(-self.traffic.sent[carrying], kind="stable")[:MOST_FLOWS]
@@ -108,9 +111,7 @@ class FluidNetwork:
         moved = [carrier not in {None, each.tunnel} for each, carrier in zip(extras, carriers, strict=True)]
         roles = _roles(flows, np.concatenate([rerouting.victim, np.array(moved, np.bool_)]), load.carried.shape[1])
         sent, goodput = self.traffic.sent, self._goodput(rerouting, load.goodput)
-        role_of: dict[int, Role] = {}
-        for origin, role in zip(rerouting.origin.tolist(), roles, strict=False):
-            role_of.setdefault(origin, role)
+        role_of = self._roles_before(rerouting, roles)
         planned = self._planned_flows(rerouting, goodput, role_of)
         started = self._extra_flows(extras, carriers, load.goodput[rerouting.offered.size :], roles)
         dead = tuple(dict.fromkeys(self._tunnels[column].path_id for column in np.flatnonzero(~rerouting.damage.alive)))
@@ -141,7 +142,8 @@ class FluidNetwork:
         if not extras:
             return planned
         columns = [0 if column is None else column for column in carriers]
-        paths = [self._links[self._first[column] : self._first[column + 1]] for column in columns]
+        first, links = self.traffic.tunnels.links_in_order
+        paths = [links[first[column] : first[column + 1]] for column in columns]
         moved = [column != each.tunnel for each, column in zip(extras, carriers, strict=True)]
         level = [2 * each.priority + (demotes and other) for each, other in zip(extras, moved, strict=True)]
         rate = [0.0 if column is None else each.rate for each, column in zip(extras, carriers, strict=True)]
@@ -169,13 +171,18 @@ class FluidNetwork:
         owner = np.where(rerouting.origin == NEW_TRAFFIC, rerouting.carrier, rerouting.origin)
         return np.bincount(owner, goodput[: owner.size], minlength=self.traffic.sent.size).astype(np.float64)
 
-    def _planned_flows(
-        self, rerouting: Rerouting, arriving: Vector, role_of: Mapping[int, Role]
-    ) -> tuple[FlowState, ...]:
+    def _roles_before(self, rerouting: Rerouting, roles: _Roles) -> _Roles:
+        """Return the role of the traffic of each planned tunnel: that of its first part, a victim's if it has none."""
+        found = np.full(self.traffic.sent.size, _ROLES.index("victim"))
+        old = np.flatnonzero(rerouting.origin != NEW_TRAFFIC)[::-1]  # of several parts the last one stays
+        found[rerouting.origin[old]] = roles[old]
+        return found
+
+    def _planned_flows(self, rerouting: Rerouting, arriving: Vector, role_of: _Roles) -> tuple[FlowState, ...]:
         carriers: dict[int, list[int]] = {}
-        for origin, carrier in zip(rerouting.origin.tolist(), rerouting.carrier.tolist(), strict=True):
-            if origin != NEW_TRAFFIC:
-                carriers.setdefault(origin, []).append(carrier)
+        shown = np.isin(rerouting.origin, self._shown)
+        for origin, carrier in zip(rerouting.origin[shown].tolist(), rerouting.carrier[shown].tolist(), strict=True):
+            carriers.setdefault(origin, []).append(carrier)
         found = []
         for column in self._shown.tolist():
             tunnel, pair = self._tunnels[column], self.plan.pairs[self.traffic.tunnels.pair[column]]
@@ -188,26 +195,25 @@ class FluidNetwork:
                     pair.priority,
                     _rounded(self.traffic.sent[column]),
                     _rounded(arriving[column]),
-                    role_of.get(column, "victim"),
+                    _ROLES[role_of[column]],
                     tuple(sorted(ids)),
                 )
             )
         return tuple(found)
 
-    def _sums(self, arriving: Vector, role_of: Mapping[int, Role]) -> tuple[RoleSum, ...]:
+    def _sums(self, arriving: Vector, role_of: _Roles) -> tuple[RoleSum, ...]:
         """Return the sums of the flows that are not shown, role by role."""
-        columns: dict[Role, list[int]] = {}
-        for column in self._unshown.tolist():
-            columns.setdefault(role_of.get(column, "victim"), []).append(column)
+        of_unshown = role_of[self._unshown]
+        columns = {number: self._unshown[of_unshown == number] for number in dict.fromkeys(of_unshown.tolist())}
         return tuple(
-            RoleSum(role, len(of), _rounded(self.traffic.sent[of].sum()), _rounded(arriving[of].sum()))
-            for role, of in columns.items()
+            RoleSum(_ROLES[number], of.size, _rounded(self.traffic.sent[of].sum()), _rounded(arriving[of].sum()))
+            for number, of in columns.items()
         )
 
     def _extra_flows(
-        self, extras: Sequence[ExtraFlow], carriers: Sequence[int | None], goodput: Vector, roles: Sequence[Role]
+        self, extras: Sequence[ExtraFlow], carriers: Sequence[int | None], goodput: Vector, roles: _Roles
     ) -> tuple[FlowState, ...]:
-        own_roles = roles[len(roles) - len(extras) :]
+        own_roles = roles[roles.size - len(extras) :].tolist()
         return tuple(
             FlowState(
                 each.id,
@@ -216,7 +222,7 @@ class FluidNetwork:
                 each.priority,
                 each.rate,
                 _rounded(got),
-                role if carrier is not None else "victim",
+                _ROLES[role] if carrier is not None else "victim",
                 () if carrier is None else (self._tunnels[carrier].path_id,),
             )
             for each, carrier, got, role in zip(extras, carriers, goodput.tolist(), own_roles, strict=True)
@@ -245,8 +251,8 @@ def link_states(
     return tuple(found)
 
 
-def _roles(flows: FluidFlows, victim: NDArray[np.bool_], links: int) -> list[Role]:
-    """Return the role of each flow in the words of the glossary."""
+def _roles(flows: FluidFlows, victim: NDArray[np.bool_], links: int) -> _Roles:
+    """Return the role of each flow, as its position in `_ROLES`."""
     flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
 
     def meeting(chosen: Flags) -> Flags:
@@ -256,8 +262,8 @@ def _roles(flows: FluidFlows, victim: NDArray[np.bool_], links: int) -> list[Rol
 
     direct = ~victim & meeting(victim)
     indirect = ~victim & ~direct & meeting(direct)
-    words: list[Role] = ["untouched", "indirect", "direct", "victim"]
-    return [words[number] for number in np.select([victim, direct, indirect], [3, 2, 1], 0).tolist()]
+    numbers = [_ROLES.index(role) for role in ("victim", "direct", "indirect")]
+    return np.select([victim, direct, indirect], numbers, _ROLES.index("untouched"))
 
 
 def _rounded(value: float) -> float:

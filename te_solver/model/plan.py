@@ -151,8 +151,9 @@ class Plan:
         """Mbit/s that the tunnels' rates put on each directed link, every link of the topology in its order."""
         loads = {link.ends: 0.0 for link in self.topology.links}
         for tunnel in self.tunnels:
-            for hop in tunnel.hops:
-                loads[hop] += tunnel.rate
+            if tunnel.rate:  # most tunnels of a large plan carry nothing
+                for hop in tunnel.hops:
+                    loads[hop] += tunnel.rate
         return loads
 
     @property
@@ -211,9 +212,9 @@ def _require_path(topology: Topology, pair: PairPlan, tunnel: Tunnel, where: _Wh
         raise UnsoundError(where, "the tunnel does not join the pair", f"a path from {pair.source} to {pair.target}")
     if len(set(tunnel.nodes)) < len(tunnel.nodes):
         raise UnsoundError(where, "the tunnel meets a node twice", "a path without a loop")
-    for a, b in tunnel.hops:
-        if not topology.has_link(a, b):
-            raise UnsoundError(where, f"there is no link {a}-{b}", "a path over links of the topology")
+    missing = topology.missing_hop(tunnel.nodes)
+    if missing is not None:
+        raise UnsoundError(where, f"there is no link {'-'.join(missing)}", "a path over links of the topology")
 
 
 def _require_weights(pair: PairPlan, where: _Where) -> None:

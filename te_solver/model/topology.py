@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import filterfalse, pairwise
 
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.quantities import counted, exact
@@ -90,6 +91,10 @@ class Topology:
 
     def has_link(self, source: str, target: str) -> bool:
         return (source, target) in self._link_by_ends
+
+    def missing_hop(self, nodes: Sequence[str]) -> tuple[str, str] | None:
+        """Return the first hop of a path that no link joins, None if there is none."""
+        return next(filterfalse(self._link_by_ends.__contains__, pairwise(nodes)), None)
 
     @cached_property
     def edges(self) -> tuple[tuple[str, str], ...]:

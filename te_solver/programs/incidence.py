@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain
 
 import numpy as np
 import scipy.sparse as sp
@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from te_solver.model.topology import Topology
 
 Vector = NDArray[np.float64]
+
+_AT_A_TIME = 1 << 14
+"""Paths processed together, so that no further array is as long as that of all links."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +45,9 @@ class Incidence:
         Rows have the order of the topology's links and of the pairs. Columns count through the tunnels of the first
         pair, then of the second, and so on.
         """
-        row_of = {link.ends: row for row, link in enumerate(topology.links)}
         paths = [path for of_pair in tunnels for path in of_pair]
-        hops = np.array([len(path) - 1 for path in paths], dtype=np.int64)
         sizes = np.array([len(of_pair) for of_pair in tunnels], dtype=np.int64)
-        # Column by column without an intermediate list: there may be tens of millions.
-        rows = np.fromiter((row_of[hop] for path in paths for hop in pairwise(path)), np.int32, count=hops.sum())
-        starts = np.concatenate([[0], np.cumsum(hops)])
+        starts, rows = links_of_paths(topology, paths)
         links = sp.csc_array((np.ones(rows.size), rows, starts), shape=(len(topology.links), len(paths)))
         links.sort_indices()
         pairs = sp.csc_array(
@@ -58,7 +57,7 @@ class Incidence:
         position = {frozenset(edge): number for number, edge in enumerate(topology.edges)}
         edge_of_link = np.array([position[frozenset(link.ends)] for link in topology.links], dtype=np.int64)
         ends = tuple(link.ends for link in topology.links)
-        return cls(links, pairs, hops.astype(np.float64), edge_of_link, ends, topology)
+        return cls(links, pairs, np.diff(starts).astype(np.float64), edge_of_link, ends, topology)
 
     @property
     def pair_of_tunnel(self) -> NDArray[np.int64]:
@@ -94,6 +93,34 @@ class Incidence:
         """The tunnels of each pair, as columns in ascending order."""
         by_pair = sp.csr_array(self.pairs)
         return [np.asarray(columns) for columns in np.split(by_pair.indices, by_pair.indptr[1:-1])]
+
+
+def links_of_paths(topology: Topology, paths: Sequence[Sequence[str]]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return where each path's links begin and the last one's end, and the links of all paths in their order, as rows.
+
+    Raises:
+        KeyError: a path uses a node or a link that the topology lacks.
+    """
+    position = {node: number for number, node in enumerate(topology.nodes)}
+    ends = np.array([(position[link.source], position[link.target]) for link in topology.links], dtype=np.int64)
+    between = ends.reshape(-1, 2) @ [len(position), 1]
+    row_of = np.argsort(between)
+    between = between[row_of]
+    sizes = np.fromiter(map(len, paths), np.int64, count=len(paths))
+    starts = np.concatenate([[0], np.cumsum(sizes - 1)])
+    links = np.empty(starts[-1], dtype=np.int32)
+    for first in range(0, len(paths), _AT_A_TIME):
+        some = paths[first : first + _AT_A_TIME]
+        nodes = np.fromiter(map(position.__getitem__, chain.from_iterable(some)), np.int64)
+        within = np.ones(nodes.size - 1, dtype=np.bool_)
+        within[np.cumsum(sizes[first : first + len(some)])[:-1] - 1] = False
+        hops = (nodes[:-1] * len(position) + nodes[1:])[within]
+        places = np.minimum(np.searchsorted(between, hops), between.size - 1)
+        unknown = np.flatnonzero(between[places] != hops)
+        if unknown.size:
+            raise KeyError(tuple(topology.nodes[node] for node in divmod(int(hops[unknown[0]]), len(position))))
+        links[starts[first] : starts[first + len(some)]] = row_of[places]
+    return starts, links
 
 
 def least(matrix: sp.csc_array, of_row: Vector) -> Vector:

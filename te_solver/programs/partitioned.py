@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from kuijia_base.errors import UnsoundError
 from kuijia_base.parallel import Progress
 from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.partition import Partitioning, partitioned_throughput
-from te_solver.programs.program import Allocation, Objective, Options, Program
-from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
+from te_solver.programs.program import Allocation, Objective, Options, Program, total
+from te_solver.programs.registry import MAX_THROUGHPUT
 from te_solver.programs.scale import Scale
 from te_solver.programs.solver import Solver
 from te_solver.programs.tunnel_links import TunnelLinks
@@ -25,7 +23,7 @@ def in_parts(how: Partitioning, progress: Progress | None = None) -> Objective:
     def program(incidence: Incidence, options: Options) -> Program:
         return _InParts(incidence, options, how, progress)
 
-    return replace(find_objective(MAX_THROUGHPUT), program=program, partitioning=how)
+    return Objective(MAX_THROUGHPUT, program, total, partitioning=how)
 
 
 def require_solvable_in_parts(options: Options) -> None:

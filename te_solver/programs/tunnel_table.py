@@ -47,9 +47,8 @@ class TunnelTable:
     def tunnels(self, pair: int) -> Paths:
         """Return the tunnels of the pair at this position, as `TunnelFinder.tunnels` returns them."""
         starts = self.starts[self.pair_starts[pair] : self.pair_starts[pair + 1] + 1].tolist()
-        return tuple(
-            tuple(self.names[node] for node in self.nodes[start:end].tolist()) for start, end in pairwise(starts)
-        )
+        name = self.names.__getitem__
+        return tuple(tuple(map(name, self.nodes[start:end].tolist())) for start, end in pairwise(starts))
 
     def links(self, topology: Topology) -> TunnelLinks:
         """Return the links of the tunnels by their positions in `topology.links`."""

@@ -77,3 +77,7 @@ def test_names_that_come_from_elsewhere_are_described_on_the_pages_of_their_modu
     assert set(api_pages._ELSEWHERE) == elsewhere
     pages = {module for modules in api_pages.PUBLIC.values() for module in modules}
     assert {kuijia._MODULES[name] for name in elsewhere} <= pages
+
+
+def test_a_plan_in_parts_needs_no_compiler_of_programs() -> None:
+    assert "cvxpy" not in modules_after("import kuijia; kuijia.solve('gscale', partitions=2)")

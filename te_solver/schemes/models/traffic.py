@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan
-from te_solver.programs.incidence import Incidence, Vector
+from te_solver.programs.incidence import Incidence, Vector, links_of_paths
 
 Indices = NDArray[np.intp]
 Flags = NDArray[np.bool_]
@@ -64,6 +64,14 @@ class TunnelColumns:
         left = np.repeat(tunnels, repeats)
         number = np.arange(left.size) - np.repeat(np.cumsum(repeats) - repeats, repeats)
         return left, order[start[self.pair[left]] + number]
+
+    @cached_property
+    def links_in_order(self) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+        """Where each tunnel's links begin, and the links of all tunnels, each from ingress to egress.
+
+        (The incidence has the links of a tunnel in another order.)
+        """
+        return links_of_paths(self.incidence.topology, self.paths)
 
     @cached_property
     def _by_pair(self) -> tuple[Indices, Indices, Indices]:
