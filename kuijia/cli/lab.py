@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,7 @@ from kuijia_base.options import options_named, typed_options
 from kuijia_base.quantities import counted, rate
 from kuijia_base.text_table import TextTable
 from te_solver.formats.plan_file import load_plan, plan_to_json
-from te_solver.model.demands import Demand
+from te_solver.model.demands import scaled_to
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from testbed.boxes.inventory import read_inventory
@@ -300,12 +300,12 @@ def _up(args: argparse.Namespace) -> int:
     tables.wired(topology)  # a wiring of another network is refused before the solver starts
     if args.inventory is not None:
         _require_boxes(args, topology)
-    factor = _factor(topology, args.capacity)
+    factor = args.capacity / max(link.capacity for link in topology.links)
     require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
-    topology, demands = _scaled(topology, demands, args.capacity)
+    topology, demands = scaled_to(args.capacity, topology, demands)
     with typed_options(), options_named():
         finder = read_finder(args, topology)
         plan = solve(topology, demands, args.tunnels, finder=finder, source=args.demands)
@@ -370,16 +370,6 @@ def _down(args: argparse.Namespace) -> int:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
-    """Return the network with its largest link at `largest` Mbit/s, and everything else in proportion."""
-    factor = _factor(topology, largest)
-    return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
-
-
-def _factor(topology: Topology, largest: float) -> float:
-    return largest / max(link.capacity for link in topology.links)
 
 
 def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
 from kuijia_base.options import typed_options
+from te_solver.model.demands import scaled_to
 from te_solver.model.plan import DISJOINT
 from te_solver.programs.effort import parts_for
 from te_solver.schemes.all_schemes import scheme_names
@@ -260,13 +260,12 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
             return planned(network, wanted, how, source, progress)
 
     if kind == "packet":
-        factor = PACKET_CAPACITY / max(link.capacity for link in topology.links)
-        topology = topology.scaled(factor)
-        demands = tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+        topology, demands = scaled_to(PACKET_CAPACITY, topology, demands)
     plan = solved(topology, demands, str(args.demands))
     require_schemes(args.schemes, plan, "--schemes")
     model = LivePacketModel if kind == "packet" else LiveFlowModel
-    return ModelBackend(model(plan, args.schemes, elastic=args.traffic == "tcp"), solved)
+    largest = PACKET_CAPACITY if kind == "packet" else None
+    return ModelBackend(model(plan, args.schemes, elastic=args.traffic == "tcp"), solved, largest)
 
 
 def _lab(args: argparse.Namespace, kind: str) -> Backend:

@@ -31,6 +31,7 @@ from testbed.web.backend import (
     SetClock,
     SetDemands,
     SetLink,
+    SetNetwork,
     SetNode,
     SetPlan,
     SetScheme,
@@ -181,6 +182,8 @@ class RealLab:
                 return self._done("scheme", scheme=schemes[0])
             case SetClock():
                 raise KuijiaError("the clock of a real lab cannot be set")
+            case SetNetwork():
+                raise KuijiaError("a real lab keeps its network")
         return self._change_plan(known, action)
 
     def _change_plan(self, known: _InForce, action: SetDemands | SetPlan | WithdrawPlan) -> dict[str, Any]:

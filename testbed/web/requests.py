@@ -15,6 +15,7 @@ from testbed.web.backend import (
     SetClock,
     SetDemands,
     SetLink,
+    SetNetwork,
     SetNode,
     SetPlan,
     SetScheme,
@@ -204,6 +205,15 @@ ENDPOINTS = (
         Done,
         body=SetClock,
         action=lambda _, body: body,
+    ),
+    Endpoint(
+        "PUT",
+        "/api/network",
+        "Show another network in a model",
+        Done,
+        body=SetNetwork,
+        action=lambda _, body: body,
+        largest=LARGE,
     ),
 )
 """All requests of the API."""
