@@ -29,7 +29,6 @@ from kuijia_app.framework.metrics.address import add_metrics_option
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_base.commands import find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.options import options_named, typed_options
@@ -40,7 +39,7 @@ from te_solver.model.demands import scaled_to
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from testbed.boxes.inventory import read_inventory
-from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
+from testbed.lab.lab_client import ask_lab, on_host, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
 from testbed.lab.lab_requests import MOST_FLOW_SECONDS, MOST_PRIORITY
@@ -53,7 +52,6 @@ from testbed.lab.texts import (
     reaction_text,
     withdrawn_text,
 )
-from testbed.machine.run_directory import LAB_VARIABLE
 
 if TYPE_CHECKING:
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # it has no public name
@@ -349,11 +347,7 @@ def _exec(args: argparse.Namespace) -> int:
     host = ask_lab("enter", node=args.node)
     if not args.command:
         raise InputError("lab", "exec", "no command is given", "one, such as `ping 10.0.4.1`")
-    if find_program(args.command[0]) is None:
-        raise InputError("lab", args.command[0], "no such program", "one that is installed")
-    # Marked as a process of the lab: it ends with the lab.
-    environment = {**os.environ, "PATH": search_path(), LAB_VARIABLE: host["lab"]}
-    in_host = ["mnexec", "-a", str(host["namespace_pid"]), *args.command]
+    in_host, environment = on_host(host, args.command)
     sys.stdout.flush()
     os.execvpe("mnexec", in_host, environment)  # noqa: S606  # the command line is the user's own
 

@@ -16,7 +16,7 @@ from testbed.web.shapes import ShapeLimits
 VERSION = 1
 """Version of all messages."""
 
-ActionKind = Literal["links", "nodes", "demands", "plan", "flows", "scheme", "clock", "network"]
+ActionKind = Literal["links", "nodes", "demands", "plan", "flows", "scheme", "clock", "network", "console"]
 """Kinds of actions; a backend lists those that it can do."""
 
 Name = Annotated[str, ShapeLimits(longest=256)]
@@ -233,8 +233,26 @@ class SetNetwork:
     demands: Annotated[tuple[DemandRow, ...], ShapeLimits(longest=100_000)]
 
 
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """Run a command on a host of a real lab; the backend tells the lab, and returns what it needs to run there."""
+
+    node: Name
+    command: Annotated[str, ShapeLimits(longest=1000)]
+
+
 Action: TypeAlias = (
-    SetLink | SetNode | SetDemands | SetPlan | WithdrawPlan | StartFlow | StopFlow | SetScheme | SetClock | SetNetwork
+    SetLink
+    | SetNode
+    | SetDemands
+    | SetPlan
+    | WithdrawPlan
+    | StartFlow
+    | StopFlow
+    | SetScheme
+    | SetClock
+    | SetNetwork
+    | RunCommand
 )
 
 KIND_OF: dict[type[Action], ActionKind] = {
@@ -248,6 +266,7 @@ KIND_OF: dict[type[Action], ActionKind] = {
     SetScheme: "scheme",
     SetClock: "clock",
     SetNetwork: "network",
+    RunCommand: "console",
 }
 """The kind of each action."""
 

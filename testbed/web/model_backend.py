@@ -80,11 +80,12 @@ class ModelBackend:
         plan = now.network.plan if now.network else None
         sites = {node for pair in (plan or self._first).pairs for node in (pair.source, pair.target)}
         is_packet = self._model is not self._flow
+        missing = {"console", "flows"} if is_packet else {"console"}
         return Description(
             "packet" if is_packet else "flow",
             "simulated",
             now.topology.name,
-            tuple(kind for kind in dict.fromkeys(KIND_OF.values()) if kind != "flows" or not is_packet),
+            tuple(kind for kind in dict.fromkeys(KIND_OF.values()) if kind not in missing),
             now.schemes,
             tuple(replace(place, site=place.name in sites) for place in self._places(now.topology)),
             cables(now.topology),

@@ -2,6 +2,7 @@
 
 import { actionButton, element, setText } from "./dom.js";
 import { demandsDialogue, flowDialogue, planDialogue } from "./dialogues.js";
+import { consoleDialogue } from "./console.js";
 import { drawDialogue } from "./editor.js";
 import { moment } from "./quantities.js";
 import { Scenario } from "./scenario.js";
@@ -12,7 +13,7 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 export class Controls {
   /**
    * `app` has `lab`, `act(what, method, path, body)`, `get(path)`, `curves`, `chooseCurves(curves)`, `healAll()`,
-   * `undo()`, `draft`, and what `Scenario` needs.
+   * `undo()`, `draft`, `connection`, and what `Scenario` needs.
    */
   constructor(box, app, theme) {
     const { lab } = app;
@@ -29,6 +30,7 @@ export class Controls {
     if (can("flows")) parts.push(flowDialogue(app));
     if (can("demands")) parts.push(demandsDialogue(app));
     if (can("plan")) parts.push(planDialogue(app));
+    if (can("console")) parts.push(consoleDialogue(app));
     if (can("network")) parts.push(drawDialogue(app));
     box.replaceChildren(...parts, this.#curvesMenu(app), theme);
   }
