@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,18 +29,17 @@ from kuijia_app.framework.metrics.address import add_metrics_option
 from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS
 from kuijia_app.tables.options import pipeline_options
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_base.commands import find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, key_path
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.options import options_named, typed_options
 from kuijia_base.quantities import counted, rate
 from kuijia_base.text_table import TextTable
 from te_solver.formats.plan_file import load_plan, plan_to_json
-from te_solver.model.demands import Demand
+from te_solver.model.demands import scaled_to
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from testbed.boxes.inventory import read_inventory
-from testbed.lab.lab_client import ask_lab, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
+from testbed.lab.lab_client import ask_lab, on_host, remove_killed_lab, running_lab, start_lab, the_running_lab, watch
 from testbed.lab.lab_order import Order
 from testbed.lab.lab_plans import require_served
 from testbed.lab.lab_requests import MOST_FLOW_SECONDS, MOST_PRIORITY
@@ -53,7 +52,6 @@ from testbed.lab.texts import (
     reaction_text,
     withdrawn_text,
 )
-from testbed.machine.run_directory import LAB_VARIABLE
 
 if TYPE_CHECKING:
     Actions = argparse._SubParsersAction[argparse.ArgumentParser]  # noqa: SLF001  # it has no public name
@@ -300,12 +298,12 @@ def _up(args: argparse.Namespace) -> int:
     tables.wired(topology)  # a wiring of another network is refused before the solver starts
     if args.inventory is not None:
         _require_boxes(args, topology)
-    factor = _factor(topology, args.capacity)
+    factor = args.capacity / max(link.capacity for link in topology.links)
     require_served(tables.layout, demands, args.demands)
     # The optimiser takes a second to import; --help and bad input should not wait for it.
     from te_solver.solve import solve  # noqa: PLC0415  # slow to import: CVXPY
 
-    topology, demands = _scaled(topology, demands, args.capacity)
+    topology, demands = scaled_to(args.capacity, topology, demands)
     with typed_options(), options_named():
         finder = read_finder(args, topology)
         plan = solve(topology, demands, args.tunnels, finder=finder, source=args.demands)
@@ -349,11 +347,7 @@ def _exec(args: argparse.Namespace) -> int:
     host = ask_lab("enter", node=args.node)
     if not args.command:
         raise InputError("lab", "exec", "no command is given", "one, such as `ping 10.0.4.1`")
-    if find_program(args.command[0]) is None:
-        raise InputError("lab", args.command[0], "no such program", "one that is installed")
-    # Marked as a process of the lab: it ends with the lab.
-    environment = {**os.environ, "PATH": search_path(), LAB_VARIABLE: host["lab"]}
-    in_host = ["mnexec", "-a", str(host["namespace_pid"]), *args.command]
+    in_host, environment = on_host(host, args.command)
     sys.stdout.flush()
     os.execvpe("mnexec", in_host, environment)  # noqa: S606  # the command line is the user's own
 
@@ -370,16 +364,6 @@ def _down(args: argparse.Namespace) -> int:
 
 def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
-
-
-def _scaled(topology: Topology, demands: Sequence[Demand], largest: float) -> tuple[Topology, tuple[Demand, ...]]:
-    """Return the network with its largest link at `largest` Mbit/s, and everything else in proportion."""
-    factor = _factor(topology, largest)
-    return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
-
-
-def _factor(topology: Topology, largest: float) -> float:
-    return largest / max(link.capacity for link in topology.links)
 
 
 def _usage(plan: Plan, status: dict[str, Any]) -> list[str]:

@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +27,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
 from kuijia_base.options import typed_options
+from te_solver.model.demands import scaled_to
 from te_solver.model.plan import DISJOINT
 from te_solver.programs.effort import parts_for
 from te_solver.schemes.all_schemes import scheme_names
@@ -114,6 +114,9 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
         default=TRAFFIC,
         help="traffic of the demands in a model: it adapts to its share, or loses its excess (default: %(default)s)",
     )
+    web.add_argument(
+        "--consoles", action="store_true", help="let the page run commands on the hosts of an emulated lab, as root"
+    )
     web.add_argument("--record", type=Path, metavar="DIR", help="folder for a recording of what is shown")
     add_serving(web)
     web.set_defaults(act=_web)
@@ -165,8 +168,18 @@ def _web(args: argparse.Namespace) -> int:
     require_packages()
     tls_pair(args)  # bad files are refused before long work
     kind = args.backend or ("flow" if args.topology is not None else "lab")
+    if args.consoles:
+        _require_private(args)
     backend = _lab(args, kind) if kind in ("lab", "boxes") else _model(args, kind)
     return show(backend, args)
+
+
+def _require_private(args: argparse.Namespace) -> None:
+    """Raise InputError unless only this machine can reach the page."""
+    for option, given in (("--bind", not ipaddress.ip_address(args.bind).is_loopback), ("--host-name", args.host_name)):
+        if given:
+            expected = f"no {option}: consoles are for this machine's own loopback addresses only"
+            raise InputError("lab web", "--consoles", f"is given with {option}", expected)
 
 
 def _replay(args: argparse.Namespace) -> int:
@@ -245,6 +258,8 @@ def show_lab(args: argparse.Namespace) -> int:
 
 
 def _model(args: argparse.Namespace, kind: str) -> Backend:
+    if args.consoles:
+        raise InputError("lab web", "--consoles", "a model has no hosts", "the running lab")
     if args.topology is None:
         raise InputError("lab web", "", "no network is given", "TOPOLOGY and DEMANDS, such as gscale gscale")
     topology = read_topology(args)
@@ -260,13 +275,12 @@ def _model(args: argparse.Namespace, kind: str) -> Backend:
             return planned(network, wanted, how, source, progress)
 
     if kind == "packet":
-        factor = PACKET_CAPACITY / max(link.capacity for link in topology.links)
-        topology = topology.scaled(factor)
-        demands = tuple(replace(demand, rate=demand.rate * factor) for demand in demands)
+        topology, demands = scaled_to(PACKET_CAPACITY, topology, demands)
     plan = solved(topology, demands, str(args.demands))
     require_schemes(args.schemes, plan, "--schemes")
     model = LivePacketModel if kind == "packet" else LiveFlowModel
-    return ModelBackend(model(plan, args.schemes, elastic=args.traffic == "tcp"), solved)
+    largest = PACKET_CAPACITY if kind == "packet" else None
+    return ModelBackend(model(plan, args.schemes, elastic=args.traffic == "tcp"), solved, largest)
 
 
 def _lab(args: argparse.Namespace, kind: str) -> Backend:
@@ -275,7 +289,9 @@ def _lab(args: argparse.Namespace, kind: str) -> Backend:
     _refuse(args, _OF_MODELS, "lab web", "none: the running lab has its own network, plan and traffic")
     from testbed.web.real_lab import RealLab  # noqa: PLC0415  # slow to import, and only on Linux
 
-    lab = RealLab()
+    lab = RealLab(consoles=args.consoles)
+    if args.consoles and lab.describe().backend != "lab":
+        raise InputError("lab web", "--consoles", "the running lab is on boxes", "an emulated one")
     if kind == "boxes" and lab.describe().backend != "boxes":
         expected = "one on boxes, started with `kuijia lab up TOPOLOGY DEMANDS --inventory FILE`"
         raise InputError("lab web", "--backend", "the running lab is emulated", expected)

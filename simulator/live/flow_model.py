@@ -145,6 +145,8 @@ class LiveFlowModel:
     def put_in_force(self, plan: Plan) -> None:
         with self._changing:
             now = self.situation
+            if plan.topology != now.topology:  # which may have been drawn meanwhile
+                raise KuijiaError(f"the network is {now.topology.name} by now")
             if now.network is not None:
                 plan = renumber(plan, now.network.plan)
             require_schemes(now.schemes, plan)
@@ -158,6 +160,18 @@ class LiveFlowModel:
             self._become(replace(now, network=network, extras=tuple(extras)))
             words = f"{counted(len(plan.pairs), 'pair')}, {counted(len(plan.tunnels), 'tunnel')}"
             self._note("plan", f"a new plan is in force: {words}, {rate(plan.allocated)} of {rate(plan.demand)}")
+
+    def start_over(self, plan: Plan) -> None:
+        """Show another network, that of a plan, with nothing down; the clock goes on."""
+        with self._changing:
+            schemes, none = self.situation.schemes, frozenset[str]()
+            require_schemes(schemes, plan)
+            network = FluidNetwork(plan, elastic=self._elastic)
+            self._become(FlowSituation(network, plan.topology, none, none, (), schemes))
+            self.first = plan
+            nodes, links = len(plan.topology.nodes), len(plan.topology.edges)
+            words = f"{counted(nodes, 'node')}, {counted(links, 'link')}, {rate(plan.allocated)} of {rate(plan.demand)}"
+            self._note("plan", f"another network: {plan.topology.name}, {words}")
 
     def start(self, source: str, target: str, priority: int, rate_: float, kind: str, seconds: float) -> str:
         """Start a flow next to those of the demands, of the kind `udp` or `tcp`, and return its id."""

@@ -87,7 +87,7 @@ class LivePacketModel:
         self.faults: tuple[str, ...] = ()
         self.views: tuple[View, ...] = ()
         self._layout = layout_for(plan)
-        self._runs = self._started(plan, schemes)
+        self._runs = self._started(plan, schemes, self._layout)
         self.step(_FIRST_STEP)
         self._thread = threading.Thread(target=self._go_on, name="steps", daemon=True)
         if runs:
@@ -124,6 +124,15 @@ class LivePacketModel:
         with self._stepping:
             self._start_again()
 
+    def start_over(self, plan: Plan) -> None:
+        """Show another network, that of a plan, with nothing down."""
+        layout = layout_for(plan)
+        with self._stepping:
+            runs = self._started(plan, [run.scheme for run in self._runs], layout)
+            self.flow.start_over(plan)
+            self._layout, self._runs = layout, runs
+            self._step(_FIRST_STEP)
+
     def withdraw(self) -> None:
         raise KuijiaError("the packet model has always a plan: put another one in force")
 
@@ -140,12 +149,13 @@ class LivePacketModel:
     def step(self, seconds: float) -> None:
         """Move all runs on by so many seconds of their time."""
         with self._stepping:
-            windows = list(self._pool.map(lambda run: run.advance(seconds), self._runs))
-            self.seconds += seconds
-            views = {view.scheme: view for view in self.flow.views}
-            self.views = tuple(
-                run.view(views[run.scheme], window) for run, window in zip(self._runs, windows, strict=True)
-            )
+            self._step(seconds)
+
+    def _step(self, seconds: float) -> None:
+        windows = list(self._pool.map(lambda run: run.advance(seconds), self._runs))
+        self.seconds += seconds
+        views = {view.scheme: view for view in self.flow.views}
+        self.views = tuple(run.view(views[run.scheme], window) for run, window in zip(self._runs, windows, strict=True))
 
     def _go_on(self) -> None:
         last = self._wall()
@@ -159,15 +169,15 @@ class LivePacketModel:
                     self.faults = (f"the packet model failed: {type(error).__name__}: {error}",)
                     return
 
-    def _started(self, plan: Plan, schemes: Sequence[str]) -> list[SteeredRun]:
-        return [SteeredRun(plan, scheme, self._layout, elastic=self._elastic) for scheme in schemes]
+    def _started(self, plan: Plan, schemes: Sequence[str], layout: QueueLayout) -> list[SteeredRun]:
+        return [SteeredRun(plan, scheme, layout, elastic=self._elastic) for scheme in schemes]
 
     def _start_again(self) -> None:
         """Start the traffic of another plan, or schemes, on the network as it is."""
         plan, views = self.flow.plan, self.flow.views
         assert plan is not None, "there is always a plan"
         self._layout = layout_for(plan)
-        runs = self._started(plan, [view.scheme for view in views])
+        runs = self._started(plan, [view.scheme for view in views], self._layout)
         for run in runs:
             for link in views[0].links:
                 if not link.up:

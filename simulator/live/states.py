@@ -11,7 +11,7 @@ Role = Literal["untouched", "direct", "indirect", "victim"]
 QueueRole = Literal["control", "normal", "victim"]
 
 LogKind = Literal[
-    "cut", "heal", "node-down", "node-up", "group", "controller", "plan", "flow", "scheme", "fault", "clock"
+    "cut", "heal", "node-down", "node-up", "group", "controller", "plan", "flow", "scheme", "fault", "clock", "command"
 ]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 
 from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.quantities import exact
@@ -46,3 +47,9 @@ class Demand:
                 raise UnsoundError(
                     (key,), f"unknown node {quoted(node)}{meant(node, topology.nodes)}", f"a node of {topology.name}"
                 )
+
+
+def scaled_to(largest: float, topology: Topology, demands: Iterable[Demand]) -> tuple[Topology, tuple[Demand, ...]]:
+    """Return the network with its largest link at `largest` Mbit/s, and the demands in proportion."""
+    factor = largest / max(link.capacity for link in topology.links)
+    return topology.scaled(factor), tuple(replace(demand, rate=demand.rate * factor) for demand in demands)

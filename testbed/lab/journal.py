@@ -9,7 +9,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["cut", "heal", "node-down", "node-up", "group", "controller", "plan", "flow", "scheme", "fault"]
+Kind = Literal[
+    "cut", "heal", "node-down", "node-up", "group", "controller", "plan", "flow", "scheme", "fault", "command"
+]
 """Kinds of events: `group` is what switches did by themselves or were made to do with a tunnel's packets."""
 
 MOST_EVENTS = 5000

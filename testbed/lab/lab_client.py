@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import socket
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kuijia_base.commands import MODULES
+from kuijia_base.commands import MODULES, find_program, search_path
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from testbed.boxes.fleet import put_back_boxes
 from testbed.lab.lab_order import SOCKET_NAME, Order
 from testbed.lab.lab_requests import VERSION
-from testbed.machine.run_directory import ROOT, labs, owner_of
+from testbed.machine.run_directory import LAB_VARIABLE, ROOT, labs, owner_of
 from testbed.network.leftovers import remove_leftovers
 
 ANSWER_SECONDS = 600.0
@@ -117,6 +118,19 @@ def ask(lab: Path, do: str, **details: object) -> Any:  # noqa: ANN401  # as abo
     """
     with _request(lab, do, details) as answers:
         return _result(lab.name, answers())
+
+
+def on_host(host: Mapping[str, Any], words: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """Return the command line that runs a program in a host, by the answer to `enter`, and its environment.
+
+    Raises:
+        InputError: there is no such program.
+    """
+    if find_program(words[0]) is None:
+        raise InputError("lab", words[0], "no such program", "one that is installed")
+    # Marked as a process of the lab: it ends with the lab.
+    environment = {**os.environ, "PATH": search_path(), LAB_VARIABLE: host["lab"]}
+    return ["mnexec", "-a", str(host["namespace_pid"]), *words], environment
 
 
 def watch(lab: Path, after: int | None = None, begun: Callable[[], None] = lambda: None) -> Iterator[dict[str, Any]]:

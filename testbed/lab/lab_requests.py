@@ -20,6 +20,9 @@ LONGEST_NAME = 256
 LONGEST_SOURCE = 4096
 """Characters of the name of the file that demands come from: PATH_MAX of Linux."""
 
+LONGEST_COMMAND = 1000
+"""Characters of a command line that becomes an event."""
+
 MOST_DEMANDS = 100_000
 MOST_PRIORITY = 255
 MOST_FLOW_RATE = 100_000.0
@@ -137,9 +140,10 @@ class ChooseScheme:
 
 @dataclass(frozen=True)
 class Enter:
-    """A request for what a program needs to run in a node's host."""
+    """A request for what a program needs to run in a node's host; `command`, if it is told, becomes an event."""
 
     node: str
+    command: str = ""
 
 
 @dataclass(frozen=True)
@@ -182,8 +186,8 @@ def _look(request: object) -> Request | None:
         case {"do": "watch", **rest} if not rest.keys() - {"after"}:
             after = rest.get("after")
             return FollowEvents(None if after is None else _whole(after, "after"))
-        case {"do": "enter", "node": node, **rest} if not rest:
-            return Enter(_name(node, "node"))
+        case {"do": "enter", "node": node, **rest} if not rest.keys() - {"command"}:
+            return Enter(_name(node, "node"), _text(rest.get("command", ""), "command", LONGEST_COMMAND))
         case {"do": "down", **rest} if not rest:
             return Down()
     return None

@@ -193,8 +193,11 @@ class LabServer:
 
     def _found(self, request: Query | Enter) -> Any:  # noqa: ANN401  # JSON
         match request:
-            case Enter(node):
-                return self._lab.environment_of(node)
+            case Enter(node, command):
+                environment = self._lab.environment_of(node)
+                if command:
+                    self._journal.add("command", f"on {node}: {command}", {"node": node})
+                return environment
             case Query("topology"):
                 return plan_to_json(self._lab.plan)["topology"]
             case Query("plan"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import http
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -18,11 +18,11 @@ from starlette.types import Receive, Scope, Send
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from kuijia_base.log_lines import part_logger
 from testbed.web.access import HostRules, Limiter, Token
-from testbed.web.backend import KIND_OF, Action, Backend, Description, SetLink, SetPlan
+from testbed.web.backend import KIND_OF, Action, Backend, Description, RunCommand, SetLink, SetPlan
 from testbed.web.bodies import BodyError, parsed, plan_body, read_body
 from testbed.web.files import PageFile, page_files
 from testbed.web.guard import Guard
-from testbed.web.hub import Hub, Reader
+from testbed.web.hub import Hub
 from testbed.web.openapi import message_schemas, openapi
 from testbed.web.requests import (
     ENDPOINTS,
@@ -114,7 +114,7 @@ class _Api:
 
     def __init__(self, backend: Backend, hub: Hub, *, view_only: bool, stall: float) -> None:
         self._backend, self._hub, self._view_only, self._stall = backend, hub, view_only, stall
-        self._busy = self._large = 0
+        self._busy = self._large = self._commands = 0
 
     def handler(self, each: Endpoint) -> _Handler:
         async def answer(request: Request) -> Response:
@@ -185,7 +185,30 @@ class _Api:
 
     async def _events(self, request: Request) -> Response:
         reader = await self._hub.join(_after(request))
-        return refusal(429, "too many readers of events") if reader is None else _Events(self._hub, reader, self._stall)
+        if reader is None:
+            return refusal(429, "too many readers of events")
+
+        async def leave() -> None:
+            self._hub.leave(reader)
+
+        return _Events(reader.chunks(), self._stall, leave)
+
+    async def _console(self, action: RunCommand) -> Response:
+        from testbed.web.consoles import MOST_AT_ONCE, Console, words_of  # noqa: PLC0415  # only on Linux
+
+        words = words_of(action.command)
+        if self._commands >= MOST_AT_ONCE:
+            raise _BusyError(f"{MOST_AT_ONCE} commands are running: try again when one has ended")
+        async with AsyncExitStack() as place:
+            self._commands += 1
+            place.callback(self._leave_console)
+            host = await anyio.to_thread.run_sync(self._backend.act, action)
+            console = await Console.start(words, host)
+            place.push_async_callback(console.close)
+            return _Events(console.chunks(), self._stall, place.pop_all().aclose)
+
+    def _leave_console(self) -> None:
+        self._commands -= 1
 
     async def _act(self, each: Endpoint, request: Request) -> Response:
         if self._view_only:
@@ -197,6 +220,8 @@ class _Api:
             described = await anyio.to_thread.run_sync(self._backend.describe)
             if KIND_OF[type(action)] not in described.actions:
                 return refusal(409, f"the backend {described.backend} has no such action")
+            if isinstance(action, RunCommand):
+                return await self._console(action)
             work.enter_context(self._work())  # a body that comes slowly keeps no other from its work
             try:
                 return await anyio.to_thread.run_sync(self._carry_out, _with_known_link(action, described))
@@ -263,11 +288,17 @@ def _with_known_link(action: Action, described: Description) -> Action:
 
 
 class _Events(Response):
-    """A stream of events to one reader, who is dropped when nothing that is sent is read for a while."""
+    """A stream of events to one reader, who is dropped when nothing that is sent is read for a while.
 
-    def __init__(self, hub: Hub, reader: Reader, stall: float) -> None:
+    Args:
+        chunks: the events.
+        stall: seconds of that while.
+        ended: called at the end, whoever has ended it.
+    """
+
+    def __init__(self, chunks: AsyncIterator[bytes], stall: float, ended: Callable[[], Awaitable[None]]) -> None:
         super().__init__()
-        self._hub, self._reader, self._stall = hub, reader, stall
+        self._chunks, self._stall, self._ended = chunks, stall, ended
 
     async def __call__(self, _scope: Scope, receive: Receive, send: Send) -> None:
         headers = [(b"content-type", b"text/event-stream"), (b"cache-control", b"no-store")]
@@ -278,14 +309,16 @@ class _Events(Response):
                 await self._send_all(send)
                 group.cancel_scope.cancel()
         finally:
-            self._hub.leave(self._reader)
+            await self._ended()
 
     async def _send_all(self, send: Send) -> None:
-        async for chunk in self._reader.chunks():
+        async for chunk in self._chunks:
             with anyio.move_on_after(self._stall) as limit:
                 await send({"type": "http.response.body", "body": chunk, "more_body": True})
             if limit.cancelled_caught:
                 return
+        with anyio.move_on_after(self._stall):
+            await send({"type": "http.response.body", "body": b""})
 
 
 async def _data(each: Endpoint, request: Request) -> Any:  # noqa: ANN401  # whatever JSON holds

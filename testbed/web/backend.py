@@ -16,7 +16,7 @@ from testbed.web.shapes import ShapeLimits
 VERSION = 1
 """Version of all messages."""
 
-ActionKind = Literal["links", "nodes", "demands", "plan", "flows", "scheme", "clock"]
+ActionKind = Literal["links", "nodes", "demands", "plan", "flows", "scheme", "clock", "network", "console"]
 """Kinds of actions; a backend lists those that it can do."""
 
 Name = Annotated[str, ShapeLimits(longest=256)]
@@ -205,8 +205,54 @@ class SetClock:
     time: Annotated[float, ShapeLimits(least=0, most=1e12)] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class DrawnNode:
+    """A node of a drawing and its place; y grows downwards."""
+
+    name: Name
+    x: Annotated[float, ShapeLimits(least=0, most=1)]
+    y: Annotated[float, ShapeLimits(least=0, most=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnLink:
+    """A link of a drawing with the same capacity in both directions."""
+
+    a: Name
+    b: Name
+    capacity: Annotated[float, ShapeLimits(above=0, most=1e9)]
+
+
+@dataclass(frozen=True, slots=True)
+class SetNetwork:
+    """Show another network from now on, with a plan for these demands, rows as in `SetDemands`."""
+
+    name: Name
+    nodes: Annotated[tuple[DrawnNode, ...], ShapeLimits(longest=200)]
+    links: Annotated[tuple[DrawnLink, ...], ShapeLimits(longest=2000)]
+    demands: Annotated[tuple[DemandRow, ...], ShapeLimits(longest=100_000)]
+
+
+@dataclass(frozen=True, slots=True)
+class RunCommand:
+    """Run a command on a host of a real lab; the backend tells the lab, and returns what it needs to run there."""
+
+    node: Name
+    command: Annotated[str, ShapeLimits(longest=1000)]
+
+
 Action: TypeAlias = (
-    SetLink | SetNode | SetDemands | SetPlan | WithdrawPlan | StartFlow | StopFlow | SetScheme | SetClock
+    SetLink
+    | SetNode
+    | SetDemands
+    | SetPlan
+    | WithdrawPlan
+    | StartFlow
+    | StopFlow
+    | SetScheme
+    | SetClock
+    | SetNetwork
+    | RunCommand
 )
 
 KIND_OF: dict[type[Action], ActionKind] = {
@@ -219,6 +265,8 @@ KIND_OF: dict[type[Action], ActionKind] = {
     StopFlow: "flows",
     SetScheme: "scheme",
     SetClock: "clock",
+    SetNetwork: "network",
+    RunCommand: "console",
 }
 """The kind of each action."""
 

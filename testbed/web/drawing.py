@@ -1,14 +1,15 @@
-"""The parts of a description that follow from a topology and a plan: places of nodes, cables, tunnels; pure."""
+"""Makes parts of a description from a topology and a plan, and a topology from a drawing; pure."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
+from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.text import link_id
 from te_solver.model.plan import Plan
-from te_solver.model.topology import Topology
+from te_solver.model.topology import Link, Topology
 from te_solver.pictures.layout import mapped
-from testbed.web.backend import Cable, NodePlace, TunnelInfo
+from testbed.web.backend import Cable, NodePlace, SetNetwork, TunnelInfo
 
 
 def node_places(topology: Topology, sites: Collection[str], seed: int = 1) -> tuple[NodePlace, ...]:
@@ -51,3 +52,17 @@ def tunnel_infos(plan: Plan) -> tuple[TunnelInfo, ...]:
         for pair in plan.pairs
         for tunnel in pair.tunnels
     )
+
+
+def drawn_topology(drawing: SetNetwork, source: str) -> Topology:
+    """Return the network of a drawing; raises InputError, which names the source, if it is none."""
+    if not drawing.links:
+        raise InputError(source, "links", "there is no link", "one between two nodes")
+    links = [Link(a, b, each.capacity) for each in drawing.links for a, b in ((each.a, each.b), (each.b, each.a))]
+    places = {node.name: (node.x, -node.y) for node in drawing.nodes}
+    try:
+        return Topology(drawing.name, tuple(node.name for node in drawing.nodes), tuple(links), places)
+    except UnsoundError as error:
+        part, *rest = error.where
+        place = key_path((part, int(rest[0]) // 2)) if part == "links" else key_path(error.where)
+        raise InputError(source, place, error.problem, error.expected) from error

@@ -125,8 +125,8 @@ class Hub:
                 self._complain(f"the server has a fault: {type(error).__name__}")
 
     def refresh(self) -> None:
-        """Let the next look not wait for the end of the interval: something has been done."""
-        self._looked = -math.inf
+        """Let the next look not wait for the end of the interval, and describe the lab: something has been done."""
+        self._looked, self._looks = -math.inf, 0
 
     def close(self) -> None:
         """End the streams of all readers."""

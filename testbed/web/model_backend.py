@@ -12,7 +12,7 @@ from simulator.live.flow_model import REQUEST, SCHEMES, LiveFlowModel
 from simulator.live.packet_model import LivePacketModel, layout_for
 from simulator.live.states import LogEntry
 from te_solver.formats.plan_file import plan_to_json
-from te_solver.model.demands import Demand
+from te_solver.model.demands import Demand, scaled_to
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology
 from te_solver.schemes.all_schemes import failure_scheme
@@ -21,9 +21,11 @@ from testbed.web.backend import (
     Action,
     Description,
     Finding,
+    NodePlace,
     SetClock,
     SetDemands,
     SetLink,
+    SetNetwork,
     SetNode,
     SetPlan,
     SetScheme,
@@ -32,21 +34,26 @@ from testbed.web.backend import (
     StopFlow,
     WithdrawPlan,
 )
-from testbed.web.drawing import cables, node_places, tunnel_infos
+from testbed.web.drawing import cables, drawn_topology, node_places, tunnel_infos
 from testbed.web.verifying import findings, sound_plan
 
 Solver: TypeAlias = Callable[[Topology, Sequence[Demand]], Plan]
 
 
 class ModelBackend:
-    """A network in the flow model or the packet model; `solve` makes a plan for other demands."""
+    """A network in the flow model or the packet model.
 
-    def __init__(self, model: LiveFlowModel | LivePacketModel, solve: Solver) -> None:
-        self._model, self._solve = model, solve
+    Args:
+        model: the model.
+        solve: makes a plan for other demands or another network.
+        largest: Mbit/s of the largest link, to which another network is scaled; None leaves it as it is.
+    """
+
+    def __init__(self, model: LiveFlowModel | LivePacketModel, solve: Solver, largest: float | None = None) -> None:
+        self._model, self._solve, self._largest = model, solve, largest
         self._flow = model.flow if isinstance(model, LivePacketModel) else model
-        self._first = self._flow.first
-        self._places = node_places(self._first.topology, self._first.topology.nodes)
         now = self._flow.situation
+        self._placed = now.topology, node_places(now.topology, now.topology.nodes)
         self._described = now.network, now.schemes, self._description()
 
     def describe(self) -> Description:
@@ -57,17 +64,30 @@ class ModelBackend:
             self._described = now.network, now.schemes, description
         return replace(description, queues=self._model.queues)
 
+    @property
+    def _first(self) -> Plan:
+        return self._flow.first
+
+    def _places(self, topology: Topology) -> tuple[NodePlace, ...]:
+        placed, places = self._placed
+        if placed is not topology:
+            places = node_places(topology, topology.nodes)
+            self._placed = topology, places
+        return places
+
     def _description(self) -> Description:
-        now, plan = self._flow.situation, self._flow.plan
+        now = self._flow.situation
+        plan = now.network.plan if now.network else None
         sites = {node for pair in (plan or self._first).pairs for node in (pair.source, pair.target)}
         is_packet = self._model is not self._flow
+        missing = {"console", "flows"} if is_packet else {"console"}
         return Description(
             "packet" if is_packet else "flow",
             "simulated",
             now.topology.name,
-            tuple(kind for kind in dict.fromkeys(KIND_OF.values()) if kind != "flows" or not is_packet),
+            tuple(kind for kind in dict.fromkeys(KIND_OF.values()) if kind not in missing),
             now.schemes,
-            tuple(replace(place, site=place.name in sites) for place in self._places),
+            tuple(replace(place, site=place.name in sites) for place in self._places(now.topology)),
             cables(now.topology),
             self._model.queues,
             tunnel_infos(plan) if plan else (),
@@ -110,10 +130,8 @@ class ModelBackend:
             case SetNode(name, up):
                 self._model.switch_node(name, up=up)
                 done = {"node": name, "up": up}
-            case SetDemands(rows):
-                done = self._replace(self._solved(rows))
-            case SetPlan(plan):
-                done = self._replace(replace(sound_plan(plan, self._first), topology=self._first.topology))
+            case SetDemands() | SetPlan() | SetNetwork():
+                done = self._change_plan(action)
             case WithdrawPlan():
                 self._model.withdraw()
             case StartFlow():
@@ -135,22 +153,40 @@ class ModelBackend:
         self._model.set_clock(action.speed, action.paused)
         return {"speed": self._model.clock.speed, "paused": self._model.clock.paused}
 
-    def _replace(self, plan: Plan) -> dict[str, Any]:
-        self._model.put_in_force(plan)
+    def _change_plan(self, action: SetDemands | SetPlan | SetNetwork) -> dict[str, Any]:
+        first = self._first
+        if isinstance(action, SetNetwork):
+            topology = drawn_topology(action, REQUEST)
+            demands = _demands(action.demands, topology)
+            if self._largest is not None:
+                topology, demands = scaled_to(self._largest, topology, demands)
+            plan = self._solved(topology, demands)
+            self._model.start_over(plan)
+        else:
+            if isinstance(action, SetDemands):
+                plan = self._solved(first.topology, _demands(action.demands, first.topology))
+            else:
+                plan = replace(sound_plan(action.plan, first), topology=first.topology)
+            self._model.put_in_force(plan)
         return {"pairs": len(plan.pairs), "tunnels": len(plan.tunnels), "allocated": plan.allocated}
 
-    def _solved(self, rows: Sequence[tuple[str, str, float, int]]) -> Plan:
+    def _solved(self, topology: Topology, demands: Sequence[Demand]) -> Plan:
         """Solve for other demands; nothing waits for it but its request."""
-        demands = []
-        for at, row in enumerate(rows):
-            try:
-                demand = Demand(*row)
-                demand.require_nodes_of(self._first.topology)
-            except UnsoundError as error:
-                place = key_path(("demands", at, *error.where))
-                raise InputError(REQUEST, place, error.problem, error.expected) from error
-            demands.append(demand)
         try:
-            return self._solve(self._first.topology, demands)
+            return self._solve(topology, demands)
         except UnsoundError as error:
             raise InputError(REQUEST, key_path(error.where), error.problem, error.expected) from error
+
+
+def _demands(rows: Sequence[tuple[str, str, float, int]], topology: Topology) -> tuple[Demand, ...]:
+    """Return the demands of a request; raises InputError, whose place is the row."""
+    demands = []
+    for at, row in enumerate(rows):
+        try:
+            demand = Demand(*row)
+            demand.require_nodes_of(topology)
+        except UnsoundError as error:
+            place = key_path(("demands", at, *error.where))
+            raise InputError(REQUEST, place, error.problem, error.expected) from error
+        demands.append(demand)
+    return tuple(demands)

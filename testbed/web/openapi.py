@@ -66,10 +66,10 @@ def _operation(each: Endpoint, components: dict[str, Any]) -> dict[str, Any]:
     ]
     if each.named is not None:
         parameters.append({"name": each.named, "in": "path", "required": True, "schema": {"type": "string"}})
-    content_type = "text/event-stream" if each.read == "events" else "application/json"
+    content_type = "text/event-stream" if each.streams else "application/json"
     schema = (
         {"type": "string"}
-        if each.read == "events"
+        if each.streams
         else {"type": "object"}
         if each.answer is None
         else _reference(each.answer, components)

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
@@ -28,9 +28,11 @@ from testbed.web.backend import (
     ControllerState,
     Description,
     Finding,
+    RunCommand,
     SetClock,
     SetDemands,
     SetLink,
+    SetNetwork,
     SetNode,
     SetPlan,
     SetScheme,
@@ -103,6 +105,7 @@ class RealLab:
         ask_lab: asks it, as `testbed.lab.lab_client.ask`.
         sleep: waits some seconds.
         find: returns the run directory of this machine's lab, None if there is none.
+        consoles: True to let commands run on its hosts.
     """
 
     def __init__(
@@ -111,7 +114,10 @@ class RealLab:
         ask_lab: Ask = ask,
         sleep: Callable[[float], None] = time.sleep,
         find: Callable[[], Path | None] = running_lab,
+        *,
+        consoles: bool = False,
     ) -> None:
+        self._consoles = consoles
         self._find = find if lab is None else lambda: None
         self._lab = lab or find() or the_running_lab()
         self._ask_lab, self._sleep = ask_lab, sleep
@@ -123,7 +129,8 @@ class RealLab:
         self._known = self._read_plan()
 
     def describe(self) -> Description:
-        return self._in_force().description
+        described = self._in_force().description
+        return replace(described, actions=(*described.actions, "console")) if self._consoles else described
 
     def state(self) -> State:
         with self._looking:
@@ -168,9 +175,8 @@ class RealLab:
             case SetLink(identity, up):
                 a, b = self._ends(known, identity)
                 return self._done("heal" if up else "fail", a=a, b=b)
-            case SetNode(name, up):
-                self._require_node(known, name, "name")
-                return self._done("heal" if up else "fail", node=name)
+            case SetNode() | RunCommand():
+                return self._act_on_node(known, action)
             case StartFlow():
                 return self._start_flow(known, action)
             case StopFlow(flow):
@@ -181,7 +187,16 @@ class RealLab:
                 return self._done("scheme", scheme=schemes[0])
             case SetClock():
                 raise KuijiaError("the clock of a real lab cannot be set")
+            case SetNetwork():
+                raise KuijiaError("a real lab keeps its network")
         return self._change_plan(known, action)
+
+    def _act_on_node(self, known: _InForce, action: SetNode | RunCommand) -> dict[str, Any]:
+        if isinstance(action, RunCommand):
+            self._require_node(known, action.node, "node")
+            return self._done("enter", node=action.node, command=action.command)
+        self._require_node(known, action.name, "name")
+        return self._done("heal" if action.up else "fail", node=action.name)
 
     def _change_plan(self, known: _InForce, action: SetDemands | SetPlan | WithdrawPlan) -> dict[str, Any]:
         match action:

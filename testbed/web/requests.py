@@ -12,9 +12,11 @@ from testbed.web.backend import (
     Action,
     Description,
     Finding,
+    RunCommand,
     SetClock,
     SetDemands,
     SetLink,
+    SetNetwork,
     SetNode,
     SetPlan,
     SetScheme,
@@ -123,6 +125,7 @@ class Endpoint:
         body: shape of the JSON of its body, None if it has none; `dict` for a plan.
         action: makes the action from the name in the path and the body.
         largest: most bytes of the body.
+        streams: True if the answer is a stream of events.
         query: whole numbers in the query, with their descriptions.
     """
 
@@ -134,6 +137,7 @@ class Endpoint:
     body: Any = None
     action: Callable[[str, Any], Action] | None = None
     largest: int = SMALL
+    streams: bool = False
     query: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -154,7 +158,15 @@ ENDPOINTS = (
     Endpoint("GET", "/api/lab", "Describe the network, its queues and tunnels", Description, "lab"),
     Endpoint("GET", "/api/state", "Return the state of now", State, "state"),
     Endpoint("GET", "/api/log", "Return the log", tuple[LogEntry, ...], "log", query=_AFTER),
-    Endpoint("GET", "/api/events", "Follow descriptions, states and log entries", None, "events", query=_STREAMED),
+    Endpoint(
+        "GET",
+        "/api/events",
+        "Follow descriptions, states and log entries",
+        None,
+        "events",
+        streams=True,
+        query=_STREAMED,
+    ),
     Endpoint("GET", "/api/plan", "Return the plan in force", None, "plan"),
     Endpoint("GET", "/api/topology", "Return the topology, as in a plan", None, "topology"),
     Endpoint("GET", "/api/liveness", "Return which links, nodes and tunnels work", Liveness, "liveness"),
@@ -204,6 +216,24 @@ ENDPOINTS = (
         Done,
         body=SetClock,
         action=lambda _, body: body,
+    ),
+    Endpoint(
+        "PUT",
+        "/api/network",
+        "Show another network in a model",
+        Done,
+        body=SetNetwork,
+        action=lambda _, body: body,
+        largest=LARGE,
+    ),
+    Endpoint(
+        "POST",
+        "/api/console",
+        "Run a command on a host of a real lab, and follow its output",
+        None,
+        body=RunCommand,
+        action=lambda _, body: body,
+        streams=True,
     ),
 )
 """All requests of the API."""

@@ -12,6 +12,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from kuijia.cli import lab, lab_web
 from kuijia.cli.lab_web import _announcement
 from kuijia.cli.main import main
 from kuijia_base import extras
+from testbed.web import real_lab
 from testbed.web.server import PageLink
 
 ROOT = Path(__file__).parents[2]
@@ -180,6 +182,9 @@ def test_ctrl_c_ends_it_cleanly_while_browsers_look_also_without_the_modules_of_
             ["web", "fig1", "fig1", "--tls-key=a", "--tls-certificate=b"],
             "error: b: not usable with the key a: [Errno 2]",
         ),
+        (["web", "--consoles", "--bind", "192.0.2.1"], "error: lab web:--consoles: is given with --bind, expected no"),
+        (["web", "--consoles", "--host-name", "a"], "error: lab web:--consoles: is given with --host-name, expected"),
+        (["web", "--consoles", "fig1", "fig1"], "error: lab web:--consoles: a model has no hosts, expected the"),
         (["replay", "nothing"], "error: nothing: is no folder"),
         (["replay", "."], "error: .: no file has goodput over time"),
     ],
@@ -200,6 +205,21 @@ def test_bad_input_ends_in_a_line(
     assert (status, said.out) == (2, "")
     assert said.err.startswith(complaint)
     assert said.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("kind", ["lab", "boxes"])
+def test_consoles_are_for_an_emulated_lab_and_only_when_asked_for(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bool] = []
+
+    def running(*, consoles: bool) -> SimpleNamespace:
+        asked.append(consoles)
+        return SimpleNamespace(describe=lambda: SimpleNamespace(backend=kind))
+
+    monkeypatch.setattr(real_lab, "RealLab", running)
+    monkeypatch.setattr(lab_web, "show", lambda *_: 0)
+    assert main(["lab", "web"]) == 0
+    assert main(["lab", "web", "--consoles", "--bind", "::1"]) == (0 if kind == "lab" else 2)
+    assert asked == [False, True]
 
 
 def test_without_the_packages_the_extra_is_named(

@@ -21,6 +21,7 @@ _LOOKS: tuple[dict[str, Any], ...] = (
     {"do": "watch"},
     {"do": "watch", "after": 3},
     {"do": "enter", "node": "s1"},
+    {"do": "enter", "node": "s1", "command": "ping 10.0.4.1"},
 )
 _CHANGES: tuple[dict[str, Any], ...] = (
     {"do": "fail", "a": "s1", "b": "s2"},

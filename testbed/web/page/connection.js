@@ -58,13 +58,7 @@ export class Connection {
       if (!response.ok) throw new Error(`the server answered ${response.status}`);
       opened();
       this.on.open();
-      const parser = new EventParser(this.on.event);
-      const decoder = new TextDecoder();
-      const reader = response.body.getReader();
-      for (let part = await reader.read(); !part.done; part = await reader.read()) {
-        heard();
-        parser.take(decoder.decode(part.value, { stream: true }));
-      }
+      await readEvents(response, this.on.event, heard);
       return true;
     } finally {
       clearTimeout(quiet);
@@ -79,15 +73,35 @@ export class Connection {
 
   /** Do one action; throw a Refusal with the server's reason if it was not done. */
   async act(method, path, body) {
+    return (await this.#ask(method, path, body)).json();
+  }
+
+  /** Do one action as `act` does, whose answer is a stream; `event(kind, data)` gets each event, until `signal` aborts. */
+  async follow(path, body, event, signal) {
+    await readEvents(await this.#ask("POST", path, body, signal), event);
+  }
+
+  async #ask(method, path, body, signal) {
     const headers = { ...this.headers, "Content-Type": "application/json" };
     let response;
     try {
-      response = await fetch(path, { method, headers, body: body === undefined ? undefined : JSON.stringify(body) });
+      response = await fetch(path, { method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body) });
     } catch {
       throw new Refusal("the server cannot be reached");
     }
     if (!response.ok) throw new Refusal(await reasonOf(response));
-    return response.json();
+    return response;
+  }
+}
+
+/** Read a stream of server-sent events to its end; `heard` is called whenever something of it comes. */
+async function readEvents(response, event, heard = () => {}) {
+  const parser = new EventParser(event);
+  const decoder = new TextDecoder();
+  const reader = response.body.getReader();
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    heard();
+    parser.take(decoder.decode(part.value, { stream: true }));
   }
 }
 

@@ -2,6 +2,8 @@
 
 import { actionButton, element, setText } from "./dom.js";
 import { demandsDialogue, flowDialogue, planDialogue } from "./dialogues.js";
+import { consoleDialogue } from "./console.js";
+import { drawDialogue } from "./editor.js";
 import { moment } from "./quantities.js";
 import { Scenario } from "./scenario.js";
 import { schemeTitle } from "./view_panel.js";
@@ -11,7 +13,7 @@ const SPEEDS = [0.1, 0.25, 0.5, 1, 2, 5, 10];
 export class Controls {
   /**
    * `app` has `lab`, `act(what, method, path, body)`, `get(path)`, `curves`, `chooseCurves(curves)`, `healAll()`,
-   * `undo()`, and what `Scenario` needs.
+   * `undo()`, `draft`, `connection`, and what `Scenario` needs.
    */
   constructor(box, app, theme) {
     const { lab } = app;
@@ -28,6 +30,8 @@ export class Controls {
     if (can("flows")) parts.push(flowDialogue(app));
     if (can("demands")) parts.push(demandsDialogue(app));
     if (can("plan")) parts.push(planDialogue(app));
+    if (can("console")) parts.push(consoleDialogue(app));
+    if (can("network")) parts.push(drawDialogue(app));
     box.replaceChildren(...parts, this.#curvesMenu(app), theme);
   }
 

@@ -1,14 +1,15 @@
 // The dialogues that start flows, change demands and replace the plan.
 
 import { element, setText } from "./dom.js";
+import { demandRows } from "./draft.js";
 
 /** Return a button and the dialogue it opens. `submit` does the action and returns false if it was refused. */
-export function dialogue(label, fields, submit, { opened = () => {}, verb = label } = {}) {
+export function dialogue(label, fields, submit, { opened = () => {}, verb = label, className = "" } = {}) {
   const problem = element("p", { className: "problem", role: "alert" });
   const send = element("button", { className: "strong" }, verb);
   const close = element("button", { type: "button", onclick: () => box.close() }, "Close");
   const form = element("form", { method: "dialog" }, element("h2", {}, label), ...fields, problem, element("p", { className: "buttons" }, send, close));
-  const box = element("dialog", { "aria-label": label }, form);
+  const box = element("dialog", { className, "aria-label": label }, form);
   form.addEventListener("submit", async (event) => {
     event.preventDefault();
     if (send.disabled) return;
@@ -86,17 +87,11 @@ export function demandsDialogue(app) {
     return "";
   };
   const submit = async () => {
-    const demands = [];
-    for (const [number, line] of text.value.split("\n").entries()) {
-      if (!line.trim()) continue;
-      const [source, target, rate, priority = "0"] = line.split(",").map((each) => each.trim());
-      const values = [source, target, Number(rate) * Number(factor.value), Number(priority)];
-      if (!target || !rate || values.slice(2).some((each) => !Number.isFinite(each))) {
-        return `line ${number + 1}: expected source,target,rate,priority`;
-      }
-      demands.push(values);
+    try {
+      return await app.tryTo("PUT", "api/demands", { demands: demandRows(text.value, Number(factor.value)) });
+    } catch (error) {
+      return error.message;
     }
-    return app.tryTo("PUT", "api/demands", { demands });
   };
   const fields = [
     field("Each line: source,target,Mbit/s,priority", text),

@@ -25,6 +25,13 @@ export function setText(node, text) {
   }
 }
 
+/** Let the browser save a file. */
+export function download(name, content) {
+  const address = URL.createObjectURL(content);
+  element("a", { href: address, download: name }).click();
+  URL.revokeObjectURL(address);
+}
+
 /** Return a button that cannot be pressed again until what it started has ended. */
 export function actionButton(label, act, properties = {}) {
   const button = element("button", { type: "button", ...properties }, label);

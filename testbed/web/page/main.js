@@ -5,11 +5,12 @@ import { Connection, keepToken, takeToken } from "./connection.js";
 import { Controls } from "./controls.js";
 import { confirmed } from "./dialogues.js";
 import { element, setText } from "./dom.js";
+import { Draft } from "./draft.js";
 import { FlowsTable } from "./flows_table.js";
 import { drawingTime, nextFrame } from "./frames.js";
 import { LinksTable, NodesTable } from "./links_table.js";
 import { LogList } from "./log_list.js";
-import { MARKING, Model } from "./model.js";
+import { MARKING, Model, networkOf } from "./model.js";
 import { linkName, nameInAddress } from "./quantities.js";
 import { Tunnels } from "./tunnels.js";
 import { ViewPanel } from "./view_panel.js";
@@ -23,6 +24,7 @@ const byId = (id) => document.getElementById(id);
 const pathTo = (...parts) => `api/${parts.map(encodeURIComponent).join("/")}`;
 
 class App {
+  draft = new Draft();
   #model = new Model();
   #panels = [];
   #waiting = false;
@@ -85,6 +87,7 @@ class App {
 
   #event(kind, data) {
     if (kind === "lab") {
+      if (this.lab && networkOf(this.lab) !== networkOf(data)) this.#done = [];
       if (this.#model.describe(data)) this.#build();
     } else if (kind === "log") {
       this.#enter([data]);
@@ -261,7 +264,7 @@ class App {
 
   #show(state) {
     const views = this.#panels.map((panel) => state.views.find((view) => view.scheme === panel.scheme));
-    if (views.some((view) => !view)) return;
+    if (views.some((view) => !view || !isOf(view, this.lab))) return;
     this.#panels.forEach((panel, number) => panel.update(views[number]));
     this.tunnels.update(views);
     this.flows.update(views);
@@ -313,6 +316,9 @@ class App {
 const linkWhat = (link, up) => `${up ? "heal" : "cut"} ${linkName(link)}`;
 
 const nodeWhat = (name, up) => `${up ? "restore" : "take down"} ${name}`;
+
+/** Return true if a view is of this network, and not of one whose description has not come yet, or is late. */
+const isOf = ({ links }, lab) => links.length === lab.links.length && links.every(({ id }, number) => id === lab.links[number].id);
 
 const sentence = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 

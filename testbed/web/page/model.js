@@ -19,7 +19,7 @@ export class Model {
   /** Take a description; return false if it is the one known. */
   describe(lab) {
     if (this.lab && JSON.stringify(this.lab) === JSON.stringify(lab)) return false;
-    if (this.lab && (this.lab.name !== lab.name || this.lab.backend !== lab.backend)) this.#histories.clear();
+    if (this.lab && networkOf(this.lab) !== networkOf(lab)) this.#histories.clear();
     this.lab = lab;
     return true;
   }
@@ -100,6 +100,9 @@ export class Model {
     return this.log.filter((each) => MARKING.has(each.kind) && (!each.view || each.view === scheme));
   }
 }
+
+/** Return a text that is another one for another network. */
+export const networkOf = ({ name, backend, nodes, links }) => JSON.stringify([name, backend, nodes.map((node) => node.name), links]);
 
 /** Return the share of what the flows of each role want that arrives; a role without flows has none. */
 function sharesByRole(view) {

@@ -3,7 +3,7 @@
 import { Chart } from "./chart.js";
 import { ROLES } from "./colours.js";
 import { Drawing } from "./drawing.js";
-import { actionButton, element, setText } from "./dom.js";
+import { actionButton, download, element, setText } from "./dom.js";
 import { linkWords, percent, rate, rateOf } from "./quantities.js";
 
 const HINT = "Point at a link to read the load of its queues.";
@@ -58,9 +58,7 @@ export class ViewPanel {
 
   async #save() {
     const picture = await this.drawing.picture(getComputedStyle(this.root).backgroundColor);
-    const address = URL.createObjectURL(picture);
-    element("a", { href: address, download: `${this.lab.name}-${this.scheme}.png` }).click();
-    URL.revokeObjectURL(address);
+    download(`${this.lab.name}-${this.scheme}.png`, picture);
   }
 
   /** Draw; to be called when the panel is part of the page, as drawings need their size. */

@@ -210,6 +210,10 @@ TEXT = "expected text of at most 256 characters that can be printed"
         (b'{"version":1,"do": "fail", "a": "s1", "b": "s1"}', "testbed:link s1-s1: there is no such link"),
         (b'{"version":1,"do": "enter", "node": "s9"}', "testbed:s9: there is no such node"),
         (
+            b'{"version":1,"do": "enter", "node": "s1", "command": 7}',
+            "lab:command: found 7, expected text of at most 1000",
+        ),
+        (
             b'{"do": "status"}',
             "lab: a request without a version, expected version 1, which this lab speaks: use the Ku",
         ),

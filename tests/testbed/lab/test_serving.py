@@ -158,6 +158,17 @@ def test_looks_do_not_wait_for_a_change_and_changes_wait_for_each_other(tmp_path
             assert healed()["up"] is True
 
 
+def test_a_command_on_a_host_is_an_event_if_its_node_exists(tmp_path: Path, lab: SlowLab) -> None:
+    with Served(tmp_path, lab) as served:
+        assert served.ask("enter", node="s1", command="ping -c 1 10.0.4.1")["namespace_pid"] == 1
+        with pytest.raises(LabRefusedError, match="there is no such node"):
+            served.ask("enter", node="s9", command="true")
+        served.ask("enter", node="s1")
+        (event,) = served.ask("log", after=0)
+        assert (event["kind"], event["text"]) == ("command", "on s1: ping -c 1 10.0.4.1")
+        assert event["subject"] == {"node": "s1"}
+
+
 def test_a_plan_that_is_being_solved_delays_no_look_and_can_be_withdrawn(tmp_path: Path) -> None:
     lab, begun, given_up = MakeBelieveLab(padding=10), threading.Event(), threading.Event()
 

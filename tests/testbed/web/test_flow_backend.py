@@ -6,6 +6,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -27,9 +28,12 @@ from te_solver.schemes.making import make_scheme
 from te_solver.solve import solve
 from testbed.web.backend import (
     KIND_OF,
+    DrawnLink,
+    DrawnNode,
     SetClock,
     SetDemands,
     SetLink,
+    SetNetwork,
     SetNode,
     SetPlan,
     SetScheme,
@@ -67,6 +71,13 @@ def solved(topology: Topology, demands: Sequence[Demand]) -> Plan:
 
 
 PLAN = solved(TOPOLOGY, DEMANDS)
+
+DRAWN = SetNetwork(
+    "drawn",
+    (DrawnNode("x", 0.2, 0.2), DrawnNode("y", 0.6, 0.2), DrawnNode("z", 0.2, 0.5)),
+    (DrawnLink("x", "y", 40.0), DrawnLink("y", "z", 20.0), DrawnLink("z", "x", 40.0)),
+    (("x", "y", 8.0, 0), ("y", "z", 4.0, 1)),
+)
 
 
 @pytest.fixture
@@ -249,9 +260,49 @@ def test_the_clock_runs_at_its_speed_and_can_be_held(plan: Plan) -> None:
     assert backend.state().time == 22.0
 
 
+def test_a_drawn_network_is_shown_as_it_was_drawn_and_the_clock_goes_on(plan: Plan) -> None:
+    backend = ModelBackend(LiveFlowModel(plan, wall=(wall := Wall())), solved)
+    backend.act(SetLink("a~d", up=False))
+    wall.seconds = 2.0
+    assert backend.act(DRAWN) == {"pairs": 2, "tunnels": 4, "allocated": pytest.approx(12.0)}
+    described = backend.describe()
+    assert (described.name, [cable.capacity for cable in described.links]) == ("drawn", [40.0, 20.0, 40.0])
+    assert [place.x for place in described.nodes] == pytest.approx([0, 1, 0], abs=1e-3)
+    assert [place.y for place in described.nodes] == pytest.approx([0, 0, 0.75], abs=1e-3)
+    assert backend.topology()["nodes"] == ["x", "y", "z"]
+    state = backend.state()
+    assert state.time == 2.0
+    for view in state.views:
+        assert [link.id for link in view.links if link.up] == [cable.id for cable in described.links]
+        assert sum(flow.goodput for flow in view.flows) == pytest.approx(12.0)
+    assert [entry.seq for entry in backend.events(0)] == [1, 2, 3, 4]
+    assert backend.events(3)[0].text == "another network: drawn, 3 nodes, 3 links, 12 Mbit/s of 12 Mbit/s"
+    backend.act(SetLink("y~z", up=False))
+    backend.act(SetDemands((("z", "x", 1.0, 0),)))
+    assert [link.id for link in backend.state().views[0].links if not link.up] == ["y~z"]
+
+
+def test_a_plan_for_the_network_before_a_drawing_is_not_put_in_force(plan: Plan) -> None:
+    def drawn_meanwhile(topology: Topology, demands: Sequence[Demand]) -> Plan:
+        if topology == TOPOLOGY:
+            steered.act(DRAWN)
+        return solved(topology, demands)
+
+    steered = ModelBackend(LiveFlowModel(plan), drawn_meanwhile)
+    with pytest.raises(KuijiaError, match="the network is drawn by now"):
+        steered.act(SetDemands((("a", "d", 4.0, 0),)))
+    assert {flow.source for flow in steered.state().views[0].flows} == {"x", "y"}
+
+
 @pytest.mark.parametrize(
     ("action", "complaint"),
     [
+        (replace(DRAWN, links=()), "request:links: there is no link, expected one between two nodes"),
+        (replace(DRAWN, nodes=DRAWN.nodes[:2]), r"links\[1\]: link to the unknown node 'z'"),
+        (replace(DRAWN, nodes=(*DRAWN.nodes, DRAWN.nodes[0])), r"nodes\[3\]: node x is given twice"),
+        (replace(DRAWN, links=(*DRAWN.links, DrawnLink("y", "x", 1.0))), r"links\[3\]: link .* is given twice"),
+        (replace(DRAWN, name=" "), "request:name: name ' '"),
+        (replace(DRAWN, demands=(("x", "q", 1.0, 0),)), r"demands\[0\].target: unknown node 'q'"),
         (SetLink("a~x", up=False), "no link 'a~x'"),
         (SetNode("x", up=False), "no node 'x'"),
         (SetDemands((("a", "x", 1.0, 0),)), r"demands\[0\].target: unknown node 'x'"),
@@ -300,7 +351,7 @@ def test_others_go_on_while_a_plan_is_solved(plan: Plan) -> None:
 
 
 def test_it_can_do_all_kinds_of_actions_and_everything_is_json(backend: ModelBackend) -> None:
-    assert set(backend.describe().actions) == set(KIND_OF.values())
+    assert set(backend.describe().actions) == set(KIND_OF.values()) - {"console"}
     assert documented_actions("flow") == sorted(backend.describe().actions)
     for message in (backend.describe(), backend.state()):
         json.dumps(to_json(message), allow_nan=False)

@@ -13,7 +13,17 @@ from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from te_solver.solve import solve
-from testbed.web.backend import SetClock, SetDemands, SetLink, SetNode, SetScheme, WithdrawPlan
+from testbed.web.backend import (
+    DrawnLink,
+    DrawnNode,
+    SetClock,
+    SetDemands,
+    SetLink,
+    SetNetwork,
+    SetNode,
+    SetScheme,
+    WithdrawPlan,
+)
 from testbed.web.model_backend import ModelBackend
 from tests.testbed.web.documented import documented_actions
 
@@ -92,6 +102,25 @@ def test_other_demands_start_on_the_network_as_it_is(model: LivePacketModel, bac
         assert view.nodes_down == ("c",)
         assert [flow.source for flow in view.flows] == ["a"]
         assert goodput(view, victims=False) == pytest.approx(5 * 1448 / 1518, rel=0.05)
+
+
+def test_a_drawn_network_is_scaled_and_carries_packets(model: LivePacketModel) -> None:
+    backend = ModelBackend(model, solved, largest=100.0)
+    backend.act(SetLink("a~d", up=False))
+    nodes = DrawnNode("x", 0.0, 0.0), DrawnNode("y", 1.0, 0.0), DrawnNode("z", 0.0, 1.0)
+    links = DrawnLink("x", "y", 4000.0), DrawnLink("y", "z", 1000.0)
+    backend.act(SetNetwork("drawn", nodes, links, (("x", "z", 800.0, 0),)))
+    assert [cable.capacity for cable in backend.describe().links] == [100.0, 25.0]
+    assert [link.id for link in backend.state().views[0].links] == ["x~y", "y~z"]
+    model.step(1.0)
+    model.step(1.0)
+    for view in backend.state().views:
+        assert goodput(view, victims=False) == pytest.approx(20 * 1448 / 1518, rel=0.05)
+    crowded = tuple((a, b, 1.0, priority) for a, b in (("x", "y"), ("y", "z")) for priority in range(9))
+    with pytest.raises(InputError, match="priority"):
+        backend.act(SetNetwork("other", nodes, links, crowded))
+    model.step(0.1)
+    assert backend.describe().name == "drawn"
 
 
 def test_it_describes_the_queues_of_the_ports(backend: ModelBackend) -> None:

@@ -13,6 +13,7 @@ from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.plan import Plan
 from testbed.web.backend import (
     Action,
+    RunCommand,
     SetClock,
     SetDemands,
     SetLink,
@@ -128,6 +129,13 @@ def test_the_network_is_described_from_the_plan_and_the_queues(service: Service)
 def test_the_documentation_lists_its_actions(service: Service) -> None:
     actions = sorted(backend(service).describe().actions)
     assert documented_actions("lab") == documented_actions("boxes") == actions
+
+
+def test_consoles_are_an_action_only_when_asked_for_and_the_lab_is_told_the_command(service: Service) -> None:
+    plain, with_consoles = backend(service), RealLab(Path("1-lab"), service, consoles=True)
+    assert with_consoles.describe().actions == (*plain.describe().actions, "console")
+    with_consoles.act(RunCommand("s1", "ping 10.0.4.1"))
+    assert service.asked == [{"do": "enter", "node": "s1", "command": "ping 10.0.4.1"}]
 
 
 def test_nodes_stand_where_the_network_s_file_has_them(service: Service) -> None:
@@ -306,6 +314,7 @@ def test_actions_become_requests_to_the_lab(service: Service) -> None:
         (StartFlow("s9", "s4", 1.0), InputError, "request:source: no node 's9'"),
         (SetPlan({}), InputError, "plan: "),
         (SetScheme(("kuijia", "rescaling")), KuijiaError, "the real lab has one scheme; start it with --scheme"),
+        (RunCommand("s9", "true"), InputError, "request:node: no node 's9'"),
         (SetClock(2.0), KuijiaError, "the clock of a real lab cannot be set"),
     ],
 )
