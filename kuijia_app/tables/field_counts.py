@@ -21,16 +21,17 @@ def match_fields(match: Match) -> frozenset[str]:
     return frozenset(names) - ({"vlan_vid"} if match.vlan_vid == ANY_VLAN else set())
 
 
-def entry_fields(entry: FlowEntry, *, goto_counts: bool = True) -> int:
-    """Return the number of match fields and actions; a jump to a table is one more action if `goto_counts`.
-
-    By this count the paper's figure 6(a) (Zhang et al., Kuijia, section 4.3) has 30, 6(b) 24 and 6(c) 14; without
-    `goto_counts` 30, 22 and 12. Pushing a label with its traffic class is one action.
-    """
-    actions = len(entry.actions) + len(entry.written)
-    return len(match_fields(entry.match)) + actions + (goto_counts and entry.goto_table is not None)
-
-
 def count_fields(entries: Iterable[FlowEntry], *, goto_counts: bool = True) -> int:
-    """Return the fields of all entries together, `BITS_PER_FIELD` bits each."""
-    return sum(entry_fields(entry, goto_counts=goto_counts) for entry in entries)
+    """Return the match fields and actions of all entries, `BITS_PER_FIELD` bits each.
+
+    A jump to a table is one more action if `goto_counts`: by this count the paper's figure 6(a) (Zhang et al., Kuijia,
+    section 4.3) has 30, 6(b) 24 and 6(c) 14; without it 30, 22 and 12. Pushing a label with its traffic class is one
+    action.
+    """
+    return sum(
+        len(match_fields(entry.match))
+        + len(entry.actions)
+        + len(entry.written)
+        + (goto_counts and entry.goto_table is not None)
+        for entry in entries
+    )

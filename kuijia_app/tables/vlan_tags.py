@@ -59,7 +59,8 @@ class VlanTags:
             if number <= destinations:
                 self._id_of[default_path_id(number)] = LAST_VLAN_ID + 1 - number
         watched = {session.label: session for session in sessions}
-        last_own = (FIRST_PATH_ID + self._last) // 2 if watched else self._last
+        # A session mirrors the id of its tunnel: the one in the middle would have the id of its own session.
+        last_own = (FIRST_PATH_ID + self._last - 1) // 2 if watched else self._last
         own = {path_id: path_id for path_id in paths if path_id <= last_own}
         own |= {
             label: self._last + FIRST_PATH_ID - session.path_id

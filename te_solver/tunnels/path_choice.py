@@ -36,8 +36,8 @@ class PathQuestion:
     """
 
     topology: Topology
-    weight: Weight = "hops"
-    seed: int = 1
+    weight: Weight
+    seed: int
     file: Path | None = None
     note: Note = unheard
 

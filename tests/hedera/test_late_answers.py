@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from hedera.scheduler import HederaScheduler, SchedulerTick
+from hedera.scheduling.elephant_schedule import Round
+from hedera.scheduling.polling import FiveTuple
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
 from tests.kuijia_app.control.fake_switch import PARSER
@@ -139,3 +141,56 @@ def test_a_connection_that_is_about_to_be_closed_is_sent_nothing(
     before = len(switch.sent)
     application._poll(time.monotonic())
     assert len(switch.sent) == before
+
+
+def test_counters_are_asked_for_once_a_period_and_a_pause_is_not_made_up_for(
+    application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    period = application._options.period
+    began = now = application._next_poll = 1000 * period
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    polled: list[float] = []
+    monkeypatch.setattr(application, "_poll", polled.append)
+    for periods in (0, 0.75, 1, 1.75, 2, 10, 10.25, 10.5, 10.75, 11):
+        now = began + periods * period
+        application.time_passed(SchedulerTick())
+    assert [each / period - 1000 for each in polled] == [0, 1, 2, 10, 10.25, 11]
+
+
+@pytest.mark.parametrize("left_to", ["_left_to_other", "_left_to_peer"])
+def test_a_switch_with_another_master_is_not_asked_for_counters(application: HederaScheduler, left_to: str) -> None:
+    switch = switch_of(application)
+    switch.connect()
+    switch.answer()
+    getattr(application, left_to)(LEAF)
+    application._poll(time.monotonic())
+    assert questions(switch) == 0
+    assert LEAF not in application._polls.silent
+
+
+def test_flows_are_placed_only_by_who_acts_and_once_all_connected_switches_have_their_tables(
+    application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    placed: list[Mapping[FiveTuple, float]] = []
+    run = application._schedule.run
+
+    def noted(rates: Mapping[FiveTuple, float]) -> Round:
+        placed.append(rates)
+        return run(rates)
+
+    monkeypatch.setattr(application._schedule, "run", noted)
+    switch = switch_of(application)
+    switch.connect()
+    answer_until(switch, PARSER.OFPPortDescStatsRequest)
+    application._run_round()
+    assert not placed
+    switch.answer()
+    placed.clear()
+    application._run_round()
+    assert len(placed) == 1
+    application._is_displaced = True
+    application._run_round()
+    application._is_displaced = False
+    monkeypatch.setattr(type(application), "_acts", False)
+    application._run_round()
+    assert len(placed) == 1

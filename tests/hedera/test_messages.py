@@ -50,8 +50,17 @@ def test_what_is_deleted_is_what_was_put(package: str) -> None:
 def test_entries_that_are_no_flows_are_not_read(package: str) -> None:
     parser = import_module(f"{package}.ofproto.ofproto_v1_3_parser")
     whole = {"eth_type": 0x800, "ip_proto": 6, "ipv4_src": "10.0.0.2", "ipv4_dst": "10.2.1.3"}
-    of_flow = parser.OFPMatch(**whole, tcp_src=20000, tcp_dst=5001)
+    ports = {"tcp_src": 20000, "tcp_dst": 5001}
+    of_flow = parser.OFPMatch(**whole, **ports)
     others = [parser.OFPMatch(), parser.OFPMatch(**whole), parser.OFPMatch(**{**whole, "ip_proto": 47})]
+    for field, masked in (
+        ("ipv4_src", ("10.0.0.0", "255.255.255.0")),
+        ("ipv4_dst", ("10.2.1.0", "255.255.255.0")),
+        ("tcp_src", None),
+        ("tcp_dst", None),
+    ):
+        fields = {name: masked if name == field else value for name, value in {**whole, **ports}.items()}
+        others.append(parser.OFPMatch(**{name: value for name, value in fields.items() if value is not None}))
     answers = [
         SimpleNamespace(match=match, byte_count=9000, duration_sec=2, duration_nsec=500_000_000)
         for match in (*others, of_flow)

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import cast
+
 import numpy as np
 import pytest
 
+from hedera.network.data_centre import _addresses
 from hedera.network.fabric import UnknownHostError
 from hedera.network.fat_tree import FatTree
 from hedera.network.multi_rooted import MultiRooted
@@ -92,3 +97,18 @@ def test_hosts_that_there_are_not_are_named() -> None:
 def test_graphs_without_hosts_and_ways_between_them_are_refused(topology: Topology, problem: str) -> None:
     with pytest.raises(UnsoundError, match=problem):
         MultiRooted(topology)
+
+
+@pytest.mark.parametrize(
+    ("edge_first", "last"),
+    [(range(65_537), "10.255.255.2"), ((0, 253), "10.0.0.254"), (range(65_538), None), ((0, 254), None)],
+)
+def test_edge_switches_and_their_hosts_are_as_many_as_addresses_allow(
+    edge_first: Sequence[int], last: str | None
+) -> None:
+    fabric = cast("MultiRooted", SimpleNamespace(edge_first=np.array(edge_first)))
+    if last is not None:
+        assert str(_addresses(fabric)[-1]) == last
+    else:
+        with pytest.raises(UnsoundError, match="at most 65536 with 253 each, as addresses allow"):
+            _addresses(fabric)

@@ -133,13 +133,14 @@ def test_annealing_serves_higher_priorities_as_if_alone() -> None:
     assert SimulatedAnnealing().place(TREE, mixed, TREE.capacity)[priority == 0].tolist() == alone.tolist()
 
 
-def test_fees_keep_flows_where_they_are() -> None:
+@pytest.mark.parametrize("kind", [SimulatedAnnealing, AnnealingPerHost])
+def test_fees_keep_flows_where_they_are(kind: type[SimulatedAnnealing]) -> None:
     tree = FatTree(8)
     random = np.random.default_rng(3)
     matrix = stride(tree.hosts, tree.hosts // 2)
     moves = {}
     for fee in (0.0, 0.5):
-        placement = SimulatedAnnealing(Annealing(iterations=500, movement_fee=fee, greed=1.0))
+        placement = kind(Annealing(iterations=500, movement_fee=fee, greed=1.0))
         choice = np.full(tree.hosts, HASHED, np.int32)
         moves[fee] = 0
         for _ in range(10):
@@ -149,6 +150,12 @@ def test_fees_keep_flows_where_they_are() -> None:
             moves[fee] += int(((found != choice) & (choice != HASHED)).sum())
             choice = found
     assert moves[0.5] < moves[0.0] / 2
+
+
+@pytest.mark.parametrize("label", range(4))
+def test_a_flow_that_could_not_be_better_placed_stays_without_a_fee(label: int) -> None:
+    flows = Elephants.of(ints(0), ints(8), np.full(1, TREE.nic_rate), ints(label))
+    assert SimulatedAnnealing().place(TREE, flows, TREE.capacity).tolist() == [label]
 
 
 def test_a_network_that_cannot_be_crossed_leaves_flows_to_the_hash() -> None:

@@ -17,7 +17,7 @@ ROOMS: tuple[Room, ...] = (
         ("te_solver/programs/*.py", "te_solver/model/exposure.py"),
         (*_SOLVER, *_SCHEMES),
     ),
-    PythonRoom("paths", _PATHS, ("tests/te_solver/tunnels/test_*.py", *_SOLVER)),
+    PythonRoom("paths", _PATHS, ("tests/te_solver/tunnels/test_*.py", *_SOLVER, "tests/plugins/test_*.py")),
     PythonRoom("schemes", ("te_solver/schemes/**/*.py",), (*_SCHEMES, "tests/simulator/flow/test_*.py")),
     PythonRoom(
         "fluid",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ROOMS = {
     "kuijia_base": (3_984, 41),
-    "te_solver": (13_185, 128),
+    "te_solver": (13_195, 128),
     "simulator": (24_010, 236),
     "kuijia_app": (28_120, 161),
     "hedera": (4_445, 39),
@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_195, 70),
     "benchmarks": (3_881, 30),
     "docs": (800, 11),
-    "tests": (100_990, 839),
+    "tests": (101_700, 841),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

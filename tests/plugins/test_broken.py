@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,8 +14,10 @@ from kuijia.cli.main import main
 from kuijia_base import additions
 from kuijia_base.errors import InputError
 from te_solver.formats.topology_file import load_topology
+from te_solver.networks import shipped_network
 from te_solver.programs.registry import find_objective, objective_names
 from te_solver.schemes.all_schemes import all_schemes, failure_scheme, switch_schemes
+from te_solver.tunnels.path_finders import finder_by
 from tests.plugins.packages import install
 
 SCHEME = """
@@ -26,6 +30,7 @@ OTHER = Other()
 """
 
 
+FIG1 = load_topology(shipped_network("fig1"))
 ROW = "from experiments.catalog import ExperimentEntry\n"
 
 
@@ -71,6 +76,21 @@ def test_a_scheme_that_cannot_be_used_is_one_line(
     assert str(caught.value).startswith(f"package {name} 1.0: scheme 'fancy' {problem}")
     assert main(["whatif", "fig1", "fig1", "--schemes", "fancy"]) == 2
     assert capsys.readouterr().err == f"error: {caught.value}\n"
+
+
+@pytest.mark.parametrize(
+    ("group", "value", "find"),
+    [
+        (additions.OBJECTIVES, "te_solver.programs.max_min:OBJECTIVE", find_objective),
+        (additions.PATH_CHOICES, "te_solver.tunnels.path_choices.ksp:CHOICE", partial(finder_by, FIG1)),
+    ],
+)
+def test_objectives_and_path_choices_have_the_names_of_their_entry_points(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: str, value: str, find: Callable[[str], object]
+) -> None:
+    install(tmp_path, monkeypatch, "alias", {group: {"mine": value}})
+    with pytest.raises(InputError, match=r"calls itself '(max-min|ksp)', expected the name 'mine'"):
+        find("mine")
 
 
 def test_lists_leave_a_broken_one_out_and_say_so_once(

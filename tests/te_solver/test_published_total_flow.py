@@ -47,7 +47,7 @@ def uninett() -> Topology:
 def tunnels() -> dict[tuple[str, str], Paths]:
     nodes = uninett().nodes
     pairs = [(a, b) for a in nodes for b in nodes if a != b]
-    finder = PathFinder(CHOICE, PathQuestion(uninett(), "inverse-capacity"))
+    finder = PathFinder(CHOICE, PathQuestion(uninett(), "inverse-capacity", seed=1))
     return dict(zip(pairs, finder.tunnels_of_pairs(pairs, 4), strict=True))
 
 

@@ -8,8 +8,9 @@ from ipaddress import IPv4Address
 
 import pytest
 
+from kuijia_app.proof.equivalence import FIRST_TABLE_PORT
 from kuijia_app.proof.model.network import ModelNetwork, Walk
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Packet, Transport
 from kuijia_app.proof.trace import AskedPacket, parse_failure, parse_packet, trace_json, walk_text
 from kuijia_app.proof.walk_text import sent_text, slots_text
 from kuijia_app.tables.options import PipelineOptions
@@ -34,6 +35,7 @@ EIGHT = PipelineOptions(layout=LAYOUTS["eight"])
         ("c->New York control", AskedPacket("c", "New York", 0, 48, 0)),
         ("c->New York class=1", AskedPacket("c", "New York", 0, 34, 0)),
         ("c->New York class=4", AskedPacket("c", "New York", 0, 0, 0)),
+        ("c->New York protocol=47", AskedPacket("c", "New York", 0, 0, 0, Transport(47, 0, 0))),
     ],
 )
 def test_a_packet_is_its_ends_and_what_is_said_of_it(text: str, packet: AskedPacket) -> None:
@@ -50,6 +52,7 @@ def test_a_packet_is_its_ends_and_what_is_said_of_it(text: str, packet: AskedPac
         ("c->a-b dscp=x", "packet:dscp: 'x', expected a whole number from 0 to 63"),
         ("c->a-b class=9", "packet:class: 9, expected one that the layout eight serves: 0, 1, 2, 3, 4"),
         ("c->a-b size=9", "packet:size: is unknown, expected SOURCE->TARGET"),
+        ("c->a-b protocol=47 source_port=9", "packet: ports with protocol 47, expected protocol=tcp or protocol=udp"),
         ("c->a-b dscp=1 class=1", "packet: 'class=1' gives the dscp a second time, expected SOURCE->TARGET"),
     ],
 )
@@ -117,6 +120,7 @@ def test_what_a_switch_sends_is_named_by_port_and_queue_or_nothing() -> None:
     packet = replace(Packet.between(1, IPv4Address("10.0.1.1"), IPv4Address("10.0.4.1"), 0, 0), queue=2)
     assert sent_text(()) == "nothing"
     assert sent_text(((3, packet), (4, packet))) == "port 3 queue 2, port 4 queue 2"
+    assert sent_text(((-8, packet), (FIRST_TABLE_PORT - 5, packet))) == "group 7, table 5"
 
 
 def test_slots_in_a_row_are_one_range() -> None:

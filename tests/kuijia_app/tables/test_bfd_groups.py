@@ -189,3 +189,13 @@ def test_the_last_path_id_with_ports_for_a_session_is_taken_and_no_later_one() -
     assert session.inner_port == 0xFEFF
     with pytest.raises(UnsoundError, match="path id 32156 has no ports for BFD, expected at most 32155"):
         BfdSessions(later)
+
+
+def test_links_of_a_switch_leave_the_ports_of_sessions_free() -> None:
+    def star(neighbours: int) -> Plan:
+        leaves = [f"n{number}" for number in range(neighbours)]
+        return plan_of(both_ways("star", " ".join(["hub", *leaves]), " ".join(f"hub-{leaf}" for leaf in leaves)))
+
+    assert not list(BfdSessions(star(998)))
+    with pytest.raises(UnsoundError, match="hub has 999 neighbours, expected at most 998 with BFD"):
+        BfdSessions(star(999))

@@ -68,7 +68,9 @@ def test_a_layout_may_take_another_ones_queues_and_add_classifiers(tmp_path: Pat
 
 
 def test_unmatched_packets_are_of_the_least_important_class_unless_the_file_says_otherwise(tmp_path: Path) -> None:
-    assert layout(FILE.replace("unmatched: 1\n", ""), tmp_path).classifiers.unmatched == 1
+    without = FILE.replace("unmatched: 1\n", "")
+    for base, last in (("four", 1), ("eight", 4)):
+        assert layout(without.replace("base: four", f"base: {base}"), tmp_path).classifiers.unmatched == last
     assert layout("base: eight\nunmatched: 2\n", tmp_path).classifiers == Classifiers((), 2)
     assert not layout("base: eight\n", tmp_path).classifiers.are_used
 
@@ -155,6 +157,16 @@ def test_a_prefix_covers_none_of_the_other_version_of_ip() -> None:
     assert not everything_ipv6.covers(everything_ipv4)
     assert everything_ipv6.covers(Classifier(1, source=IPv6Network("2001:db8::/32")))
     assert not Classifier(1, source=IPv6Network("2001:db8::/32")).covers(everything_ipv6)
+
+
+def test_ports_cover_those_within_them_and_no_rule_without_ports() -> None:
+    wide = Classifier(0, protocol=TCP, source_port=PortRange(80, 90))
+    ranges = {(80, 90): True, (82, 85): True, (79, 85): False, (85, 91): False}
+    assert {ends: wide.covers(replace(wide, source_port=PortRange(*ends))) for ends in ranges} == ranges
+    without = replace(wide, source_port=None)
+    assert not wide.covers(without)
+    assert without.covers(wide)
+    assert not replace(without, destination_port=PortRange(80, 90)).covers(wide)
 
 
 def test_a_class_that_is_not_planned_is_treated_as_the_last_planned_one() -> None:

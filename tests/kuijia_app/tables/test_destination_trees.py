@@ -155,8 +155,8 @@ def test_code_points_of_default_paths_are_what_tunnels_and_sessions_leave(*, has
     path_ids = [tunnel.path_id for tunnel in plan.tunnels]
     tags = DscpEcnTags(options.layout, path_ids, sessions, range(1, 100))
     used = [tags.mark(path_id, VICTIM) for path_id in [*path_ids, *(session.label for session in sessions)]]
-    free = [tags.mark(default_path_id(number), VICTIM) for number in range(1, 100) if tags.has(default_path_id(number))]
-    assert len(free) == 63 - len(used)
-    assert set(free).isdisjoint(used)
+    free = {label: tags.mark(label, VICTIM) for label in map(default_path_id, range(1, 100)) if tags.has(label)}
+    assert len(set(free.values())) == len(free) == 63 - len(used)
+    assert set(free.values()).isdisjoint(used)
     fewer = DscpEcnTags(options.layout, path_ids[:1], sessions[:1], range(1, 100))
-    assert [fewer.mark(default_path_id(number), VICTIM) for number in range(1, 30)][: len(free)]
+    assert {label: fewer.mark(label, VICTIM) for label in free} == free

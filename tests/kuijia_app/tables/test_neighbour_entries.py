@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import IPv4Address, IPv4Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from itertools import product
 from pathlib import Path
 
 import pytest
 
 from kuijia_app.proof.verification import Verifier
-from kuijia_app.tables.neighbours import meters_of, segments_of, standing_entries
+from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, meters_of, segments_of, standing_entries
 from kuijia_app.tables.ofctl_text import flow_text
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
@@ -60,6 +60,20 @@ def test_static_neighbours_and_wirings_without_gateways_have_the_same_tables(opt
     assert build_tables(PLAN, replace(options, neighbours=Neighbours.STATIC)) == usual
     assert build_tables(PLAN, replace(options, wiring=with_gateways(), neighbours=Neighbours.STATIC)) == usual
     assert build_tables(PLAN, replace(options, wiring=with_gateways())) != usual
+
+
+def test_hosts_see_the_gateway_of_their_prefix_or_else_any_and_only_ipv6_has_one_that_is_not_stated() -> None:
+    prefixes = (IPv4Network("10.1.0.0/16"), IPv4Network("10.2.0.0/16"), IPv6Network("2001:db8::/64"))
+    near, other = IPv4Address("10.2.0.1"), IPv4Address("10.1.0.1")
+    segment = Segment("s1", (1,), prefixes, gateways=(other, near))
+    assert segment.gateway_for(IPv4Address("10.2.0.9")) == near
+    assert segment.gateway_for(IPv4Address("192.0.2.1")) == other
+    assert segment.gateway_for(IPv6Address("2001:db8::9")) == LINK_LOCAL_GATEWAY
+    asked = (near, other, IPv4Address("10.2.0.9"), LINK_LOCAL_GATEWAY)
+    assert [segment.is_gateway(address) for address in asked] == [True, True, False, True]
+    of_ipv4 = replace(segment, prefixes=prefixes[:2], gateways=())
+    assert of_ipv4.gateway_for(IPv4Address("10.2.0.9")) is None
+    assert not of_ipv4.is_gateway(LINK_LOCAL_GATEWAY)
 
 
 def test_all_that_leaves_a_tunnel_meets_the_table_of_hosts() -> None:

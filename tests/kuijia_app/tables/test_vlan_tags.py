@@ -9,7 +9,7 @@ import pytest
 from kuijia_app.control.rollout import Rollout, Version
 from kuijia_app.proof.verification import Verifier
 from kuijia_app.tables import identifiers
-from kuijia_app.tables.bfd import BfdSessions
+from kuijia_app.tables.bfd import BfdSession, BfdSessions
 from kuijia_app.tables.destination_trees import DefaultEntries
 from kuijia_app.tables.options import Form, Liveness, OtherTraffic, PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import drop_entry
@@ -111,6 +111,18 @@ def test_sessions_count_down_from_the_last_id_of_tunnels() -> None:
     tags = tags_of(replace(VLAN, liveness=Liveness.BFD), plan.topology, paths_of([plan]), BfdSessions(plan))
     assert isinstance(tags, VlanTags)
     assert [id_of(tags, session.label) for session in BfdSessions(plan)] == [4086, 4085, 4084]
+
+
+@pytest.mark.parametrize("nodes", [4, 5, 6])
+def test_with_sessions_tunnels_keep_half_of_the_ids_and_none_is_that_of_a_session_on_its_path(nodes: int) -> None:
+    path = ("a", "b")
+    last = LAST_VLAN_ID - 2 * nodes
+    half = (last - 15) // 2
+    for path_id in range(16, last + 1):
+        session = BfdSession(path_id, path)
+        tags = VlanTags({path_id: path}, [session], (), nodes)
+        assert id_of(tags, path_id) != id_of(tags, session.label)
+        assert (id_of(tags, path_id) == path_id) is (path_id < 16 + half)
 
 
 def test_a_tunnel_without_an_id_of_its_own_shares_one_that_nothing_it_meets_has() -> None:

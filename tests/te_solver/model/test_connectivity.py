@@ -10,7 +10,7 @@ from hypothesis import given
 
 from kuijia_base.errors import UnsoundError
 from te_solver.formats.topology_file import load_topology
-from te_solver.model.connectivity import Reachability, connected_parts, largest_part
+from te_solver.model.connectivity import Reachability, connected_nodes, connected_parts, largest_part
 from te_solver.model.topology import Link, Topology
 from te_solver.model.topology_summary import DisjointPathCounter, DisjointPaths, hop_diameter, summarise
 from te_solver.networks import shipped_network
@@ -35,6 +35,14 @@ def test_reachable_is_what_a_path_leads_to(topology: Topology) -> None:
         reachability.connects(source, target) == nx.has_path(graph, source, target)
         for source, target in permutations(topology.nodes, 2)
     )
+
+
+def test_a_message_on_unconnected_nodes_counts_the_links_without_a_reverse() -> None:
+    ends = [("a", "b"), ("b", "a"), ("b", "c"), ("c", "d"), ("d", "a")]
+    links = tuple(Link(*each, 1.0) for each in ends)
+    both_ways = "demands between connected nodes of net"
+    assert connected_nodes(Topology("net", ("a", "b", "c", "d"), links)) == f"{both_ways} (3 links without a reverse)"
+    assert connected_nodes(Topology("net", ("a", "b"), links[:2])) == both_ways
 
 
 @given(topologies())

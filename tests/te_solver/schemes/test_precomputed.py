@@ -15,6 +15,7 @@ from te_solver.programs.program import Allocation
 from te_solver.programs.resolve import ThroughputResolver, maximise_throughput
 from te_solver.schemes.models.precomputed import Precomputed
 from te_solver.schemes.models.traffic import PlannedTraffic
+from te_solver.schemes.models.transport import transported
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import Rates, about, cut, parallel, parallel_plan, sub_flows
 
@@ -72,6 +73,36 @@ def test_victims_that_do_not_fit_are_withheld() -> None:
     assert answer.withheld.tolist() == pytest.approx([100])
     assert not answer.cut_off.any()
     assert not answer.demoted.any()
+
+
+@pytest.mark.parametrize(
+    ("failure", "after", "flows", "withheld"),
+    [
+        # Tunnel 1 gives up 50, which 2 and 3 take on as 30 to 20; what the solver rounds is no new traffic.
+        (cut(1), (0, 60 * (1 + 4e-10), 40), {(2, 2): 30, (3, 3): 20, (1, 2): 30, (1, 3): 20}, 0),
+        # A trace on the dead tunnel counts for nothing, and rounding of an unchanged rate moves nothing.
+        (cut(1), (7, 30, 20 * (1 + 5e-10)), {(2, 2): 30, (3, 3): 20}, 50),
+        # 50 and 10 are given up for 20 taken on: a third of each moves.
+        (cut(1), (0, 20, 40), {(2, 2): 20, (3, 3): 20, (1, 3): 50 / 3, (2, 3): 10 / 3}, 40),
+        # 30 and 25 are taken on for 50 given up: an eleventh of each is new.
+        (
+            cut(1),
+            (0, 60, 45),
+            {(2, 2): 30, (3, 3): 20, (1, 2): 300 / 11, (1, 3): 250 / 11, (0, 2): 30 / 11, (0, 3): 25 / 11},
+            0,
+        ),
+        (Failure("none", ()), (60, 30, 20), {(1, 1): 50, (2, 2): 30, (3, 3): 20, (0, 1): 10}, 0),
+        # Five billionths are more than rounding.
+        (Failure("none", ()), (50, 30, 20 + 1e-7), {(1, 1): 50, (2, 2): 30, (3, 3): 20, (0, 3): 1e-7}, 0),
+    ],
+)
+def test_rates_of_a_program_move_no_more_traffic_than_they_must(
+    failure: Failure, after: tuple[float, ...], flows: dict[tuple[int, int], float], withheld: float
+) -> None:
+    traffic = parallel(0.5, 0.3, 0.2)
+    answer = transported(traffic, traffic.damage(failure), np.array(after))
+    assert sub_flows(answer) == pytest.approx(flows, rel=1e-8)
+    assert answer.withheld.tolist() == pytest.approx([withheld], rel=1e-8, abs=1e-12)
 
 
 def test_victims_of_the_first_class_are_placed_first_but_take_nothing_from_the_second() -> None:

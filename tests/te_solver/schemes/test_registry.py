@@ -6,6 +6,7 @@ import pytest
 
 from kuijia_base.errors import InputError
 from te_solver.programs.incidence import Incidence, Vector
+from te_solver.schemes.all_schemes import all_schemes, switch_schemes
 from te_solver.schemes.making import make_scheme, scheme_names
 from te_solver.schemes.models.precomputed import Precomputed
 from te_solver.schemes.models.recompute import Recompute
@@ -27,6 +28,15 @@ def test_only_forward_fault_correction_needs_a_plan_of_its_own() -> None:
         **dict.fromkeys(scheme_names()),
         "ffc": "ffc",
     }
+
+
+def test_switches_have_three_schemes_of_which_one_needs_a_controller_to_cut_ranges_again() -> None:
+    assert [(each.name, each.is_precut) for each in switch_schemes()] == [
+        ("kuijia", True),
+        ("rescaling", True),
+        ("rescaling-renormalised", False),
+    ]
+    assert [each.name for each in all_schemes() if each.renormalises] == ["rescaling-renormalised"]
 
 
 def test_schemes_that_solve_programs_use_the_solver_given() -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
+from functools import partial
 from itertools import pairwise, permutations
 from pathlib import Path
 
@@ -291,9 +292,10 @@ def test_a_plan_gives_the_paths_of_all_pairs_with_the_shares_of_their_most_impor
     ],
 )
 def test_a_choice_that_cannot_be_used_is_refused(word: str, said: str) -> None:
-    with pytest.raises(UnsoundError) as caught:
-        require_path_choice(word)
-    assert caught.value.expected == said
+    for refuses in (require_path_choice, partial(finder_by, cables(SQUARE))):
+        with pytest.raises(UnsoundError) as caught:
+            refuses(word)
+        assert caught.value.expected == said
 
 
 def test_trees_need_links_in_both_directions() -> None:

@@ -19,7 +19,7 @@ from te_solver.model.plan import WEIGHTS, Weight
 from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_network
 from te_solver.tunnels.arc_graph import ArcGraph
-from te_solver.tunnels.finder import TunnelFinder, tunnels_for
+from te_solver.tunnels.finder import TunnelFinder, link_costs, tunnels_for
 from tests.te_solver.random_networks import digraph, topologies
 
 Path = tuple[str, ...]
@@ -404,6 +404,14 @@ def test_equal_sums_tie_whatever_the_capacities_of_other_links(others: tuple[flo
     topology = Topology("odd", ("a", "b", "d", "z", *(b for _, b, _ in leaves)), links)
     assert TunnelFinder(topology, "inverse-capacity").tunnels("a", "d", 2) == (("a", "d"), ("a", "b", "d"))
     assert TunnelFinder(topology, "inverse-capacity").tunnels("a", "z", 1) == (("a", "d", "z"),)
+
+
+def test_what_no_common_multiple_makes_whole_is_rounded_to_parts_of_the_greatest() -> None:
+    """So the length of costs, which memory depends on, does not grow with how far capacities are apart."""
+    capacities = [1e-3, *(math.pi * 1e4 * number for number in range(1, 400))]
+    links = [Link("a", f"leaf {number}", capacity) for number, capacity in enumerate(capacities)]
+    topology = Topology("apart", ("a", *(link.target for link in links)), tuple(links))
+    assert max(link_costs(topology, "inverse-capacity").values()) == 10**15 * len(topology.nodes) + 1
 
 
 def test_delays_are_exact_below_a_femtosecond() -> None:

@@ -8,7 +8,7 @@ from ipaddress import IPv4Address, IPv4Network
 import pytest
 
 from kuijia_app.proof.model.packet import Label, Packet
-from kuijia_app.proof.model.switch import GroupStep, ModelForwarding, ModelSwitch
+from kuijia_app.proof.model.switch import Fact, FactSubject, GroupStep, ModelForwarding, ModelSwitch
 from kuijia_app.tables.rules import (
     Bucket,
     FlowEntry,
@@ -205,3 +205,11 @@ def test_only_a_group_that_exists_can_be_modified() -> None:
     assert one.groups[7].buckets
     with pytest.raises(KeyError):
         one.modify_group(failover(8))
+
+
+def test_a_packet_depends_on_each_group_and_port_that_is_looked_at_and_on_no_other() -> None:
+    watched = failover(2, Bucket((), watch_port=5))
+    group = failover(1, Bucket((Output(1),), watch_group=2), Bucket((Output(3),), watch_port=3))
+    first = {Fact("s", FactSubject.GROUP, 1), Fact("s", FactSubject.GROUP, 2), Fact("s", FactSubject.PORT, 5)}
+    assert through(group, watched).asked == first
+    assert through(group, watched, down=[5]).asked == first | {Fact("s", FactSubject.PORT, 3)}
