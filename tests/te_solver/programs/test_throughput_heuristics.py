@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
+from te_solver.programs import resolve
 from te_solver.programs.cspf import ConstrainedShortestPathFirst
 from te_solver.programs.demand_pinning import DemandPinning
 from te_solver.programs.fleischer import Fleischer
 from te_solver.programs.hedging import Hedging
+from te_solver.programs.incidence import Incidence
 from te_solver.programs.lp_top import LpTop
 from te_solver.programs.pop import Pop
 from te_solver.programs.program import Options, Program
@@ -95,6 +97,20 @@ def test_only_the_largest_demands_leave_the_shortest_tunnel(case: Case, share: f
         if owner not in top and path != min(case.tunnels[owner], key=len):
             rows.at_most([float(at == number) for at in range(len(case.paths))], 0.0)
     assert allocation.granted.sum() == pytest.approx(rows.maximum([1.0] * len(case.paths)), rel=1e-5)
+
+
+def test_the_programs_of_pop_have_only_the_pairs_of_their_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs: list[int] = []
+
+    class Counted(resolve.ThroughputResolver):
+        def __init__(self, incidence: Incidence, *, fewest_hops: bool = True) -> None:
+            pairs.append(incidence.pairs.shape[0])
+            super().__init__(incidence, fewest_hops=fewest_hops)
+
+    monkeypatch.setattr(resolve, "ThroughputResolver", Counted)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 80), Demand("a", "t", 10), Demand("s", "a", 10)], 2)
+    Pop(case.incidence, Options(settings={"parts": 4})).solve(case.capacity, case.demand)
+    assert pairs == [1, 1, 1]
 
 
 @pytest.mark.slow
