@@ -108,13 +108,12 @@ def throughput_of_few(
     Raises:
         SolverError: HiGHS did not reach an optimum.
     """
-    asking = np.flatnonzero(demand)
     usable = np.flatnonzero((demand[incidence.pair_of_tunnel] > 0) & (least(incidence.links, capacity) > 0))
     links = incidence.links[:, usable]
     used = np.unique(links.indices)
     few = Incidence(
         sp.csc_array(links.tocsr()[used]),
-        sp.csc_array(incidence.pairs.tocsr()[asking][:, usable]),
+        sp.csc_array(incidence.pairs.tocsr()[demand > 0][:, usable]),
         incidence.hops[usable],
         incidence.edge_of_link[used],
         tuple(incidence.ends[link] for link in used.tolist()),
@@ -122,7 +121,7 @@ def throughput_of_few(
     )
     rates, seconds = np.zeros(incidence.hops.shape), 0.0
     if usable.size:
-        found = ThroughputResolver(few, fewest_hops=fewest_hops).solve(capacity[used], demand[asking])
+        found = ThroughputResolver(few, fewest_hops=fewest_hops).solve(capacity[used], demand[demand > 0])
         rates[usable], seconds = found.rates, found.solve_seconds
     return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
 

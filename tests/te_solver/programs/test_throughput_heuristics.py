@@ -142,6 +142,13 @@ def test_client_splitting_halves_the_largest_and_means_balances_the_parts() -> N
     assert (other.divided(case.demand) > 0).sum(axis=0).tolist() == [1, 1, 1]
 
 
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_pieces_of_a_demand_are_in_different_parts(seed: int) -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 80), Demand("a", "t", 10), Demand("s", "a", 10)], 2)
+    program = Pop(case.incidence, Options(settings={"parts": 4, "clients": 1.0, "seed": seed}))
+    assert np.sort(program.divided(case.demand)[:, 0]).tolist() == [20, 20, 20, 20]
+
+
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(cases(max_nodes=5), st.sampled_from([0.05, 0.2, 0.5]))
