@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_194, 70),
     "benchmarks": (4_014, 30),
     "docs": (800, 11),
-    "tests": (100_420, 838),
+    "tests": (100_475, 838),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
