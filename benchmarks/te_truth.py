@@ -1,10 +1,11 @@
-"""Published optima of other projects, computed again from a user's clones of them: how many agree, and how well."""
+"""Published optima of other projects, and shares of them, computed again from a user's clones: how many agree."""
 
 from __future__ import annotations
 
 import ast
 import csv
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -29,6 +30,9 @@ from te_solver.programs.column_generation import most_throughput
 from te_solver.programs.edge_flow import edge_flow
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.max_concurrent import least_utilisation
+from te_solver.programs.ncflow import ContractedNetwork, Contraction
+from te_solver.programs.pop import Pop
+from te_solver.programs.program import Options
 from te_solver.programs.solver import Solver
 from te_solver.programs.tunnel_links import TunnelLinks
 from te_solver.tunnels.path_choice import PathFinder, PathQuestion
@@ -37,12 +41,19 @@ from te_solver.tunnels.path_choices.file import load_paths
 
 Item = TypeVar("Item")
 
+TableRow = dict[str, str]
+ZooSolve = Callable[[Incidence, Vector, Vector], float]
+
 _NCFLOW, _POP, _FIGRET, _TEAVAR, _REPETITA = "ncflow", "pop-ncflow-lptop", "figret", "teavar", "Repetita"
 _SR_WAN = "TE_SR_WAN_simulation"
 """Names of the clones in the folder of references."""
 
 _ZOO_CAPACITY = 1000.0
 _PATHS = 4
+_OPTIMA = "total-flow/path-form-total_flow-slice_0_1_2_3_4.csv"
+_SEEDS = 1, 2, 3
+"""Seeds over which a share of POP is averaged."""
+
 _SR_WAN_DEMANDS = {
     "germany50": "directed-germany50-DFN-*",
     "geant": "directed-geant-uhlig-*",
@@ -89,12 +100,14 @@ class _Source:
         clone: name of the clone.
         tolerance: largest relative difference of rows that agree.
         rows: yields the rows; its arguments are the folder of references and the setting.
+        drawn: True if rows are shares of optima by algorithms that draw: means are compared, within the tolerance.
     """
 
     what: str
     clone: str
     tolerance: float
     rows: Callable[[Path, BenchmarkSetting], Iterator[_Row]]
+    drawn: bool = False
 
 
 @benchmark("te-truth")
@@ -111,7 +124,8 @@ def te_truth(setting: BenchmarkSetting) -> Iterator[Comparison]:
         if not (setting.reference / source.clone).is_dir():
             setting.progress.say(f"left out: {source.what}: there is no {source.clone} in {setting.reference}")
             continue
-        yield _compared(source, source.rows(setting.reference, setting), setting, kept)
+        compare = _compared_means if source.drawn else _compared
+        yield compare(source, source.rows(setting.reference, setting), setting, kept)
 
 
 class _Kept:
@@ -173,6 +187,43 @@ def _compared(source: _Source, rows: Iterable[_Row], setting: BenchmarkSetting, 
     )
 
 
+def _compared_means(source: _Source, rows: Iterable[_Row], setting: BenchmarkSetting, kept: _Kept) -> Comparison:
+    """Compare the shares of all rows whose demands are known with the published ones: means, and quartiles."""
+    shares: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    seconds, unknown = 0.0, 0
+    for number, row in enumerate(rows, start=1):
+        setting.progress.show(f"{source.what}: row {number}, {row.of} {row.name}")
+        found = kept.value(source, row)
+        seconds += found.seconds
+        if found.value is None:
+            unknown += 1
+        else:
+            shares[row.of].append((found.value, row.published))
+    pairs = np.array([pair for of_network in shares.values() for pair in of_network]).reshape(-1, 2)
+    means = pairs.mean(axis=0) if pairs.size else np.zeros(2)
+    ours, published = np.maximum(1 - means, np.finfo(float).eps).tolist()
+    quartiles = np.quantile(pairs, [0, 0.25, 0.5, 0.75, 1], axis=0).T.round(4).tolist() if pairs.size else [[], []]
+    by_network = {name: np.mean(of_network, axis=0).round(4).tolist() for name, of_network in shares.items()}
+    return Comparison(
+        ours,
+        published,
+        f"published {source.what}",
+        "missing share of the optimum, mean",
+        {
+            "rows": f"{len(pairs)}, and {unknown} whose demands are unknown",
+            "quartiles": f"{quartiles[0]}, published {quartiles[1]}",
+            "means, ours and published": by_network,
+            "seconds": seconds,
+            "goals": [
+                goal(
+                    f"a mean at most {source.tolerance:g} below the published one",
+                    met=pairs.size > 0 and ours <= published + source.tolerance,
+                )
+            ],
+        },
+    )
+
+
 class _Zoo:
     """A network of the Topology Zoo as NCFlow and POP read it, with the tunnels of all pairs."""
 
@@ -184,48 +235,127 @@ class _Zoo:
         pairs = [(a, b) for a in nodes for b in nodes if a != b]
         finder = PathFinder(CHOICE, PathQuestion(self.topology, "inverse-capacity", seed=1))
         self._tunnels = dict(zip(pairs, finder.tunnels_of_pairs(pairs, _PATHS), strict=True))
+        self._last = pairs, Incidence.of(self.topology, list(self._tunnels.values()))
 
     def incidence(self, demands: Iterable[Demand]) -> Incidence:
-        """Return the tunnels of the pairs that ask for something."""
-        return Incidence.of(self.topology, [self._tunnels[demand.pair] for demand in demands])
+        """Return the tunnels of the pairs that ask for something: in most rows the same as in the last one."""
+        pairs = [demand.pair for demand in demands]
+        if pairs != self._last[0]:
+            self._last = pairs, Incidence.of(self.topology, [self._tunnels[pair] for pair in pairs])
+        return self._last[1]
+
+
+@dataclass(frozen=True)
+class _ZooRow:
+    """A row of a table in POP's repository.
+
+    Attributes:
+        row: its columns.
+        published: the optimum, or a share of it.
+        solve: computes the same from tunnels, capacities and demands.
+        how: what tells it from other rows of the same demands.
+    """
+
+    row: TableRow
+    published: float
+    solve: ZooSolve
+    how: str = ""
 
 
 def _rows_of_zoo(
-    table: str, solve: Callable[[Incidence, Vector, Vector], float], reference: Path, setting: BenchmarkSetting
+    read: Callable[[Path], Iterable[_ZooRow]], reference: Path, setting: BenchmarkSetting
 ) -> Iterator[_Row]:
     """Yield the rows of a table of POP's repository whose networks are in NCFlow's."""
     models = _models_of_zoo(reference / _POP / "lib" / "problems.py")
-    by_network: dict[str, list[dict[str, str]]] = {}
-    with (reference / _POP / "benchmarks" / "csvs" / table).open(encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            by_network.setdefault(row["problem"], []).append(row)
-    for name, rows in sorted(by_network.items(), key=lambda item: int(item[1][0]["num_nodes"])):
+    by_network: dict[str, list[_ZooRow]] = defaultdict(list)
+    for each in read(reference / _POP / "benchmarks" / "csvs"):
+        by_network[each.row["problem"]].append(each)
+    for name, rows in sorted(by_network.items(), key=lambda item: int(item[1][0].row["num_nodes"])):
         folders = reference / _NCFLOW / "topologies" / "topology-zoo", setting.networks
         graph = next((each / name for each in folders if each is not None and (each / name).is_file()), None)
+        nodes = int(rows[0].row["num_nodes"])
         if graph is None or name not in models:
             setting.progress.say(f"left out: {name}, which is not in {_NCFLOW}, nor in --networks")
             continue
-        if setting.nodes is not None and int(rows[0]["num_nodes"]) > setting.nodes:
-            setting.progress.say(f"left out: {name}, which has {rows[0]['num_nodes']} nodes")
+        if setting.nodes is not None and nodes > setting.nodes:
+            setting.progress.say(f"left out: {name}, which has {nodes} nodes")
             continue
         zoo = _Zoo(graph)
-        for row in _some(rows, setting):
-            words = f"{row['tm_model']} seed {row['traffic_seed']} scale {row['scale_factor']}"
-            yield _Row(name, words, float(row["obj_val"]), partial(_value_of_zoo, zoo, models[name], row, solve))
+        for each in _some(rows, setting):
+            row = each.row
+            words = f"{row['tm_model']} seed {row['traffic_seed']} scale {row['scale_factor']}{each.how}"
+            yield _Row(name, words, each.published, partial(_value_of_zoo, zoo, models[name], each))
 
 
-def _value_of_zoo(
-    zoo: _Zoo, models: dict[str, NcflowModel], row: dict[str, str], solve: Callable[[Incidence, Vector, Vector], float]
-) -> float | None:
+def _value_of_zoo(zoo: _Zoo, models: dict[str, NcflowModel], each: _ZooRow) -> float | None:
     """Return the value of a row; None if no model of its kind has its sum of demands."""
+    row = each.row
     for name, model in models.items():
         if not name.startswith(row["tm_model"]):
             continue
         demands = model.demands(zoo.topology, int(row["traffic_seed"]), float(row["scale_factor"]))
         rates = np.array([demand.rate for demand in demands])
         if abs(rates.sum() / float(row["total_demand"]) - 1) <= _SAME_TOTAL:
-            return solve(zoo.incidence(demands), zoo.capacity, rates)
+            return each.solve(zoo.incidence(demands), zoo.capacity, rates)
     return None
+
+
+def _optima(table: str, solve: ZooSolve, folder: Path) -> Iterator[_ZooRow]:
+    for row in _table(folder / table):
+        yield _ZooRow(row, float(row["obj_val"]), solve)
+
+
+def _shares_of_pop(folder: Path) -> Iterator[_ZooRow]:
+    best = _best(folder)
+    for row in _table(folder / "total-flow" / "pop-total_flow-slice_0_1_2_3_4-k_16.csv"):
+        parts, clients = int(row["num_subproblems"]), float(row["split_fraction"])
+        if optimum := best.get(_instance(row)):
+            solve = partial(_share_of_pop, parts, clients, optimum)
+            yield _ZooRow(row, float(row["obj_val"]) / optimum, solve, f" clients {clients:g}")
+
+
+def _share_of_pop(
+    parts: int, clients: float, optimum: float, incidence: Incidence, capacity: Vector, demand: Vector
+) -> float:
+    found = (
+        Pop(incidence, Options(settings={"parts": parts, "clients": clients, "seed": seed})).solve(capacity, demand)
+        for seed in _SEEDS
+    )
+    return float(np.mean([each.granted.sum() for each in found])) / optimum
+
+
+def _shares_of_ncflow(folder: Path) -> Iterator[_ZooRow]:
+    """Yield a row for all iterations of NCFlow on the same demands: each has a row with what it adds."""
+    best = _best(folder)
+    iterations: dict[tuple[str, ...], list[TableRow]] = defaultdict(list)
+    for row in _table(folder / "total-flow" / "ncflow-total_flow-slices_0_1_2_3_4.csv"):
+        iterations[_instance(row)].append(row)
+    for instance, rows in iterations.items():
+        if optimum := best.get(instance):
+            solve = partial(_share_of_ncflow, int(rows[0]["num_partitions"]), len(rows), optimum)
+            yield _ZooRow(rows[0], sum(float(row["obj_val"]) for row in rows) / optimum, solve)
+
+
+def _share_of_ncflow(
+    clusters: int, iterations: int, optimum: float, incidence: Incidence, capacity: Vector, demand: Vector
+) -> float:
+    pairs = [incidence.pair_ends(int(own[0])) for own in incidence.tunnels_of_pair]
+    network = ContractedNetwork(incidence.topology, capacity, pairs, demand, Contraction(clusters, iterations))
+    network.fill()
+    return sum(sum(own.values()) for own in network.flows) / optimum
+
+
+def _best(folder: Path) -> dict[tuple[str, ...], float]:
+    return {_instance(row): float(row["obj_val"]) for row in _table(folder / _OPTIMA)}
+
+
+def _instance(row: TableRow) -> tuple[str, ...]:
+    return tuple(row[column] for column in ("problem", "tm_model", "traffic_seed", "scale_factor"))
+
+
+def _table(file: Path) -> Iterator[TableRow]:
+    with file.open(encoding="utf-8") as lines:
+        yield from csv.DictReader(lines)
 
 
 def _models_of_zoo(problems: Path) -> dict[str, dict[str, NcflowModel]]:
@@ -266,7 +396,8 @@ def most_total_flow(incidence: Incidence, capacity: Vector, demand: Vector) -> f
 
 def least_of_tunnels(incidence: Incidence, capacity: Vector, demand: Vector) -> float:
     """Return the least utilisation of the busiest link for demands above zero, as `max-concurrent` finds it."""
-    shares, _ = least_utilisation(incidence, capacity, demand, np.ones(incidence.hops.size), Solver())
+    most = np.ones(incidence.hops.size)
+    shares, _ = least_utilisation(incidence, capacity, demand, most, Solver(), fewest_hops=False)
     return _busiest(incidence, capacity, demand, shares)
 
 
@@ -441,12 +572,14 @@ _SOURCES = (
         "total flow in POP's repository",
         _POP,
         1e-6,
-        partial(_rows_of_zoo, "total-flow/path-form-total_flow-slice_0_1_2_3_4.csv", most_total_flow),
+        partial(_rows_of_zoo, partial(_optima, _OPTIMA, most_total_flow)),
     ),
     _Source(
         "maximum concurrent flow in POP's repository",
         _POP,
         1e-6,
-        partial(_rows_of_zoo, "mcf/path-form-mcf-slice_0_1_2_3_4.csv", _concurrency),
+        partial(_rows_of_zoo, partial(_optima, "mcf/path-form-mcf-slice_0_1_2_3_4.csv", _concurrency)),
     ),
+    _Source("shares of the optimum by POP", _POP, 0.01, partial(_rows_of_zoo, _shares_of_pop), drawn=True),
+    _Source("shares of the optimum by NCFlow", _POP, 0.01, partial(_rows_of_zoo, _shares_of_ncflow), drawn=True),
 )

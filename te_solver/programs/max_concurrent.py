@@ -40,7 +40,14 @@ class MaxConcurrent(Program):
 
 
 def least_utilisation(  # the data of a program
-    incidence: Incidence, capacity: Vector, demand: Vector, most: Vector, solver: Solver, carried: Vector | None = None
+    incidence: Incidence,
+    capacity: Vector,
+    demand: Vector,
+    most: Vector,
+    solver: Solver,
+    carried: Vector | None = None,
+    *,
+    fewest_hops: bool = True,
 ) -> tuple[Vector, float]:
     """Return the fractions of each pair's demand that load links least, exactly summing to one, and the seconds.
 
@@ -51,6 +58,7 @@ def least_utilisation(  # the data of a program
         most: most of its pair's demand that each tunnel can take, shape (T,), for each pair with a demand one in all.
         solver: HiGHS, with its `watch`.
         carried: Mbit/s of more important traffic on each link, shape (L,).
+        fewest_hops: settle ties by a second program, if there are fewer than `MANY_TUNNELS`.
 
     Raises:
         SolverError: HiGHS did not reach an optimum.
@@ -69,7 +77,7 @@ def least_utilisation(  # the data of a program
     program.rows((fractions, load), (highest, column(-np.ones(capacity.size))), at_most=before)
     found = program.solve()
     seconds = found.seconds
-    if not many:
+    if fewest_hops and not many:
         program.rows((highest, column(np.ones(1))), at_most=float(highest.of(found.values)[0]))
         program.price(fractions, incidence.hops * demand[incidence.pair_of_tunnel] / demand.max())
         found = program.solve()

@@ -10,7 +10,7 @@ import numpy as np
 from te_solver.programs.highs import TITLE
 from te_solver.programs.incidence import Vector
 from te_solver.programs.program import Allocation, Objective, Program, total
-from te_solver.programs.resolve import ThroughputResolver
+from te_solver.programs.resolve import throughput_of_few
 from te_solver.programs.settings import NumberSetting, Settings, WordSetting
 
 
@@ -34,9 +34,8 @@ class Pop(Program):
 
     def _solve(self, room: Vector, demand: Vector, carried: Vector) -> Allocation:
         del carried  # `room` excludes it
-        resolver = ThroughputResolver(self.incidence)
-        parts = int(self.number("parts"))
-        solved = [resolver.solve(room / parts, share) for share in self.divided(demand) if share.any()]
+        part = room / self.number("parts")
+        solved = [throughput_of_few(self.incidence, part, share) for share in self.divided(demand)]
         rates = sum((each.rates for each in solved), np.zeros(self.incidence.hops.size))
         seconds = sum(each.solve_seconds for each in solved)
         return Allocation(rates, np.minimum(self.incidence.pairs @ rates, demand), TITLE, seconds)
@@ -53,10 +52,11 @@ class Pop(Program):
                 shares[part, pair] += size
                 heapq.heappush(sums, (taken + size, part))
         else:
-            # Parts of about as many pieces each.
-            order = np.random.default_rng(int(self.number("seed"))).permutation(len(pieces))
-            for place, number in enumerate(order.tolist()):
-                size, pair = pieces[number]
+            # Parts of about as many pieces each; those of a demand follow each other, to different parts.
+            asking = list(dict.fromkeys(pair for _, pair in pieces))
+            order = np.random.default_rng(int(self.number("seed"))).permutation(asking).tolist()
+            turn = dict(zip(order, range(len(order)), strict=True))
+            for place, (size, pair) in enumerate(sorted(pieces, key=lambda piece: turn[piece[1]])):
                 shares[place % parts, pair] += size
         return shares
 

@@ -7,7 +7,7 @@ import time
 import numpy as np
 import scipy.sparse as sp
 
-from te_solver.programs.highs import TITLE, HighsProgram, Indices
+from te_solver.programs.highs import TITLE, HighsProgram
 from te_solver.programs.incidence import Incidence, Vector, least, within_bounds
 from te_solver.programs.program import Allocation, Options
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
@@ -100,6 +100,32 @@ class ThroughputResolver:
         return shares
 
 
+def throughput_of_few(
+    incidence: Incidence, capacity: Vector, demand: Vector, *, fewest_hops: bool = True
+) -> Allocation:
+    """Return what `ThroughputResolver` does, by a program without pairs that do not ask, dead tunnels, unused links.
+
+    Raises:
+        SolverError: HiGHS did not reach an optimum.
+    """
+    usable = np.flatnonzero((demand[incidence.pair_of_tunnel] > 0) & (least(incidence.links, capacity) > 0))
+    links = incidence.links[:, usable]
+    used = np.unique(links.indices)
+    few = Incidence(
+        sp.csc_array(links.tocsr()[used]),
+        sp.csc_array(incidence.pairs.tocsr()[demand > 0][:, usable]),
+        incidence.hops[usable],
+        incidence.edge_of_link[used],
+        tuple(incidence.ends[link] for link in used.tolist()),
+        incidence.topology,
+    )
+    rates, seconds = np.zeros(incidence.hops.shape), 0.0
+    if usable.size:
+        found = ThroughputResolver(few, fewest_hops=fewest_hops).solve(capacity[used], demand[demand > 0])
+        rates[usable], seconds = found.rates, found.solve_seconds
+    return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
+
+
 class WarmThroughput:
     """A solver for schemes that divides demands as `maximise_throughput` does, fast for repeated calls.
 
@@ -125,7 +151,7 @@ class WarmThroughput:
         """See `ThroughputResolver.solve`."""
         asking = np.flatnonzero(demand)
         if incidence.hops.size > _MANY_TUNNELS and asking.size < _FEW_PAIRS * demand.size:
-            return self._of_few(incidence, capacity, demand, asking)
+            return throughput_of_few(incidence, capacity, demand, fewest_hops=self._fewest_hops)
         if self._first is None or self._first[0] is not incidence:
             self._first = incidence, capacity.copy(), demand.copy()
             self._resolver = ThroughputResolver(incidence, fewest_hops=self._fewest_hops)
@@ -134,27 +160,6 @@ class WarmThroughput:
             self._resolver.solve(*self._first[1:])
         assert self._resolver is not None, "there is one whenever there was a first call"
         return self._resolver.solve(capacity, demand)
-
-    def _of_few(self, incidence: Incidence, capacity: Vector, demand: Vector, asking: Indices) -> Allocation:
-        """Solve the program without pairs that have no demand, dead tunnels, and unused links."""
-        pairs = incidence.pairs.tocsr()[asking]
-        usable = np.flatnonzero((demand[incidence.pair_of_tunnel] > 0) & (least(incidence.links, capacity) > 0))
-        links = incidence.links[:, usable]
-        used = np.unique(links.indices)
-        few = Incidence(
-            sp.csc_array(links.tocsr()[used]),
-            sp.csc_array(pairs[:, usable]),
-            incidence.hops[usable],
-            incidence.edge_of_link[used],
-            tuple(incidence.ends[link] for link in used.tolist()),
-            incidence.topology,
-        )
-        rates = np.zeros(incidence.hops.shape)
-        seconds = 0.0
-        if usable.size:
-            found = ThroughputResolver(few, fewest_hops=self._fewest_hops).solve(capacity[used], demand[asking])
-            rates[usable], seconds = found.rates, found.solve_seconds
-        return Allocation(rates, incidence.pairs @ rates, TITLE, seconds)
 
     def __getstate__(self) -> dict[str, object]:
         """Return the state without the program in HiGHS."""

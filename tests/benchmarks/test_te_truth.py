@@ -108,36 +108,62 @@ def test_sets_are_chosen_by_words_of_their_titles(tmp_path: Path) -> None:
     assert comparisons(tmp_path, io.StringIO(), source="TEAVAR") == []
 
 
-def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:
-    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (2, 4)))
+POP_TABLES = "pop-ncflow-lptop/benchmarks/csvs"
+COLUMNS = "problem,num_nodes,traffic_seed,scale_factor,tm_model,total_demand,obj_val"
+
+
+def ring(folder: Path) -> float:
+    """Write a ring of four with a fifth node and POP's tables of optima for it; return the sum of seed 4's demands."""
+    cables = (0, 1), (1, 2), (2, 3), (3, 0), (2, 4)
+    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in cables)
     nodes = "".join(f'<node id="{number}"/>' for number in range(6))  # the last one is alone
     graph = f'<graph edgedefault="undirected">{nodes}{edges}</graph>'
     xml = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}</graphml>'
-    written(tmp_path, "ncflow/topologies/topology-zoo/Ring.graphml", xml)
+    written(folder, "ncflow/topologies/topology-zoo/Ring.graphml", xml)
     table = {"ring": {"uniform": {"max_demand": 10.0}, "gravity": {}, "fname": "Ring.graphml"}}
-    written(tmp_path, "pop-ncflow-lptop/lib/problems.py", f"PROBLEM_ARGS = {table!r}\n")
-    ring = Topology(
-        "r",
-        tuple("01234"),
-        tuple(
-            Link(str(x), str(y), 1000.0)
-            for a, b in ((0, 1), (1, 2), (2, 3), (3, 0), (2, 4))
-            for x, y in ((a, b), (b, a))
-        ),
-    )
-    total = sum(demand.rate for demand in parsed_model("uniform,most=10").demands(ring, 4, 2.0))
-    head = "problem,num_nodes,traffic_seed,scale_factor,tm_model,total_demand,obj_val\n"
+    written(folder, "pop-ncflow-lptop/lib/problems.py", f"PROBLEM_ARGS = {table!r}\n")
+    links = tuple(Link(str(x), str(y), 1000.0) for a, b in cables for x, y in ((a, b), (b, a)))
+    network = Topology("r", tuple("01234"), links)
+    total = sum(demand.rate for demand in parsed_model("uniform,most=10").demands(network, 4, 2.0))
     rows = "".join(f"Ring.graphml,5,{seed},2.0,uniform,{total},{total}\n" for seed in (4, 5))
     rows += "Away.graphml,9,1,1.0,uniform,1,1\n"
     for name in ("total-flow/path-form-total_flow", "mcf/path-form-mcf"):
-        written(tmp_path, f"pop-ncflow-lptop/benchmarks/csvs/{name}-slice_0_1_2_3_4.csv", head + rows)
+        written(folder, f"{POP_TABLES}/{name}-slice_0_1_2_3_4.csv", f"{COLUMNS}\n{rows}")
+    return total
+
+
+def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:
+    total = ring(tmp_path)
     said = io.StringIO()
-    flow, concurrent = comparisons(tmp_path, said)
+    [flow] = comparisons(tmp_path, said, source="total flow")
+    [concurrent] = comparisons(tmp_path, said, source="concurrent")
     # All fits: the sum is the total of the seed; that of another seed is not the published one.
     assert flow["rows by network"] == {"Ring.graphml": "1 of 2"}
     assert flow["other rows"] == [f"Ring.graphml uniform seed 5 scale 2.0: None, published {total}"]
     assert concurrent["rows that agree"] == "0 of 2"
     assert "left out: Away.graphml, which is not in ncflow" in said.getvalue()
+
+
+def test_shares_of_the_optimum_are_compared_by_their_means(tmp_path: Path) -> None:
+    total = ring(tmp_path)
+    rows = [f"Ring.graphml,5,{seed},2.0,uniform,{total}" for seed in (4, 5)]
+    pop = "".join(f"{row},{total * share},2,0.5\n" for row, share in zip(rows, (0.75, 0.5), strict=True))
+    name = f"{POP_TABLES}/total-flow/pop-total_flow-slice_0_1_2_3_4-k_16.csv"
+    written(tmp_path, name, f"{COLUMNS},num_subproblems,split_fraction\n{pop}")
+    [of_pop] = comparisons(tmp_path, io.StringIO(), source="by POP")
+    assert of_pop["rows"] == "1, and 1 whose demands are unknown"
+    assert of_pop["means, ours and published"] == {"Ring.graphml": [1.0, 0.75]}
+    # A hundredth of a link is less than what a pair of node 4 asks for.
+    written(tmp_path, name, f"{COLUMNS},num_subproblems,split_fraction\n{rows[0]},{total},100,0\n")
+    [of_pop] = comparisons(tmp_path, io.StringIO(), source="by POP")
+    assert of_pop["goals"] == [{"goal": "a mean at most 0.01 below the published one", "met": False}]
+    # What two iterations add, and one of demands whose optimum is not published.
+    ncflow = "".join(f"{rows[0]},{total * share},5\n" for share in (0.9, 0.09)) + "Ring.graphml,5,6,2,uniform,1,1,5\n"
+    name = f"{POP_TABLES}/total-flow/ncflow-total_flow-slices_0_1_2_3_4.csv"
+    written(tmp_path, name, f"{COLUMNS},num_partitions\n{ncflow}")
+    [of_ncflow] = comparisons(tmp_path, io.StringIO(), source="by NCFlow")
+    assert of_ncflow["means, ours and published"] == {"Ring.graphml": [1.0, 0.99]}
+    assert of_ncflow["goals"] == [{"goal": "a mean at most 0.01 below the published one", "met": True}]
 
 
 def test_demands_of_repetita_load_the_busiest_link_to_nine_tenths(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ ROOMS = {
     "testbed": (22_050, 146),
     "experiments": (21_000, 101),
     "kuijia": (10_195, 70),
-    "benchmarks": (3_881, 30),
+    "benchmarks": (4_014, 30),
     "docs": (800, 11),
     "tests": (101_700, 841),
 }

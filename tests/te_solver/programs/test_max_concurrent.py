@@ -5,6 +5,7 @@ import pytest
 from hypothesis import assume, given, settings
 
 from te_solver.model.demands import Demand
+from te_solver.programs.linear import Linear, LinearOptimum
 from te_solver.programs.max_concurrent import MaxConcurrent, least_utilisation
 from te_solver.programs.solver import Solver
 from te_solver.solve import solve
@@ -43,6 +44,25 @@ def test_the_interior_point_method_finds_the_same(monkeypatch: pytest.MonkeyPatc
     assert (case.incidence.links @ (shares * case.demand[case.incidence.pair_of_tunnel])).max() == pytest.approx(
         10 * 13 / 6, rel=1e-6
     )
+
+
+@pytest.mark.parametrize("fewest_hops", [True, False])
+def test_ties_are_settled_only_for_those_who_want_it(
+    fewest_hops: bool,  # noqa: FBT001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    solve_one, solved = Linear.solve, []
+
+    def noted(program: Linear) -> LinearOptimum:
+        solved.append(program.height)
+        return solve_one(program)
+
+    monkeypatch.setattr(Linear, "solve", noted)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 60), Demand("a", "t", 5)], 3)
+    capacity, demand, most = case.capacity, case.demand, np.ones(4)
+    shares, _ = least_utilisation(case.incidence, capacity, demand, most, Solver(), fewest_hops=fewest_hops)
+    assert len(solved) == 1 + fewest_hops
+    assert case.incidence.pairs @ shares == pytest.approx([1, 1])
 
 
 def test_a_pair_whose_tunnels_have_no_room_leaves_a_share_of_nothing() -> None:

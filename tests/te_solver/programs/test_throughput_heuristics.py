@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
+from te_solver.programs import resolve
 from te_solver.programs.cspf import ConstrainedShortestPathFirst
 from te_solver.programs.demand_pinning import DemandPinning
 from te_solver.programs.fleischer import Fleischer
 from te_solver.programs.hedging import Hedging
+from te_solver.programs.incidence import Incidence
 from te_solver.programs.lp_top import LpTop
 from te_solver.programs.pop import Pop
 from te_solver.programs.program import Options, Program
@@ -97,6 +99,20 @@ def test_only_the_largest_demands_leave_the_shortest_tunnel(case: Case, share: f
     assert allocation.granted.sum() == pytest.approx(rows.maximum([1.0] * len(case.paths)), rel=1e-5)
 
 
+def test_the_programs_of_pop_have_only_the_pairs_of_their_part(monkeypatch: pytest.MonkeyPatch) -> None:
+    pairs: list[int] = []
+
+    class Counted(resolve.ThroughputResolver):
+        def __init__(self, incidence: Incidence, *, fewest_hops: bool = True) -> None:
+            pairs.append(incidence.pairs.shape[0])
+            super().__init__(incidence, fewest_hops=fewest_hops)
+
+    monkeypatch.setattr(resolve, "ThroughputResolver", Counted)
+    case = Case.of(RHOMBUS, [Demand("s", "t", 80), Demand("a", "t", 10), Demand("s", "a", 10)], 2)
+    Pop(case.incidence, Options(settings={"parts": 4})).solve(case.capacity, case.demand)
+    assert pairs == [1, 1, 1]
+
+
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(cases(max_nodes=6), st.integers(1, 4), st.sampled_from(["random", "means"]), st.sampled_from([0.0, 1.0]))
@@ -124,6 +140,13 @@ def test_client_splitting_halves_the_largest_and_means_balances_the_parts() -> N
     assert np.sort(program.divided(case.demand).sum(axis=1)).tolist() == [50, 50]
     other = Pop(case.incidence, Options(settings={"parts": 2, "seed": 5}))
     assert (other.divided(case.demand) > 0).sum(axis=0).tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_the_pieces_of_a_demand_are_in_different_parts(seed: int) -> None:
+    case = Case.of(RHOMBUS, [Demand("s", "t", 80), Demand("a", "t", 10), Demand("s", "a", 10)], 2)
+    program = Pop(case.incidence, Options(settings={"parts": 4, "clients": 1.0, "seed": seed}))
+    assert np.sort(program.divided(case.demand)[:, 0]).tolist() == [20, 20, 20, 20]
 
 
 @pytest.mark.slow
