@@ -1,12 +1,15 @@
-"""Complaints of argparse, with the name that the user may have meant."""
+"""Complaints of argparse, with the name that the user may have meant, and of unexpected exceptions."""
 
 from __future__ import annotations
 
 import argparse
 import re
+import traceback
 from collections.abc import Sequence
+from pathlib import Path
 
 from kuijia.cli.parsers import actions_of, all_parsers
+from kuijia_base.errors import one_line
 from kuijia_base.suggestion import meant, similar
 
 _INVALID = re.compile(
@@ -15,6 +18,9 @@ _INVALID = re.compile(
 
 _MOST_LISTED = 10
 """Names that are listed at most beside the one that was meant."""
+
+_LONGEST_FAULT = 300
+"""Most characters of the message of an unexpected exception."""
 
 
 def complaint(message: str) -> str:
@@ -34,6 +40,13 @@ def unrecognized(arguments: Sequence[str], parser: argparse.ArgumentParser) -> s
     found = similar(option[2:], _long_options(parser)) if option.startswith("--") else None
     hint = "" if found is None else f" (did you mean --{found}?)"
     return f"unrecognized arguments: {' '.join(arguments)}{hint}"
+
+
+def fault(error: BaseException) -> str:
+    """Return one line on a fault of the program itself: the exception, and where it was raised."""
+    at = traceback.extract_tb(error.__traceback__)[-1]
+    what = f"{type(error).__name__}: {one_line(str(error), _LONGEST_FAULT)}".removesuffix(": ")
+    return f"kuijia has a fault: {what} ({Path(at.filename).name}:{at.lineno}; PYTHONDEVMODE=1 shows more)"
 
 
 def _long_options(parser: argparse.ArgumentParser) -> list[str]:

@@ -10,14 +10,13 @@ import shutil
 import signal
 import subprocess
 import sys
-import traceback
 from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import NoReturn, TextIO
 
 from kuijia.cli.common_options import add_common_options
-from kuijia.cli.complaints import complaint, unrecognized
+from kuijia.cli.complaints import complaint, fault, unrecognized
 from kuijia.cli.notes import notes_held_back
 from kuijia.cli.verbs import DESCRIPTION, VERBS, load_verb, module_of, verbs_by_task, with_default_action
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
@@ -25,9 +24,6 @@ from kuijia_base.extras import missing_package
 
 _LONGEST_COMPLAINT = 450
 """Most characters of a message of argparse about an argument."""
-
-_LONGEST_FAULT = 300
-"""Most characters of the message of an unexpected exception."""
 
 ROOT = Path(__file__).parents[2]
 """Where the packages are: a clone, or the folder of installed ones."""
@@ -77,7 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         elif sys.flags.dev_mode:
             raise
         else:
-            _complain(f"error: {_fault(error)}")
+            _complain(f"error: {fault(error)}")
         return KuijiaError.exit_status
     return status
 
@@ -88,13 +84,6 @@ def _require_working_directory() -> None:
     except OSError as error:
         expected = "a folder that exists and may be entered"
         raise InputError("working directory", "", f"cannot be used ({error.strerror})", expected) from error
-
-
-def _fault(error: Exception) -> str:
-    """Return one line on a fault of the program itself: the exception, and where it was raised."""
-    at = traceback.extract_tb(error.__traceback__)[-1]
-    what = f"{type(error).__name__}: {one_line(str(error), _LONGEST_FAULT)}".removesuffix(": ")
-    return f"kuijia has a fault: {what} ({Path(at.filename).name}:{at.lineno}; PYTHONDEVMODE=1 shows more)"
 
 
 def _complain(line: str) -> None:

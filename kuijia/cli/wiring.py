@@ -7,18 +7,22 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import NoReturn
 
 from kuijia.cli.common_options import add_common_options
+from kuijia.cli.complaints import fault
 from kuijia.cli.controller import add_listening_address, binding_option, tls_files
 from kuijia.cli.inputs import add_reading, add_topology, read_topology
 from kuijia_app.discovery.findings import DiscoveredNetwork, wiring_found
 from kuijia_app.discovery.ovs_output import read_interfaces, read_output, wiring_of
+from kuijia_app.framework.ending import EXIT_STATUS, end_process
 from kuijia_app.framework.launcher import run_application
 from kuijia_app.framework.listening import require_free
+from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.tables.stated_wiring import Mask, StatedWiring, stated
 from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import (
@@ -36,6 +40,9 @@ from te_solver.model.topology import Topology
 
 APPLICATION = "kuijia_app.discovery.application"
 DEFAULT_SECONDS, MOST_SECONDS = 30, 3600
+
+SPARE_SECONDS = 120
+"""Seconds for the start and the end of discovery, even on a busy machine: if they take longer, it hangs."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -152,21 +159,32 @@ def _found(args: argparse.Namespace, topology: Topology | None, masks: Sequence[
             options |= {"switches": len(topology.nodes), "links": len(topology.edges)}
         child = os.fork()
         if not child:
-            try:
-                run_application(APPLICATION, args.host, args.port, options, tls)
-            except Exception as error:  # noqa: BLE001  # nobody else would see it
-                print(f"error: {one_line(str(error))}", file=sys.stderr, flush=True)
-                os._exit(getattr(error, "exit_status", KuijiaError.exit_status))
-            finally:
-                os._exit(KuijiaError.exit_status)
+            _serve(args, options, tls)
         try:
+            signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
             status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        except BaseException:  # an interrupt that the other process has not got
+        except BaseException:  # a signal that the other process has not got
             os.kill(child, signal.SIGKILL)
             raise
+        if status < 0:
+            cause = f"ended by signal {-status} ({signal.strsignal(-status)})"
+            print(f"error: wiring:discover: the process that probes has been {cause}", file=sys.stderr)
         if status:
-            raise SystemExit(status if status > 0 else KuijiaError.exit_status)
+            raise SystemExit(status if status > 0 else EXIT_STATUS)
         return DiscoveredNetwork.from_json(json.loads(result.read_text()))
+
+
+def _serve(args: argparse.Namespace, options: Mapping[str, object], tls: TlsFiles | None) -> NoReturn:
+    """Run the application to its end, and this process with it."""
+    signal.alarm(args.seconds + SPARE_SECONDS)  # also for what hangs before there is a watchdog
+    try:
+        run_application(APPLICATION, args.host, args.port, options, tls)
+    except KuijiaError as error:
+        print(f"error: {one_line(str(error))}", file=sys.stderr, flush=True)
+        os._exit(error.exit_status)
+    except BaseException as error:  # noqa: BLE001  # nobody else would see it
+        line = f"error: {fault(error)}"
+        end_process(lambda: print(line, file=sys.stderr, flush=True))
 
 
 def _write(wiring: StatedWiring, remarks: list[str], args: argparse.Namespace) -> None:

@@ -121,7 +121,7 @@ class PlanKeeper(PairKeeper):
         self._loss_watch = LossWatch(gray_loss)
         self._counted: tuple[Version, ...] = ()
         self._avoided: frozenset[Tunnel] = frozenset()
-        self._detours: defaultdict[str, dict[int, Group]] = defaultdict(dict)
+        self._detours: dict[str, dict[int, Group]] = {}
         self._last_resorts = LastResorts(options)
         self._are_last_resorts_due = False
         self._left_alone: set[str] = set()
@@ -418,8 +418,7 @@ class PlanKeeper(PairKeeper):
             self._tell_ingresses(self._tracker.found_dead(switch, has.emptied))
         for path_id in self._tracker.dead_path_ids(switch):
             self._tell(connection, LivenessChange(switch, path_id, alive=False))
-        if not self._tells_ingresses:
-            self._take_detour(switch)
+        self._take_detour(switch)
         if self._changes_groups:
             self._last_resorts.forget(switch)
             self._order_last_resorts(switch)
@@ -487,7 +486,7 @@ class PlanKeeper(PairKeeper):
         self._state_losses(self._loss_watch, now)
 
     def _take_detours(self) -> None:
-        """Lead traffic past tunnels that lose packets where ingresses detect the liveness of tunnels themselves."""
+        """Lead traffic past tunnels that have begun to lose packets, and no longer past those that have ceased to."""
         changed, self._avoided = self._avoided ^ self._tracker.avoided, self._tracker.avoided
         if self._tells_ingresses:
             return
@@ -499,10 +498,13 @@ class PlanKeeper(PairKeeper):
             self._log.write(event_log.TUNNEL_LIVENESS, ingress=ingress, path_id=path_id, alive=alive)
 
     def _take_detour(self, ingress: str) -> None:
+        """Lead an ingress's traffic past dead and lossy tunnels if it detects the liveness of tunnels itself."""
+        if self._tells_ingresses:
+            return
         connection, groups = self._connections[ingress], self._rollout.wanted(ingress).groups
         avoided = self._tracker.dead_path_ids(ingress)
         changed = {each.group_id: each for each in detours(groups, avoided)} if avoided else {}
-        for group_id in sorted(self._detours[ingress].keys() - changed.keys()):
+        for group_id in sorted(self._detours.get(ingress, {}).keys() - changed.keys()):
             connection.want_instead(group_id, None)
         for group_id, group in changed.items():
             connection.want_instead(group_id, group)
@@ -629,8 +631,7 @@ class PlanKeeper(PairKeeper):
         ingresses = {ingress for ingress, _ in self._tracker.broken} | self._last_resorts.switches | detoured
         for ingress in sorted(ingresses & self._connections.keys()):
             if self._acts and ingress in self._connections:  # still
-                if not self._tells_ingresses:
-                    self._take_detour(ingress)
+                self._take_detour(ingress)
                 self._order_last_resorts(ingress)
                 self._connections[ingress].proceed()
             yield

@@ -181,7 +181,7 @@ def _end(error: Exception) -> NoReturn:
 class Loop:
     """Serves the connections of `listening` sockets until the process ends; with `tls`, by TLS only.
 
-    `tls` returns the settings for a new connection. The loop calls `turned` after each turn, at least ten times a
+    `tls` returns the settings for a new connection. The loop calls `turned` before each turn, at least ten times a
     second, and `failed` to end the process.
     """
 
@@ -211,8 +211,8 @@ class Loop:
         sys.setswitchinterval(_SWITCH_INTERVAL)
         try:
             while True:
+                self._turned()  # before the first turn, too, which may hang
                 self.turn()
-                self._turned()
         except Exception as error:  # noqa: BLE001  # whatever it is, the process cannot do its work
             self._failed(error)
 

@@ -164,8 +164,8 @@ class RehearsedController(PlanKeeper):
 
     def on_top(self, switch: str) -> Layer:
         """Return what a switch is to have in addition to the tables of plans."""
-        layer = self._restoration.told(switch)
-        return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups, **self._detours[switch]})
+        layer, detours = self._restoration.told(switch), self._detours.get(switch, {})
+        return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups, **detours})
 
     def end(self, writes: int) -> None:
         """End the process; if a plan waits for its files, so many changes to them come first."""

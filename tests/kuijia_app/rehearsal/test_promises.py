@@ -131,6 +131,21 @@ def test_what_may_refuse_an_update_or_hide_it_excuses_it(faults: list[tuple[Faul
     assert (world.updates.due is world.plans[1]) == is_due
 
 
+def test_looking_at_what_switches_are_to_have_changes_nothing_of_it() -> None:
+    def at_the_end(*, looks: bool) -> list[dict[int, Group]]:
+        world = World(3)
+        world.rest()
+        for name in world.switches if looks else ():
+            world.acting.on_top(name)
+        hit(world, RehearsedFault(FaultKind.LINK, 0.0, 0, 0, 0.0))
+        hit(world, RehearsedFault(FaultKind.PLAN, 0.0, 0, 1, 0.0))
+        world.rest()
+        require_calm(world)
+        return [each.groups for each in world.switches.values()]
+
+    assert at_the_end(looks=True) == at_the_end(looks=False)
+
+
 def test_a_session_goes_down_with_its_path_and_comes_up_again() -> None:
     world = world_at_rest(1, Liveness.BFD)
     up = set(world.sessions.up)
