@@ -44,5 +44,6 @@ EXPERIMENTS = {
         takeover,
         configure=configure,
         reader=each_file(exhibits_of_run, having="manifest"),  # others are summaries of them
+        without=("repetitions", "full"),
     ),
 }

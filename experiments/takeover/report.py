@@ -123,6 +123,9 @@ def _checks(phase: Mapping[str, Any]) -> Iterator[Check]:
         yield limit(f"packets lost, {name}", phase["lost"], high=0.0)
     if name in LONGEST_TAKEOVER:
         yield limit(f"seconds until the other acts, {name}", max(phase["took"]), high=LONGEST_TAKEOVER[name])
+    if name in (CUT_LOCAL, CUT_REMOTE):
+        untold = len(phase["took"]) - len(phase["told"])
+        yield limit(f"cuts that no ingress was told of, {name}", untold, high=0.0)
     if phase["told"]:
         yield limit(f"seconds until ingresses are told, {name}", max(phase["told"]), high=LONGEST_REACTION)
 

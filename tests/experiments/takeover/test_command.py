@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -45,8 +45,13 @@ def test_losses_and_late_takeovers_are_reported() -> None:
     assert missed(result(KILLED, 1.6), result(FROZEN, 2.9)) == [
         "seconds until the other acts, killed is 1.6, expected at most 1.5"
     ]
-    assert missed(result(CUT_REMOTE, 1.0, lost=300, told=(0.1, 0.3))) == [
-        f"seconds until ingresses are told, {CUT_REMOTE} is 0.3, expected at most 0.2"
+    twice = replace(result(CUT_REMOTE, 1.0, lost=300, told=(0.1, 0.3)), took=(1.0, 1.0))
+    assert missed(twice) == [f"seconds until ingresses are told, {CUT_REMOTE} is 0.3, expected at most 0.2"]
+
+
+def test_a_cut_that_no_ingress_was_told_of_is_reported() -> None:
+    assert missed(result(CUT_REMOTE, 1.0, lost=300)) == [
+        f"cuts that no ingress was told of, {CUT_REMOTE} is 1, expected at most 0"
     ]
 
 
