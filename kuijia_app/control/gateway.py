@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
@@ -90,6 +89,7 @@ class Gateway:
         connections: Mapping[str, SwitchConnection],
         findings: Findings,
         clock: Callable[[], float],
+        later: Callable[[Iterator[None]], None],
     ) -> None:
         """Begin with no host known.
 
@@ -98,11 +98,13 @@ class Gateway:
             connections: the present ones, by switch.
             findings: what is wrong now.
             clock: returns seconds of any clock that nobody sets.
+            later: takes tasks of long work in short steps, and runs them in order as time permits.
         """
         self._neighbours = neighbours
         self._connections = connections
         self._findings = findings
         self._clock = clock
+        self._later = later
         self._without_meters: set[str] = set()
         self._seen: defaultdict[str, _Seen] = defaultdict(_Seen)
 
@@ -172,13 +174,19 @@ class Gateway:
         self._seen[switch].all_put_at = math.inf
         messages = connection.messages
         meters = [messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment)]
-        connection.send_for_hosts([messages.reports_of_ports(), *meters], partial(self._put_all, connection))
+        connection.send_for_hosts(
+            [messages.reports_of_ports(), *meters], lambda: self._later(self._putting_all(connection))
+        )
 
-    def _put_all(self, connection: SwitchConnection) -> None:
-        """Put the entries on a switch once it has answered whether it has meters."""
+    def _putting_all(self, connection: SwitchConnection) -> Iterator[None]:
+        """Put the entries on a switch, as a task in short steps, once it has answered whether it has meters."""
         self._put_standing(connection)
-        entries = self._neighbours.entries(connection.switch)
-        connection.send_for_hosts(connection.messages.put_neighbour(entry, LIFETIME, None) for entry in entries)
+        for number, entry in enumerate(self._neighbours.entries(connection.switch)):
+            if number % _PARSING == _PARSING - 1:
+                yield
+            if self._connections.get(connection.switch) is not connection:
+                return
+            connection.send_for_hosts([connection.messages.put_neighbour(entry, LIFETIME, None)])
         seen = self._seen[connection.switch]
         seen.all_put_at, seen.complete = self._clock(), None
 

@@ -198,9 +198,11 @@ class LearnedHosts:
         return self._sites[switch].ignored
 
     def entries(self, switch: str) -> Iterator[FlowEntry]:
-        """Yield the entries of the hosts that are known at a switch now."""
-        for host in tuple(self._sites[switch].hosts.values()):
-            yield from _entries(host)
+        """Yield the entries of the hosts that are known at a switch now; hosts may come and go meanwhile."""
+        hosts = self._sites[switch].hosts
+        for host in tuple(hosts.values()):
+            if hosts.get(host.packed) is host:
+                yield from _entries(host)
 
     def forget(self) -> None:
         """Forget all hosts: another controller has answered them."""

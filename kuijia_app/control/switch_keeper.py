@@ -211,7 +211,7 @@ class SwitchKeeper(ABC):
         prefixes += [prefix for segment in segments for prefix in segment.prefixes]
         learned = LearnedHosts(segments, prefixes, self._now())
         self._metrics.follow_hosts(learned)
-        self._gateway = Gateway(learned, self._connections, self._findings, self._now)
+        self._gateway = Gateway(learned, self._connections, self._findings, self._now, self._sliced_work.add)
 
     def _packet_arrived(self, switch: str, port: int, frame: bytes, cookie: int) -> None:
         """Take in a frame that a switch has sent to the controller, as one of our entries says."""

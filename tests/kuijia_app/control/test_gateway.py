@@ -80,7 +80,7 @@ class Rig:
         self.learned: LearnedHosts = learned_hosts()
         self.switch = Switch()
         connections: Any = {"e": self.switch}
-        self.gateway = Gateway(self.learned, connections, Findings(), lambda: self.now)
+        self.gateway = Gateway(self.learned, connections, Findings(), lambda: self.now, at_once)
         self.gateway.read("e")
         self.says(A, "10.0.1.1")
 
@@ -203,6 +203,24 @@ def test_a_switch_that_refuses_entries_for_hosts_is_not_watched_for_them_until_i
     assert not rig.gateway.is_watching("e")
     rig.gateway.read("e")
     assert rig.gateway.is_watching("e")
+
+
+def test_a_host_that_is_forgotten_while_entries_are_put_again_has_none_afterwards() -> None:
+    rig = Rig()
+    for number in range(2, 60):
+        rig.says(bytes((2, 0, 0, 0, 1, number)), f"10.0.1.{number}")
+    tasks: list[Iterator[None]] = []
+    connections: Any = {"e": rig.switch}
+    gateway = Gateway(rig.learned, connections, Findings(), lambda: rig.now, tasks.append)
+    rig.switch.table.clear()
+    gateway.read("e")
+    (task,) = tasks
+    next(task)
+    last = rig.key_of("10.0.1.59")
+    assert last not in rig.switch.table, "that comes in a later step"
+    rig.learned.forget()
+    at_once(task)
+    assert last not in rig.switch.table
 
 
 def test_its_own_entries_are_the_standing_ones_and_those_of_hosts() -> None:
