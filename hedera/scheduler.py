@@ -358,6 +358,9 @@ class HederaScheduler(PairApplication):
         self._links.ports_described(switch, self._believed_ports(switch, ports))
         self._route_around()
 
+    def _taken_over(self) -> None:
+        self._gateway.forget()
+
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)
 

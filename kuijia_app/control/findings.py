@@ -129,6 +129,7 @@ class Findings:
     def __init__(self) -> None:
         self._records: dict[FindingKey, _Record] = {}
         self._news: dict[FindingKey, None] = {}
+        self._has_changed = False
 
     def __iter__(self) -> Iterator[SwitchFinding]:
         """Iterate over what is wrong now."""
@@ -137,6 +138,11 @@ class Findings:
     def __contains__(self, key: object) -> bool:
         record = self._records.get(key) if isinstance(key, FindingKey) else None
         return record is not None and record.is_open
+
+    def take_changed(self) -> bool:
+        """Return True if anything has come or gone since the last call, whether it may be reported yet or not."""
+        has_changed, self._has_changed = self._has_changed, False
+        return has_changed
 
     @property
     def lacks(self) -> tuple[SwitchFinding, ...]:
@@ -192,6 +198,7 @@ class Findings:
                 record.reports, record.due_at = 0, now
             record.is_open, record.since = is_open, now
             record.changes += 1
+            self._has_changed = True
         if record.is_news:
             self._news[record.finding.key] = None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
 from kuijia_app.control.host_frames import tagged, untagged
-from kuijia_app.control.neighbours import LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
+from kuijia_app.control.neighbours import ASKED_EVERY, LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.snapshot import Snapshot
@@ -18,7 +18,7 @@ from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.table_differences import Differing
 from kuijia_app.tables.neighbours import Segment, Standing, meters_of, standing_entries
-from kuijia_app.tables.rules import FlowEntry
+from kuijia_app.tables.rules import FlowEntry, Match
 
 _METER = "OFPET_METER_MOD_FAILED/"
 _PASSING = _METER + "OFPMMFC_METER_EXISTS", _METER + "OFPMMFC_UNKNOWN_METER"
@@ -27,6 +27,8 @@ _PASSING = _METER + "OFPMMFC_METER_EXISTS", _METER + "OFPMMFC_UNKNOWN_METER"
 _METERLESS = ("OFPBIC_UNSUP_INST", "OFPFMFC_UNKNOWN", "OFPFMFC_BAD_COMMAND", "OFPBRC_BAD_TYPE")
 """Ends of the names of errors by which a switch without meters refuses one, or an entry that uses it."""
 
+PORTLESS = 60.0
+"""Seconds for which a switch that lacks the port of a host is not watched for entries of hosts."""
 
 _STEP, _PARSING = 200, 20
 """Known entries for which a step of a task has time, and how many of them take as long as reading or building one."""
@@ -47,6 +49,7 @@ class _Seen:
         all_put_at: when all were; infinity while they are about to be.
         complete: number of entries when all were right; None if any was put or deleted since.
         packets: packets of each entry that refuses them.
+        lost: entries that packets for their hosts have missed, since the last poll that was judged.
     """
 
     known: dict[int, int] = field(default_factory=dict)
@@ -54,6 +57,8 @@ class _Seen:
     all_put_at: float = math.inf
     complete: int | None = None
     packets: dict[int, int] = field(default_factory=dict)
+
+    lost: dict[FlowKey, None] = field(default_factory=dict)
 
     def sorted_out(
         self, snapshot: Snapshot, messages: SwitchMessages, refusing: Container[int]
@@ -68,7 +73,7 @@ class _Seen:
                 present[key] = hash(identity)
             else:
                 its, found = messages.polled_host_entry(identity)
-                key = hash(its)
+                key = _named(its)
                 others[key] = hash(identity), found
                 steps += _PARSING
             if key in refusing:
@@ -106,6 +111,7 @@ class Gateway:
         self._clock = clock
         self._later = later
         self._without_meters: set[str] = set()
+        self._portless_at: dict[str, float] = {}
         self._seen: defaultdict[str, _Seen] = defaultdict(_Seen)
 
     def entries(self, switch: str) -> Generator[None, None, dict[FlowKey, FlowEntry]]:
@@ -126,7 +132,8 @@ class Gateway:
     def is_watching(self, switch: str) -> bool:
         """Return True if a switch should have entries for hosts, and refuses none."""
         is_answered = FindingKey(FindingKind.HOSTS_UNANSWERED, switch) not in self._findings
-        return is_answered and self._neighbours.segment(switch) is not None
+        is_portless = self._clock() - self._portless_at.get(switch, -math.inf) < PORTLESS
+        return is_answered and not is_portless and self._neighbours.segment(switch) is not None
 
     def compared(self, snapshot: Snapshot, messages: SwitchMessages) -> Generator[None, None, Differing]:
         """Return, as a task in short steps, which entries for hosts a switch lacks or has otherwise than it should.
@@ -135,15 +142,16 @@ class Gateway:
         """
         seen, segment = self._seen[snapshot.switch], self._neighbours.segment(snapshot.switch)
         assert segment is not None
-        refusing = {hash(FlowKey.of(each.entry)) for each in standing_entries(segment) if each.refuses}
+        refusing = {_named(FlowKey.of(each.entry)) for each in standing_entries(segment) if each.refuses}
         present, others = yield from seen.sorted_out(snapshot, messages, refusing)
+        missing, changed = list(seen.lost), list[FlowKey]()
+        seen.lost.clear()
         if not others and seen.complete == len(present):
-            return Differing()
-        missing, changed = list[FlowKey](), list[FlowKey]()
+            return Differing(tuple(missing))
         wrong = set[int]()
         for number, wanted in enumerate(self._wanted(snapshot.switch, segment)):
             name = FlowKey.of(wanted.entry)
-            key = hash(name)
+            key = _named(name)
             if number % _PARSING == _PARSING - 1:
                 yield
             if key in present:
@@ -165,12 +173,15 @@ class Gateway:
 
     def read(self, switch: str) -> None:
         """Put all that a switch lacks perhaps on it: it has just been read."""
-        segment = self._neighbours.segment(switch)
-        connection = self._connections[switch]
-        if segment is None:
-            return
         self._findings.gone(FindingKey(FindingKind.HOSTS_UNANSWERED, switch), self._clock())
         self._without_meters.discard(switch)
+        self.put_again(switch)
+
+    def put_again(self, switch: str) -> None:
+        """Put all entries for hosts on a switch, as somebody has deleted or changed some."""
+        segment, connection = self._neighbours.segment(switch), self._connections.get(switch)
+        if segment is None or connection is None:
+            return
         self._seen[switch].all_put_at = math.inf
         messages = connection.messages
         meters = [messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment)]
@@ -181,12 +192,12 @@ class Gateway:
     def _putting_all(self, connection: SwitchConnection) -> Iterator[None]:
         """Put the entries on a switch, as a task in short steps, once it has answered whether it has meters."""
         self._put_standing(connection)
-        for number, entry in enumerate(self._neighbours.entries(connection.switch)):
+        for number, its in enumerate(self._neighbours.entries_of_hosts(connection.switch)):
+            connection.send_for_hosts([connection.messages.put_neighbour(entry, LIFETIME, None) for entry in its])
             if number % _PARSING == _PARSING - 1:
-                yield
+                yield  # before the next host is looked at: it may move, or be gone, meanwhile
             if self._connections.get(connection.switch) is not connection:
                 return
-            connection.send_for_hosts([connection.messages.put_neighbour(entry, LIFETIME, None)])
         seen = self._seen[connection.switch]
         seen.all_put_at, seen.complete = self._clock(), None
 
@@ -201,8 +212,11 @@ class Gateway:
 
     def refused(self, switch: str, reason: str) -> None:
         """Take in that a switch refuses a message for its hosts."""
-        if reason in DENIALS or reason in _PASSING or reason.endswith("OFPBAC_BAD_OUT_PORT"):
-            return  # another controller acts now, or the port has gone a moment ago
+        if reason in DENIALS or reason in _PASSING:
+            return  # another controller acts now
+        if reason.endswith("OFPBAC_BAD_OUT_PORT"):
+            self._portless_at[switch] = self._clock()  # the port has gone a moment ago
+            return
         segment, connection = self._neighbours.segment(switch), self._connections.get(switch)
         if segment is None or connection is None:
             return
@@ -210,6 +224,8 @@ class Gateway:
             if switch not in self._without_meters:
                 self._without_meters.add(switch)
                 self._put_standing(connection)
+                seen = self._seen[switch]
+                seen.all_put_at = max(seen.all_put_at, self._clock())
             return
         key = FindingKey(FindingKind.HOSTS_UNANSWERED, switch)
         self._findings.found(SwitchFinding(key, f"it refuses an entry for hosts: {reason}"), self._clock())
@@ -236,11 +252,14 @@ class Gateway:
     def _do(self, step: NeighbourStep) -> None:
         """Put entries before frames are sent: the answer to a frame may come at once."""
         now = self._clock()
+        for switch, entry in step.lost:
+            if now - self._seen[switch].all_put_at >= ASKED_EVERY:
+                self._seen[switch].lost[FlowKey.of(entry)] = None
         for switch, _ in step.deleted:
             self._seen[switch].complete = None
         for switch, entry in step.put:
             self._seen[switch].complete = None
-            self._seen[switch].put_at[hash(FlowKey.of(entry))] = now
+            self._seen[switch].put_at[_named(FlowKey.of(entry))] = now
         concerned = dict.fromkeys([switch for switch, _ in (*step.deleted, *step.put)])
         for switch in {**concerned, **dict.fromkeys(each.switch for each in step.frames)}:
             connection = self._connections.get(switch)
@@ -248,6 +267,20 @@ class Gateway:
                 segment = self._neighbours.segment(switch)
                 vlan = None if segment is None else segment.vlan
                 connection.send_for_hosts(_messages(connection.messages, switch, step, vlan))
+
+
+def _named(key: FlowKey) -> int:
+    """Return a hash of a key that no choice of addresses makes equal to another one's.
+
+    That of an address itself is its number modulo a prime: a host could choose two that are equal.
+    """
+    match = key.match
+    if not isinstance(match, Match):
+        return hash((key.table_id, key.priority, str(match)))
+    prefix = match.destination
+    packed = None if prefix is None else (prefix.network_address.packed, prefix.prefixlen)
+    rest = replace(match, ipv4_dst=None, ipv6_dst=None)
+    return hash((key.table_id, key.priority, packed, rest))
 
 
 def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep, vlan: int | None) -> Iterator[Any]:

@@ -14,7 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
-from itertools import count
+from itertools import chain, count
 from typing import Generic, TypeVar
 
 from kuijia_app.control.host_frames import (
@@ -101,11 +101,16 @@ class FrameOut:
 
 @dataclass
 class NeighbourStep:
-    """Actions due now: frames to be sent, and entries to be put on switches or deleted there."""
+    """Actions due now: frames to be sent, and entries to be put on switches or deleted there.
+
+    Attributes:
+        lost: those of `put` that the switch should have had, as a packet shows.
+    """
 
     frames: list[FrameOut] = field(default_factory=list)
     put: list[tuple[str, FlowEntry]] = field(default_factory=list)
     deleted: list[tuple[str, FlowEntry]] = field(default_factory=list)
+    lost: list[tuple[str, FlowEntry]] = field(default_factory=list)
 
 
 @dataclass(slots=True, eq=False)
@@ -198,11 +203,15 @@ class LearnedHosts:
         return self._sites[switch].ignored
 
     def entries(self, switch: str) -> Iterator[FlowEntry]:
-        """Yield the entries of the hosts that are known at a switch now; hosts may come and go meanwhile."""
+        """Yield what `entries_of_hosts` does, one after the other."""
+        return chain.from_iterable(self.entries_of_hosts(switch))
+
+    def entries_of_hosts(self, switch: str) -> Iterator[tuple[FlowEntry, ...]]:
+        """Yield the entries of each host that is known at a switch now; hosts may come, move and go meanwhile."""
         hosts = self._sites[switch].hosts
         for host in tuple(hosts.values()):
             if hosts.get(host.packed) is host:
-                yield from _entries(host)
+                yield tuple(_entries(host))
 
     def forget(self) -> None:
         """Forget all hosts: another controller has answered them."""
@@ -357,7 +366,9 @@ class LearnedHosts:
             return
         if now - host.put_at >= ASKED_EVERY:  # the switch has lost its entry
             host.put_at = now
-            step.put += ((segment.switch, entry) for entry in _entries(host))
+            lost = [(segment.switch, entry) for entry in _entries(host)]
+            step.put += lost
+            step.lost += lost
         self._deliver(host, packet, step)
 
     @staticmethod

@@ -59,12 +59,13 @@ class Messages:
 
     `datapath` is the connection object of either framework: both carry the protocol constants as `ofproto` and the
     message classes as `ofproto_parser`, which are the same for the two. Polls pass over the entries with the cookies
-    `unwatched`.
+    `unwatched`; those with the cookies `besides` are the application's, too.
     """
 
-    def __init__(self, datapath: Any, unwatched: Iterable[int] = ()) -> None:
+    def __init__(self, datapath: Any, unwatched: Iterable[int] = (), besides: Iterable[int] = ()) -> None:
         self._datapath = datapath
         self._unwatched = frozenset(cookie.to_bytes(8, "big") for cookie in unwatched)
+        self._besides = frozenset(cookie.to_bytes(8, "big") for cookie in besides)
         self._ofproto = datapath.ofproto
         self._parser = datapath.ofproto_parser
 
@@ -184,6 +185,9 @@ class Messages:
         if not self._unwatched:
             return found
         return (each for each in found if poll_bodies.cookie_of(each[0]) not in self._unwatched)
+
+    def is_besides(self, entry: bytes) -> bool:
+        return poll_bodies.cookie_of(entry) in self._besides
 
     def is_for_hosts(self, entry: bytes) -> bool:
         """Return True for an entry of `put_neighbour`."""

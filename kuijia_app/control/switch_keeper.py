@@ -98,6 +98,7 @@ class SwitchKeeper(ABC):
         self._findings = Findings()
         self._port_states = PortStates()
         self._table_watch = TableWatch()
+        self._host_watch = TableWatch("entries for hosts", is_lack=False)
         self._wrong_tables: set[str] = set()
         self._unanswered: dict[str, frozenset[Poll]] = {}
         self._compared: dict[str, tuple[object, ...]] = {}
@@ -117,7 +118,7 @@ class SwitchKeeper(ABC):
 
     def _messages_for(self, datapath: Any) -> SwitchMessages:
         """Return the builder of messages for a connection."""
-        return Messages(datapath, self._unwatched_cookies)
+        return Messages(datapath, self._unwatched_cookies, self._cookies_besides)
 
     def _connected(self, datapath_id: int, datapath: Any) -> None:
         """Take in a new connection, which names its switch."""
@@ -148,6 +149,7 @@ class SwitchKeeper(ABC):
             replaced.give_up()
         self._begun(switch)
         self._table_watch.begun(switch, self._now())
+        self._host_watch.begun(switch, self._now())
         self._metrics.began(switch)
         self._network_log.connected(switch, _host(datapath), self._now())
         wanted = self._wanted(switch)
@@ -454,6 +456,8 @@ class SwitchKeeper(ABC):
         """Poll the switches that are due, and try again where a rest is over; call this regularly."""
         for switch in self._table_watch.ended_rests(now):
             self._put_tables_right(switch)
+        for switch in self._host_watch.ended_rests(now):
+            self._gateway.put_again(switch)
         for switch, everything in self._table_watch.due(now):
             if self._connections[switch].poll(now, everything=everything):
                 self._table_watch.asked(switch, now)
@@ -491,30 +495,41 @@ class SwitchKeeper(ABC):
             self._look_at_foreign(snapshot.foreign, snapshot)
         if found is None:
             return
-        if found or not self._gateway.is_watching(switch):
-            self._judge_tables(snapshot, found)
+        if found:
+            self._tables_wrong(snapshot, found, self._now())
         else:
-            self._sliced_work.add(self._comparing_hosts(snapshot, self._connections[switch]))
+            self._table_watch.right(switch, self._now())
+            if self._gateway.is_watching(switch):
+                self._sliced_work.add(self._comparing_hosts(snapshot, self._connections[switch]))
+        self._state_troubles(switch)
+
+    def _state_troubles(self, switch: str) -> None:
+        """State that somebody keeps changing the tables of a switch, or its entries for hosts."""
+        troubles = [*self._table_watch.troubles(switch), *self._host_watch.troubles(switch)]
+        self._findings.exactly(FindingKind.TABLES_CHANGED, switch, troubles, self._now())
 
     def _comparing_hosts(self, snapshot: Snapshot, connection: SwitchConnection) -> Iterator[None]:
-        """Judge the tables of a switch by its entries for hosts: all others are right."""
+        """Put the entries of a switch for hosts right, or leave them for now if somebody keeps changing them."""
         try:
             entries = yield from self._gateway.compared(snapshot, connection.messages)
         except SwitchFaultError as error:
             self._drop(connection.datapath, str(error))
             return
-        self._metrics.dropped(snapshot.switch, self._gateway.refused_packets(snapshot.switch))
-        if connection.is_ready and self._connections.get(snapshot.switch) is connection:
-            self._judge_tables(snapshot, TableDifferences(entries))
-
-    def _judge_tables(self, snapshot: Snapshot, found: TableDifferences) -> None:
-        """Put tables right that differ as found, or leave them; state that somebody keeps changing them."""
-        switch, now = snapshot.switch, self._now()
-        if found:
-            self._tables_wrong(snapshot, found, now)
+        switch, watch, now = snapshot.switch, self._host_watch, self._now()
+        self._metrics.dropped(switch, self._gateway.refused_packets(switch))
+        if not connection.is_ready or self._connections.get(switch) is not connection:
+            return
+        if not entries:
+            watch.right(switch, now)
         else:
-            self._table_watch.right(switch, now)
-        self._findings.exactly(FindingKind.TABLES_CHANGED, switch, self._table_watch.troubles(switch), now)
+            verdict = watch.wrong(switch, now)
+            self._tell_wrong(
+                event_log.HOSTS_WRONG, "entries for hosts", switch, TableDifferences(entries), watch, verdict
+            )
+            if verdict is TablesVerdict.REPAIR:
+                self._metrics.tables_put_right(switch)
+                self._gateway.put_again(switch)
+        self._state_troubles(switch)
 
     def _snapshot_taken(self, snapshot: Snapshot) -> None:
         """Take in the tables and counters of a switch."""
@@ -525,25 +540,29 @@ class SwitchKeeper(ABC):
         switch = snapshot.switch
         self._wrong_tables.add(switch)
         verdict = self._table_watch.wrong(switch, now)
-        if verdict is TablesVerdict.NOTHING:
-            return
-        is_left = verdict is TablesVerdict.REST
-        is_often = self._table_watch.is_often(switch)
-        times = self._reports.occurred((event_log.TABLES_WRONG, switch), now) if is_often else 1
-        if times is not None:
-            self._log.write(
-                event_log.TABLES_WRONG, switch=switch, problem=str(found), put_right=not is_left, times=times
-            )
-            done = "left as they are for now" if is_left else "put right"
-            named = datapath_text(self._wiring.datapath_id(switch))
-            words = "switch %s (datapath id %s): somebody has changed its tables, %s%s: %s"
-            self.logger.warning(words, switch, named, done, repeated(times), found)
-        if is_left:
+        self._tell_wrong(event_log.TABLES_WRONG, "tables", switch, found, self._table_watch, verdict)
+        if verdict is TablesVerdict.REST:
             self._metrics.tables_left(switch, len(snapshot.entries), len(snapshot.groups))
             self._leave_tables(switch)
-        else:
+        elif verdict is TablesVerdict.REPAIR:
             self._metrics.tables_put_right(switch)
             self._put_tables_right(switch)
+
+    def _tell_wrong(
+        self, event: str, what: str, switch: str, found: TableDifferences, watch: TableWatch, verdict: TablesVerdict
+    ) -> None:
+        """Log what somebody has changed at a switch, and what follows, within limits if that happens often."""
+        if verdict is TablesVerdict.NOTHING:
+            return
+        times = self._reports.occurred((event, switch), self._now()) if watch.is_often(switch) else 1
+        if times is None:
+            return
+        is_left = verdict is TablesVerdict.REST
+        self._log.write(event, switch=switch, problem=str(found), put_right=not is_left, times=times)
+        done = "left as they are for now" if is_left else "put right"
+        named = datapath_text(self._wiring.datapath_id(switch))
+        words = "switch %s (datapath id %s): somebody has changed its %s, %s%s: %s"
+        self.logger.warning(words, switch, named, what, done, repeated(times), found)
 
     def _put_tables_right(self, switch: str) -> None:
         """Read a switch again, and give it what it lacks."""
@@ -588,7 +607,7 @@ class SwitchKeeper(ABC):
             else:
                 self._log.write(event_log.PROBLEM_GONE, **details, times=each.changes)
                 self.logger.info("switch %s (datapath id %s): no longer: %s", key.switch, datapath_id, finding.text)
-        if reports:
+        if self._findings.take_changed():
             self._metrics.has(self._findings)
 
     def _note_other(self, datapath_id: int, datapath: Any) -> None:

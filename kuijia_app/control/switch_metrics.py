@@ -24,6 +24,7 @@ COUNTED_EVENTS = (
     event_log.SWITCH_UNBOUND,
     event_log.SWITCH_DROPPED,
     event_log.TABLES_WRONG,
+    event_log.HOSTS_WRONG,
     event_log.ROLE_TAKEN,
     event_log.ROLE_YIELDED,
     event_log.ROLE_LOST,

@@ -181,7 +181,7 @@ class TablePolls:
         foreign: dict[Hashable, ForeignEntry | None] = {}
         packets: dict[FlowKey, int] = {}
         hosts: dict[Hashable, int] = {}
-        steps = 0
+        steps = others = 0
         for number, (identity, count) in enumerate(self._messages.polled_entries(answer)):
             self._require_few(number)
             its = known.get(identity)
@@ -194,7 +194,9 @@ class TablePolls:
                     hosts[identity] = count
                 elif everything:
                     steps += _PARSING
-                    is_read = len(foreign) < MOST_FOREIGN
+                    is_besides = self._messages.is_besides(identity)
+                    others += not is_besides
+                    is_read = is_besides or others <= MOST_FOREIGN
                     foreign[identity] = self._foreign_entry(identity) if is_read else None
             if its is not None:
                 own[identity] = its

@@ -20,6 +20,9 @@ PERIOD = 1.0
 MOST_POLLED = 20_000
 """Groups and flow entries polled a second; the period of larger networks is longer. A thousand take about 1 ms."""
 
+MOST_OF_SWITCH = 2_500
+"""The same of one switch: with about 200 bytes each, half of what the gate lets pass."""
+
 FOREIGN_EVERY = 3
 """Polls of a switch of which one asks for the entries of others, too."""
 
@@ -96,8 +99,10 @@ class _Watched:
 class TableWatch:
     """The switches that are polled. Times are seconds of any clock."""
 
-    def __init__(self) -> None:
+    def __init__(self, subject: str = "tables", *, is_lack: bool = True) -> None:
+        """Begin; a plan is not in force where the `subject` rests, if that `is_lack`."""
         self._watched: dict[str, _Watched] = {}
+        self._subject, self._is_lack = subject, is_lack
 
     def begun(self, switch: str, now: float) -> None:
         """Watch a switch from now on, which has just connected; forget its polls but not its troubles."""
@@ -120,7 +125,7 @@ class TableWatch:
         watched = self._watched[switch]
         watched.polled_at = watched.asked_at = now
         watched.polls += 1
-        watched.next_poll = now + self.period
+        watched.next_poll = now + max(self.period, watched.size / MOST_OF_SWITCH)
 
     def put_off(self, switch: str, now: float) -> None:
         """Note that a switch cannot be polled now."""
@@ -209,8 +214,9 @@ class TableWatch:
         watched, is_resting = self._watched[switch], self.is_resting(switch)
         if is_resting or watched.unheld >= TRIES - 1 or self.is_often(switch):
             state = "they are left as they are for now" if is_resting else "they are put right each time"
-            key = FindingKey(FindingKind.TABLES_CHANGED, switch)
-            yield SwitchFinding(key, f"somebody keeps changing its tables, {state}", _ADVICE, is_lack=is_resting)
+            key = FindingKey(FindingKind.TABLES_CHANGED, switch, detail="" if self._is_lack else self._subject)
+            text = f"somebody keeps changing its {self._subject}, {state}"
+            yield SwitchFinding(key, text, _ADVICE, is_lack=is_resting and self._is_lack)
 
     @staticmethod
     def _rest(watched: _Watched, now: float) -> TablesVerdict:

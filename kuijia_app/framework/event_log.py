@@ -46,6 +46,7 @@ UPDATE_LIVE: Final = "update-live"
 UPDATE_DONE: Final = "update-done"
 UPDATE_REFUSED: Final = "update-refused"
 TABLES_WRONG: Final = "tables-wrong"
+HOSTS_WRONG: Final = "hosts-wrong"
 """Somebody else has changed the tables of a switch, which are put right or, if that keeps happening, left for now."""
 
 REOPTIMISED: Final = "reoptimised"

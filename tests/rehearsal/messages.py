@@ -159,6 +159,10 @@ class PlainMessages:
     def polled_entry(self, entry: FlowEntry) -> tuple[FlowKey, FlowEntry]:
         return FlowKey.of(entry), entry
 
+    def is_besides(self, entry: FlowEntry | ForeignEntry) -> bool:
+        del entry
+        return False
+
     def is_for_hosts(self, entry: FlowEntry | ForeignEntry) -> bool:
         del entry
         return False  # no hosts are learned

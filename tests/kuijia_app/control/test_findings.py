@@ -24,7 +24,9 @@ def test_a_finding_is_reported_once_when_it_is_found_and_once_when_it_is_gone() 
     (report,) = findings.reports(3.0)
     assert (report.finding, report.is_open, report.since) == (MISSING, True, 1.0)
     assert (findings.lacks, list(findings), KEY in findings) == ((MISSING,), [MISSING], True)
+    assert [findings.take_changed() for _ in range(2)] == [True, False]
     findings.gone(KEY, 4.0)
+    assert findings.take_changed(), "whether that may be told or not"
     assert told(findings, 4.0) == [False]
     assert (findings.lacks, list(findings), KEY in findings) == ((), [], False)
     assert told(findings, 500.0) == []

@@ -6,22 +6,25 @@ import struct
 from collections.abc import Callable, Generator, Hashable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
+from ipaddress import IPv6Address, IPv6Network
 from types import SimpleNamespace
 from typing import Any, TypeVar
 
 import pytest
 
 from kuijia_app.control.findings import Findings
-from kuijia_app.control.gateway import Gateway
+from kuijia_app.control.gateway import PORTLESS, Gateway
+from kuijia_app.control.ipv6_frames import NeighbourFrame
 from kuijia_app.control.neighbours import LearnedHosts
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.table_differences import Differing
-from kuijia_app.tables.neighbours import standing_entries
+from kuijia_app.tables.identifiers import HOST_PRIORITY
+from kuijia_app.tables.neighbours import LINK_LOCAL_GATEWAY, Segment, standing_entries
 from kuijia_app.tables.rules import FlowEntry, LowerTtl, Output, SetEthernet
-from tests.kuijia_app.control.test_neighbours import EAST, A, B, asks, says
+from tests.kuijia_app.control.test_neighbours import EAST, GATEWAY, A, B, asks, packet, says
 from tests.kuijia_app.control.test_neighbours import gateway as learned_hosts
 from tests.kuijia_app.control.test_openflow_reading import frameworks, library
 
@@ -36,6 +39,7 @@ class Switch:
         self.switch = "e"
         self.table: dict[FlowKey, Metered] = {}
         self.packets: dict[FlowKey, int] = {}
+        self.by_bytes: dict[bytes, tuple[FlowKey, Metered]] = {}
         self.read = 0
         self.is_slow = False
         self.messages: Any = SimpleNamespace(
@@ -56,9 +60,14 @@ class Switch:
         if then is not None:
             then()
 
-    def _polled(self, identity: tuple[FlowKey, Metered | None]) -> tuple[FlowKey, Metered | None]:
+    def described(self) -> dict[Hashable, int]:
+        """Return the entries as bytes, with their packets."""
+        self.by_bytes = {repr(each).encode(): each for each in self.table.items()}
+        return {described: self.packets.get(key, 0) for described, (key, _) in self.by_bytes.items()}
+
+    def _polled(self, described: bytes) -> tuple[FlowKey, Metered]:
         self.read += 1
-        return identity
+        return self.by_bytes[described]
 
 
 def result_of(task: Generator[None, None, Result]) -> Result:
@@ -75,9 +84,9 @@ def result_of(task: Generator[None, None, Result]) -> Result:
 class Rig:
     """The gateway of one switch, which is polled each second."""
 
-    def __init__(self) -> None:
+    def __init__(self, learned: LearnedHosts | None = None) -> None:
         self.now = 0.0
-        self.learned: LearnedHosts = learned_hosts()
+        self.learned: LearnedHosts = learned or learned_hosts()
         self.switch = Switch()
         connections: Any = {"e": self.switch}
         self.gateway = Gateway(self.learned, connections, Findings(), lambda: self.now, at_once)
@@ -94,7 +103,7 @@ class Rig:
     def poll(self, meanwhile: Callable[[], None] = lambda: None) -> Differing:
         """Return what is wrong by a poll that begins in a second; something happens until its answer comes."""
         self.now += 1.0
-        hosts: dict[Hashable, int] = {each: self.switch.packets.get(each[0], 0) for each in self.switch.table.items()}
+        hosts = self.switch.described()
         snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, hosts=hosts)
         meanwhile()
         return result_of(self.gateway.compared(snapshot, self.switch.messages))
@@ -192,7 +201,7 @@ def test_packets_that_nothing_carries_are_counted_by_their_entries() -> None:
     refusing = [FlowKey.of(each.entry) for each in standing_entries(EAST) if each.refuses]
     rig.switch.packets = dict.fromkeys(rig.switch.table, 10) | {refusing[0]: 3, refusing[1]: 4}
     rig.poll()
-    assert dict(rig.gateway.refused_packets("e")) == {hash(refusing[0]): 3, hash(refusing[1]): 4}
+    assert sorted(rig.gateway.refused_packets("e").values()) == [3, 4]
 
 
 def test_a_switch_that_refuses_entries_for_hosts_is_not_watched_for_them_until_it_is_read_again() -> None:
@@ -221,6 +230,61 @@ def test_a_host_that_is_forgotten_while_entries_are_put_again_has_none_afterward
     rig.learned.forget()
     at_once(task)
     assert last not in rig.switch.table
+
+
+def test_a_host_that_moves_while_entries_are_put_again_has_its_new_entry_afterwards() -> None:
+    rig = Rig()
+    for number in range(2, 60):
+        rig.says(bytes((2, 0, 0, 0, 1, number)), f"10.0.1.{number}")
+    tasks: list[Iterator[None]] = []
+    connections: Any = {"e": rig.switch}
+    Gateway(rig.learned, connections, Findings(), lambda: rig.now, tasks.append).read("e")
+    (task,) = tasks
+    for number, _ in enumerate(task):
+        for host in range(2, 60):
+            rig.says(bytes((2, 0, 0, 0, 2 + number, host)), f"10.0.1.{host}")
+    assert number >= 1
+    assert sorted(map(str, rig.learned.entries("e"))) == sorted(
+        str(entry) for entry, _ in rig.switch.table.values() if entry.priority == HOST_PRIORITY
+    )
+
+
+def test_two_addresses_whose_numbers_are_equal_modulo_a_prime_are_two_entries() -> None:
+    site = Segment("e", (1,), (IPv6Network("2001:db8:1::/64"),), (IPv6Address("2001:db8:1::1"),))
+    one, other = IPv6Address("2001:db8:1::5"), IPv6Address("2001:db8:1:0:2000::4")
+    assert hash(one) == hash(other)
+    rig = Rig(LearnedHosts((site,), site.prefixes, 0.0))
+    for address in (one, other):
+        asked = NeighbourFrame(True, LINK_LOCAL_GATEWAY, GATEWAY, address)
+        rig.gateway.arrived("e", 1, asked.answer(A))
+    assert len(list(rig.learned.entries("e"))) == 2
+    assert not rig.poll()
+    assert not rig.poll()
+    gone = next(
+        FlowKey.of(each) for each in rig.learned.entries("e") if each.match.ipv6_dst == IPv6Network((other, 128))
+    )
+    del rig.switch.table[gone]
+    assert rig.poll() == Differing(missing=(gone,))
+
+
+def test_an_entry_that_a_packet_has_missed_is_missing_in_the_next_poll_though_it_was_put_again() -> None:
+    rig = Rig()
+    assert not rig.poll()
+    rig.now += 1.0
+    lost = rig.key_of("10.0.1.1")
+    del rig.switch.table[lost]
+    rig.gateway.arrived("e", 9, packet("10.0.2.1", "10.0.1.1"))
+    assert lost in rig.switch.table
+    assert rig.poll() == Differing(missing=(lost,))
+    assert not rig.poll()
+
+
+def test_a_switch_without_the_port_of_a_host_is_not_watched_for_a_while() -> None:
+    rig = Rig()
+    rig.gateway.refused("e", "OFPET_BAD_ACTION/OFPBAC_BAD_OUT_PORT")
+    assert not rig.gateway.is_watching("e")
+    rig.now += PORTLESS
+    assert rig.gateway.is_watching("e")
 
 
 def test_its_own_entries_are_the_standing_ones_and_those_of_hosts() -> None:

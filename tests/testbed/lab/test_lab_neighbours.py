@@ -68,7 +68,7 @@ def test_entries_for_hosts_that_somebody_deletes_or_changes_come_back_and_that_i
     assert " 1 received" in ping(lab, "s1", address(lab, "s4"))
 
     def repairs() -> int:
-        return len([event for event in lab.controller.events() if event["event"] == event_log.TABLES_WRONG])
+        return len([event for event in lab.controller.events() if event["event"] == event_log.HOSTS_WRONG])
 
     def entries() -> list[str]:
         return sorted(lab.emulated_network.ovs.ofctl("dump-flows", "s4", LEARNED, "--no-stats").splitlines())
