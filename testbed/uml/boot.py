@@ -13,10 +13,12 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from kuijia_base.commands import MODULES, find_program, search_path
@@ -45,6 +47,8 @@ GRACE = 10.0
 
 _HALT_TIMEOUT = 5.0
 """Seconds beyond that for the guest to write out what it has in memory."""
+
+_TRIAL_SECONDS = 30.0
 
 _SUPERVISOR = """\
 trap 'rm -r -- "$folder"; kill -KILL -- "-$kernel"; kill -KILL 0' TERM
@@ -80,7 +84,22 @@ def obstacle() -> str | None:
         return f"{KERNEL} not found (Debian package {PACKAGE})"
     if not any(KERNEL_MODULES.glob("*/kernel/net/openvswitch/openvswitch.ko")):
         return f"{KERNEL} has no openvswitch module in {KERNEL_MODULES}"
+    if _lacks_room_for_registers():
+        return f"{KERNEL} has no room for the registers of this processor (amx_tile)"
     return None
+
+
+@cache
+def _lacks_room_for_registers() -> bool:
+    """Boot a guest that ends at once, if the processor has the registers for which Linux 6.1 lacks room."""
+    if "amx_tile" not in Path("/proc/cpuinfo").read_text().split():
+        return False
+    with tempfile.TemporaryDirectory() as folder:
+        parameters = ("mem=64M", "root=98:0", "rootfstype=hostfs", "rootflags=/", "ro", "init=/bin/true")
+        consoles = ("con=null", "con0=null,fd:1", "noreboot", f"uml_dir={folder}/")
+        trial = [KERNEL, *parameters, *consoles]
+        said = subprocess.run(trial, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TRIAL_SECONDS, check=False)
+    return b"ptrace set fp regs failed" in said.stdout + said.stderr
 
 
 def run_in_guest(
