@@ -142,7 +142,7 @@ class HederaScheduler(PairApplication):
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
     part = "scheduler"
     _unwatched_cookies = (COUNTING_COOKIE, COUNTER_COOKIE)
-    _cookies_besides = (LINK_PROBE_COOKIE, SCHEDULED_COOKIE)
+    _own_cookies = (LINK_PROBE_COOKIE, SCHEDULED_COOKIE)
     _metrics: SchedulerMetrics
 
     def __init__(self, **contexts: object) -> None:
@@ -357,9 +357,6 @@ class HederaScheduler(PairApplication):
     def _ports_told(self, switch: str, ports: Mapping[int, PortState]) -> None:
         self._links.ports_described(switch, self._believed_ports(switch, ports))
         self._route_around()
-
-    def _taken_over(self) -> None:
-        self._gateway.forget()
 
     def _left_to_peer(self, switch: str) -> None:
         self._begun(switch)

@@ -27,13 +27,16 @@ class DefeatingEntries:
 
     An entry defeats one of ours in the same table if some packet matches both, and its priority is at least as high: at
     equal priorities a switch may choose either (OpenFlow 1.3.5, 5.3). Entries of ours that drop are left out, and those
-    of `foreign` with one of the cookies `besides`.
+    of `foreign` with one of `own_cookies`.
     """
 
     def __init__(
-        self, foreign: Iterable[ForeignEntry], own: Mapping[FlowKey, FlowEntry | None], besides: Collection[int] = ()
+        self,
+        foreign: Iterable[ForeignEntry],
+        own: Mapping[FlowKey, FlowEntry | None],
+        own_cookies: Collection[int] = (),
     ) -> None:
-        others = (entry for entry in foreign if entry.cookie not in besides)
+        others = (entry for entry in foreign if entry.cookie not in own_cookies)
         self._foreign = sorted(others, key=lambda entry: -entry.key.priority)
         self._own = own
         self.found: list[ForeignEntry] = []

@@ -39,7 +39,7 @@ _HostRule = tuple[FlowEntry, int | None] | None
 
 @dataclass
 class _Seen:
-    """What polls of one switch have shown of its entries for hosts.
+    """Entries for hosts of one switch, as polls have shown them.
 
     Only hashes of keys and bytes are kept, as there may be ten thousand entries.
 
@@ -57,7 +57,6 @@ class _Seen:
     all_put_at: float = math.inf
     complete: int | None = None
     packets: dict[int, int] = field(default_factory=dict)
-
     lost: dict[FlowKey, None] = field(default_factory=dict)
 
     def sorted_out(

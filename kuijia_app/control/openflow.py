@@ -59,13 +59,13 @@ class Messages:
 
     `datapath` is the connection object of either framework: both carry the protocol constants as `ofproto` and the
     message classes as `ofproto_parser`, which are the same for the two. Polls pass over the entries with the cookies
-    `unwatched`; those with the cookies `besides` are the application's, too.
+    `unwatched`; those with `own_cookies` belong to the application, too.
     """
 
-    def __init__(self, datapath: Any, unwatched: Iterable[int] = (), besides: Iterable[int] = ()) -> None:
+    def __init__(self, datapath: Any, unwatched: Iterable[int] = (), own_cookies: Iterable[int] = ()) -> None:
         self._datapath = datapath
         self._unwatched = frozenset(cookie.to_bytes(8, "big") for cookie in unwatched)
-        self._besides = frozenset(cookie.to_bytes(8, "big") for cookie in besides)
+        self._own_cookies = frozenset(cookie.to_bytes(8, "big") for cookie in own_cookies)
         self._ofproto = datapath.ofproto
         self._parser = datapath.ofproto_parser
 
@@ -186,8 +186,8 @@ class Messages:
             return found
         return (each for each in found if poll_bodies.cookie_of(each[0]) not in self._unwatched)
 
-    def is_besides(self, entry: bytes) -> bool:
-        return poll_bodies.cookie_of(entry) in self._besides
+    def is_of_application(self, entry: bytes) -> bool:
+        return poll_bodies.cookie_of(entry) in self._own_cookies
 
     def is_for_hosts(self, entry: bytes) -> bool:
         """Return True for an entry of `put_neighbour`."""

@@ -206,6 +206,7 @@ class PairKeeper(SwitchKeeper):
         self._log.write(event_log.ROLE_TAKEN, generation=self._claims.generation)
         claimed = f"{len(self._connections)} switches by generation id {self._claims.generation:016x}"
         self.logger.warning("this controller acts from now on: it claims %s", claimed)
+        self._gateway.forget()
         self._taken_over()
         self._claim_all(now)
 

@@ -328,7 +328,6 @@ class PlanKeeper(PairKeeper):
     def _taken_over(self) -> None:
         self._adopted = self._followed = None
         self._restoration.forget()
-        self._gateway.forget()
         self._checks.begin_anew()
         self._follow_needs()
 

@@ -70,7 +70,7 @@ class SwitchKeeper(ABC):
     _unwatched_cookies: Collection[int] = ()
     """Cookies of entries that an application puts on switches in addition to their tables, and that no poll reads."""
 
-    _cookies_besides: Collection[int] = (LINK_PROBE_COOKIE,)
+    _own_cookies: Collection[int] = (LINK_PROBE_COOKIE,)
     """Cookies of further entries of its own, which polls read as if they were somebody else's."""
 
     logger: logging.Logger
@@ -118,7 +118,7 @@ class SwitchKeeper(ABC):
 
     def _messages_for(self, datapath: Any) -> SwitchMessages:
         """Return the builder of messages for a connection."""
-        return Messages(datapath, self._unwatched_cookies, self._cookies_besides)
+        return Messages(datapath, self._unwatched_cookies, self._own_cookies)
 
     def _connected(self, datapath_id: int, datapath: Any) -> None:
         """Take in a new connection, which names its switch."""
@@ -523,9 +523,7 @@ class SwitchKeeper(ABC):
             watch.right(switch, now)
         else:
             verdict = watch.wrong(switch, now)
-            self._tell_wrong(
-                event_log.HOSTS_WRONG, "entries for hosts", switch, TableDifferences(entries), watch, verdict
-            )
+            self._tell_wrong(event_log.HOSTS_WRONG, switch, TableDifferences(entries), watch, verdict)
             if verdict is TablesVerdict.REPAIR:
                 self._metrics.tables_put_right(switch)
                 self._gateway.put_again(switch)
@@ -540,7 +538,7 @@ class SwitchKeeper(ABC):
         switch = snapshot.switch
         self._wrong_tables.add(switch)
         verdict = self._table_watch.wrong(switch, now)
-        self._tell_wrong(event_log.TABLES_WRONG, "tables", switch, found, self._table_watch, verdict)
+        self._tell_wrong(event_log.TABLES_WRONG, switch, found, self._table_watch, verdict)
         if verdict is TablesVerdict.REST:
             self._metrics.tables_left(switch, len(snapshot.entries), len(snapshot.groups))
             self._leave_tables(switch)
@@ -549,7 +547,7 @@ class SwitchKeeper(ABC):
             self._put_tables_right(switch)
 
     def _tell_wrong(
-        self, event: str, what: str, switch: str, found: TableDifferences, watch: TableWatch, verdict: TablesVerdict
+        self, event: str, switch: str, found: TableDifferences, watch: TableWatch, verdict: TablesVerdict
     ) -> None:
         """Log what somebody has changed at a switch, and what follows, within limits if that happens often."""
         if verdict is TablesVerdict.NOTHING:
@@ -562,7 +560,7 @@ class SwitchKeeper(ABC):
         done = "left as they are for now" if is_left else "put right"
         named = datapath_text(self._wiring.datapath_id(switch))
         words = "switch %s (datapath id %s): somebody has changed its %s, %s%s: %s"
-        self.logger.warning(words, switch, named, what, done, repeated(times), found)
+        self.logger.warning(words, switch, named, watch.subject, done, repeated(times), found)
 
     def _put_tables_right(self, switch: str) -> None:
         """Read a switch again, and give it what it lacks."""
@@ -584,9 +582,9 @@ class SwitchKeeper(ABC):
     def _naming_foreign(self, switch: str, compared: tuple[Any, ...]) -> Iterator[None]:
         foreign, own = compared[:2]
         # There may be ten thousand hosts: their entries are gathered only for something to be compared with.
-        is_needed = any(each.cookie not in self._cookies_besides for each in foreign)
+        is_needed = any(each.cookie not in self._own_cookies for each in foreign)
         hosts = (yield from self._gateway.entries(switch)) if is_needed else {}
-        search = DefeatingEntries(foreign, {**own, **hosts}, self._cookies_besides)
+        search = DefeatingEntries(foreign, {**own, **hosts}, self._own_cookies)
         yield from search.steps()
         if self._compared.get(switch) is compared:  # else a later search says more, or another controller acts now
             findings = [defeat(switch, entry) for entry in search.found]

@@ -194,9 +194,9 @@ class TablePolls:
                     hosts[identity] = count
                 elif everything:
                     steps += _PARSING
-                    is_besides = self._messages.is_besides(identity)
-                    others += not is_besides
-                    is_read = is_besides or others <= MOST_FOREIGN
+                    is_ours = self._messages.is_of_application(identity)
+                    others += not is_ours
+                    is_read = is_ours or others <= MOST_FOREIGN
                     foreign[identity] = self._foreign_entry(identity) if is_read else None
             if its is not None:
                 own[identity] = its

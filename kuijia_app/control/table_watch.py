@@ -97,12 +97,12 @@ class _Watched:
 
 
 class TableWatch:
-    """The switches that are polled. Times are seconds of any clock."""
+    """The switches that are polled, for their `subject` in words. Times are seconds of any clock."""
 
     def __init__(self, subject: str = "tables", *, is_lack: bool = True) -> None:
         """Begin; a plan is not in force where the `subject` rests, if that `is_lack`."""
         self._watched: dict[str, _Watched] = {}
-        self._subject, self._is_lack = subject, is_lack
+        self.subject, self._is_lack = subject, is_lack
 
     def begun(self, switch: str, now: float) -> None:
         """Watch a switch from now on, which has just connected; forget its polls but not its troubles."""
@@ -214,8 +214,8 @@ class TableWatch:
         watched, is_resting = self._watched[switch], self.is_resting(switch)
         if is_resting or watched.unheld >= TRIES - 1 or self.is_often(switch):
             state = "they are left as they are for now" if is_resting else "they are put right each time"
-            key = FindingKey(FindingKind.TABLES_CHANGED, switch, detail="" if self._is_lack else self._subject)
-            text = f"somebody keeps changing its {self._subject}, {state}"
+            key = FindingKey(FindingKind.TABLES_CHANGED, switch, detail="" if self._is_lack else self.subject)
+            text = f"somebody keeps changing its {self.subject}, {state}"
             yield SwitchFinding(key, text, _ADVICE, is_lack=is_resting and self._is_lack)
 
     @staticmethod

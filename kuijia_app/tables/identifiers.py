@@ -9,7 +9,7 @@ COOKIE = 0x4B55_494A_4941_0000
 """Cookie of all flow entries of tables."""
 
 COMMON_COOKIE, COMMON_COOKIE_MASK = 0x4B55_494A_0000_0000, 0xFFFF_FFFF_0000_0000
-"""Bits that all our cookies share, those of entries beside tables, too."""
+"""Bits that all our cookies share, whatever their entries are for."""
 
 DROP_PRIORITY = 10
 OTHER_PRIORITY = 50

@@ -159,7 +159,7 @@ class PlainMessages:
     def polled_entry(self, entry: FlowEntry) -> tuple[FlowKey, FlowEntry]:
         return FlowKey.of(entry), entry
 
-    def is_besides(self, entry: FlowEntry | ForeignEntry) -> bool:
+    def is_of_application(self, entry: FlowEntry | ForeignEntry) -> bool:
         del entry
         return False
 

@@ -96,6 +96,18 @@ class Rig:
     def says(self, mac: bytes, address: str) -> None:
         self.gateway.arrived("e", 1, says(mac, address))
 
+    def puts_many_again(self) -> Iterator[None]:
+        """Return the task that puts the entries of many hosts on the switch, which has lost them."""
+        for number in range(2, 60):
+            self.says(bytes((2, 0, 0, 0, 1, number)), f"10.0.1.{number}")
+        tasks: list[Iterator[None]] = []
+        connections: Any = {"e": self.switch}
+        gateway = Gateway(self.learned, connections, Findings(), lambda: self.now, tasks.append)
+        self.switch.table.clear()
+        gateway.read("e")
+        (task,) = tasks
+        return task
+
     def key_of(self, address: str) -> FlowKey:
         (key,) = (FlowKey.of(each) for each in self.learned.entries("e") if f"{address}/32" == str(each.match.ipv4_dst))
         return key
@@ -216,14 +228,7 @@ def test_a_switch_that_refuses_entries_for_hosts_is_not_watched_for_them_until_i
 
 def test_a_host_that_is_forgotten_while_entries_are_put_again_has_none_afterwards() -> None:
     rig = Rig()
-    for number in range(2, 60):
-        rig.says(bytes((2, 0, 0, 0, 1, number)), f"10.0.1.{number}")
-    tasks: list[Iterator[None]] = []
-    connections: Any = {"e": rig.switch}
-    gateway = Gateway(rig.learned, connections, Findings(), lambda: rig.now, tasks.append)
-    rig.switch.table.clear()
-    gateway.read("e")
-    (task,) = tasks
+    task = rig.puts_many_again()
     next(task)
     last = rig.key_of("10.0.1.59")
     assert last not in rig.switch.table, "that comes in a later step"
@@ -234,12 +239,7 @@ def test_a_host_that_is_forgotten_while_entries_are_put_again_has_none_afterward
 
 def test_a_host_that_moves_while_entries_are_put_again_has_its_new_entry_afterwards() -> None:
     rig = Rig()
-    for number in range(2, 60):
-        rig.says(bytes((2, 0, 0, 0, 1, number)), f"10.0.1.{number}")
-    tasks: list[Iterator[None]] = []
-    connections: Any = {"e": rig.switch}
-    Gateway(rig.learned, connections, Findings(), lambda: rig.now, tasks.append).read("e")
-    (task,) = tasks
+    task = rig.puts_many_again()
     for number, _ in enumerate(task):
         for host in range(2, 60):
             rig.says(bytes((2, 0, 0, 0, 2 + number, host)), f"10.0.1.{host}")

@@ -25,7 +25,7 @@ from tests.kuijia_app.control.test_openflow_reading import frameworks, library
 from tests.kuijia_app.switch_tables import tables
 
 MOST_FOREIGN = 500
-BESIDES = 6
+OWN_COOKIE = 6
 
 THEIRS = FlowEntry(400, Match(eth_type=0x0800), (ToGroup(7),))
 OURS = FlowEntry(100, Match(in_port=1), (Output(2),))
@@ -57,7 +57,7 @@ class Polled:
         self.snapshots: list[Snapshot] = []
         self.asked: dict[Poll, int] = {}
         self.parsed = 0
-        messages = Messages(library(package), besides=(BESIDES,))
+        messages = Messages(library(package), own_cookies=(OWN_COOKIE,))
         parse = messages._parsed
 
         def counted(*arguments: Any) -> Any:  # noqa: ANN401  # the framework's
@@ -158,7 +158,10 @@ def test_entries_of_others_are_told_apart_and_only_so_many_are_read() -> None:
     found = polled.poll([flow_bytes("os_ken", each, cookie=5) for each in many], everything=True)
     assert (len(found.foreign or ()), found.more_foreign) == (MOST_FOREIGN, 3)
     of_ours = (FlowEntry(300, Match(in_port=number), (Output(2),)) for number in range(MOST_FOREIGN + 3))
-    mixed = [*(flow_bytes("os_ken", each, cookie=BESIDES) for each in of_ours), flow_bytes("os_ken", THEIRS, cookie=5)]
+    mixed = [
+        *(flow_bytes("os_ken", each, cookie=OWN_COOKIE) for each in of_ours),
+        flow_bytes("os_ken", THEIRS, cookie=5),
+    ]
     found = polled.poll(mixed, everything=True)
     assert (len(found.foreign or ()), found.more_foreign) == (MOST_FOREIGN + 4, 0)
     assert polled.poll().foreign is None
