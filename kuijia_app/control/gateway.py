@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Container, Generator, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
@@ -141,11 +142,12 @@ class Gateway:
         """
         seen, segment = self._seen[snapshot.switch], self._neighbours.segment(snapshot.switch)
         assert segment is not None
+        unlimited = self._changed_meters(snapshot, segment)
         refusing = {_named(FlowKey.of(each.entry)) for each in standing_entries(segment) if each.refuses}
         present, others = yield from seen.sorted_out(snapshot, messages, refusing)
         missing, changed = list(seen.lost), list[FlowKey]()
         seen.lost.clear()
-        if not others and seen.complete == len(present):
+        if not others and not unlimited and seen.complete == len(present):
             return Differing(tuple(missing))
         wrong = set[int]()
         for number, wanted in enumerate(self._wanted(snapshot.switch, segment)):
@@ -153,18 +155,28 @@ class Gateway:
             key = _named(name)
             if number % _PARSING == _PARSING - 1:
                 yield
-            if key in present:
-                continue
-            if key in others and others[key][1] == (wanted.entry, wanted.meter):
+            has_its_meter = wanted.meter not in unlimited
+            if has_its_meter and (key in present or others.get(key, (0, None))[1] == (wanted.entry, wanted.meter)):
                 continue
             wrong.add(key)
             if max(seen.all_put_at, seen.put_at.get(key, 0.0)) < snapshot.asked_at:
-                (changed if key in others else missing).append(name)
+                (changed if key in others or key in present else missing).append(name)
         present |= {key: identity for key, (identity, _) in others.items() if key not in wrong}
         seen.known = {identity: key for key, identity in present.items()}
         seen.put_at = {key: at for key, at in seen.put_at.items() if at >= snapshot.asked_at}
         seen.complete = None if wrong or seen.put_at else len(present)
         return Differing(tuple(missing), tuple(changed))
+
+    def has_meters(self, switch: str) -> bool:
+        """Return True if a switch is to limit by meters what its hosts send to the controller."""
+        return self.is_watching(switch) and switch not in self._without_meters
+
+    def _changed_meters(self, snapshot: Snapshot, segment: Segment) -> set[int]:
+        """Return the numbers of meters that limit packets to much more or less than ours; switches may round."""
+        if snapshot.meters is None or snapshot.switch in self._without_meters:
+            return set()
+        found = {number: snapshot.meters.get(number) for number in meters_of(segment)}
+        return {number for number, limits in found.items() if limits is None or not _is_about_ours(*limits)}
 
     def refused_packets(self, switch: str) -> Mapping[int, int]:
         """Return the packets of each entry, by a name of its own, for what nothing carries."""
@@ -183,9 +195,10 @@ class Gateway:
             return
         self._seen[switch].all_put_at = math.inf
         messages = connection.messages
-        meters = [messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment)]
+        meters = (messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment))
         connection.send_for_hosts(
-            [messages.reports_of_ports(), *meters], lambda: self._later(self._putting_all(connection))
+            [messages.reports_of_ports(), *chain.from_iterable(meters)],
+            lambda: self._later(self._putting_all(connection)),
         )
 
     def _putting_all(self, connection: SwitchConnection) -> Iterator[None]:
@@ -266,6 +279,10 @@ class Gateway:
                 segment = self._neighbours.segment(switch)
                 vlan = None if segment is None else segment.vlan
                 connection.send_for_hosts(_messages(connection.messages, switch, step, vlan))
+
+
+def _is_about_ours(rate: int, burst: int) -> bool:
+    return PORT_RATE / 2 <= rate <= 2 * PORT_RATE and PORT_BURST / 2 <= burst <= 2 * PORT_BURST
 
 
 def _named(key: FlowKey) -> int:

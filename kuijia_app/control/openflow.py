@@ -148,7 +148,7 @@ class Messages:
 
     def poll(self, poll: Poll) -> Any:
         """Return a question of a poll."""
-        parser, datapath = self._parser, self._datapath
+        ofproto = self._ofproto
         match poll:
             case Poll.OWN_ENTRIES:
                 return self._flows(COMMON_COOKIE, COMMON_COOKIE_MASK)
@@ -157,11 +157,14 @@ class Messages:
             case Poll.GROUPS:
                 return self.group_descriptions()
             case Poll.GROUP_COUNTERS:
-                return parser.OFPGroupStatsRequest(datapath, 0, self._ofproto.OFPG_ALL)
+                request, of_what = self._parser.OFPGroupStatsRequest, [ofproto.OFPG_ALL]
             case Poll.PORT_COUNTERS:
-                return parser.OFPPortStatsRequest(datapath, 0, self._ofproto.OFPP_ANY)
+                request, of_what = self._parser.OFPPortStatsRequest, [ofproto.OFPP_ANY]
             case Poll.QUEUE_COUNTERS:
-                return parser.OFPQueueStatsRequest(datapath, 0, self._ofproto.OFPP_ANY, self._ofproto.OFPQ_ALL)
+                request, of_what = self._parser.OFPQueueStatsRequest, [ofproto.OFPP_ANY, ofproto.OFPQ_ALL]
+            case _:
+                request, of_what = self._parser.OFPMeterConfigStatsRequest, [ofproto.OFPM_ALL]
+        return request(self._datapath, 0, *of_what)
 
     def ask_for_room(self, room: Room) -> Any:
         """Return the question how many entries a table, or groups a switch, can hold."""
@@ -225,6 +228,9 @@ class Messages:
     def polled_queues(self, answer: Sequence[bytes]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
         return poll_bodies.queue_counters(answer)
 
+    def polled_meters(self, answer: Sequence[bytes]) -> Iterator[tuple[int, tuple[int, int] | None]]:
+        return poll_bodies.meters(answer)
+
     def _statistics(self, entry: bytes) -> Any:
         return self._parsed(Multipart.FLOW, poll_bodies.whole_entry(entry), self._parser.OFPFlowStats)
 
@@ -284,12 +290,19 @@ class Messages:
         """Return the deletion of such an entry."""
         return self._delete_flow(FlowKey.of(entry), NEIGHBOUR_COOKIE)
 
-    def put_meter(self, number: int, rate: int, burst: int) -> Any:
-        """Return what adds a meter that drops packets beyond a rate, in packets a second (OpenFlow 1.3.5, 5.7)."""
+    def put_meter(self, number: int, rate: int, burst: int) -> tuple[Any, Any]:
+        """Return what makes a meter drop packets beyond a rate, in packets a second (OpenFlow 1.3.5, 5.7).
+
+        The switch refuses one of the two messages: the first if it has no such meter, the second if it has one.
+        """
         parser, ofproto = self._parser, self._ofproto
         bands = [parser.OFPMeterBandDrop(rate, burst)]
         flags = ofproto.OFPMF_PKTPS | ofproto.OFPMF_BURST
-        return parser.OFPMeterMod(self._datapath, ofproto.OFPMC_ADD, flags, number, bands)
+        modify, add = (
+            parser.OFPMeterMod(self._datapath, command, flags, number, bands)
+            for command in (ofproto.OFPMC_MODIFY, ofproto.OFPMC_ADD)
+        )
+        return modify, add
 
     def send_frame(self, port: int, frame: bytes, queue_id: int | None = None) -> Any:
         """Return the message that sends a frame out of a port, by a queue if one is given."""

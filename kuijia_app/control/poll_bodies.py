@@ -18,15 +18,18 @@ _FLOW: Final = struct.Struct("!H30xQ")
 
 _LEAST_FLOW: Final = 56
 _COOKIE: Final = slice(16, 24)
-_GROUP: Final = struct.Struct("!H")
+_LENGTH: Final = struct.Struct("!H")
 _LEAST_GROUP: Final = 8
-_GROUP_COUNTERS: Final = struct.Struct("!H2xI")
+_GROUP_ID: Final = struct.Struct("!4xI")
 _GROUP_FIXED: Final = 40
 _BUCKET: Final = 16
 _PORT: Final = struct.Struct("!I4xQQ8xQQQQQ40x")
-_TABLE: Final = struct.Struct("!HB57xI")
+_TABLE: Final = struct.Struct("!2xB57xI")
 _GROUP_FEATURES: Final = struct.Struct("!8x4I16x")
 _QUEUE: Final = struct.Struct("!II8xQQ8x")
+_METER: Final = struct.Struct("!2xHI")
+_BAND: Final = struct.Struct("!H2xII4x")
+_PACKETS_A_SECOND, _DROP = 1 << 1, 1
 
 
 def flow_entries(bodies: Iterable[bytes]) -> Iterator[tuple[bytes, int]]:
@@ -57,29 +60,18 @@ def whole_entry(identity: bytes) -> bytes:
 
 def groups(bodies: Iterable[bytes]) -> Iterator[bytes]:
     """Yield each group of a description (OpenFlow 1.3.5, 7.3.5.9)."""
-    for body in bodies:
-        start, end = 0, len(body)
-        while start < end:
-            length = _GROUP.unpack_from(body, start)[0] if start + _LEAST_GROUP <= end else 0
-            if length < _LEAST_GROUP or length % 8 or start + length > end:
-                raise _malformed("a group")
-            yield body[start : start + length]
-            start += length
+    for body, start, length in _items(bodies, _LEAST_GROUP, "a group"):
+        yield body[start : start + length]
 
 
 def bucket_counters(bodies: Iterable[bytes]) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yield the id of each group and the packets of its buckets (OpenFlow 1.3.5, 7.3.5.8)."""
-    for body in bodies:
-        start, end = 0, len(body)
-        while start < end:
-            if start + _GROUP_FIXED > end:
-                raise _malformed("the counters of a group")
-            length, group_id = _GROUP_COUNTERS.unpack_from(body, start)
-            count, rest = divmod(length - _GROUP_FIXED, _BUCKET)
-            if count < 0 or rest or start + length > end:
-                raise _malformed("the counters of a group")
-            yield group_id, _packets(count).unpack_from(body, start + _GROUP_FIXED)
-            start += length
+    for body, start, length in _items(bodies, _GROUP_FIXED, "the counters of a group"):
+        count, rest = divmod(length - _GROUP_FIXED, _BUCKET)
+        if rest:
+            raise _malformed("the counters of a group")
+        (group_id,) = _GROUP_ID.unpack_from(body, start)
+        yield group_id, _packets(count).unpack_from(body, start + _GROUP_FIXED)
 
 
 def port_counters(bodies: Iterable[bytes]) -> Iterator[tuple[int, PortCounters]]:
@@ -93,16 +85,8 @@ def port_counters(bodies: Iterable[bytes]) -> Iterator[tuple[int, PortCounters]]
 
 def table_sizes(bodies: Iterable[bytes]) -> Iterator[tuple[int, int]]:
     """Yield the id of each table and the most entries that it can hold (OpenFlow 1.3.5, 7.3.5.5.1)."""
-    for body in bodies:
-        start, end = 0, len(body)
-        while start < end:
-            if start + _TABLE.size > end:
-                raise _malformed("the features of a table")
-            length, table_id, most = _TABLE.unpack_from(body, start)
-            if length < _TABLE.size or length % 8 or start + length > end:
-                raise _malformed("the features of a table")
-            yield table_id, most
-            start += length
+    for body, start, _ in _items(bodies, _TABLE.size, "the features of a table"):
+        yield _TABLE.unpack_from(body, start)
 
 
 def group_sizes(bodies: Iterable[bytes]) -> Iterator[tuple[int, int]]:
@@ -120,6 +104,29 @@ def queue_counters(bodies: Iterable[bytes]) -> Iterator[tuple[tuple[int, int], Q
             raise _malformed("the counters of a queue")
         for port, queue, sent, errors in _QUEUE.iter_unpack(body):
             yield (port, queue), QueueCounters(sent, errors)
+
+
+def meters(bodies: Iterable[bytes]) -> Iterator[tuple[int, tuple[int, int] | None]]:
+    """Yield each meter with rate and burst, in packets; None if it does not just drop (OpenFlow 1.3.5, 7.3.5.12)."""
+    for body, start, length in _items(bodies, _METER.size, "a meter"):
+        flags, number = _METER.unpack_from(body, start)
+        limits = None
+        if length == _METER.size + _BAND.size and flags & _PACKETS_A_SECOND:
+            kind, rate, burst = _BAND.unpack_from(body, start + _METER.size)
+            limits = (rate, burst) if kind == _DROP else None
+        yield number, limits
+
+
+def _items(bodies: Iterable[bytes], least: int, what: str) -> Iterator[tuple[bytes, int, int]]:
+    """Yield where each item of the bodies begins, and its length, which is its first two bytes."""
+    for body in bodies:
+        start, end = 0, len(body)
+        while start < end:
+            length = _LENGTH.unpack_from(body, start)[0] if start + least <= end else 0
+            if length < least or length % 8 or start + length > end:
+                raise _malformed(what)
+            yield body, start, length
+            start += length
 
 
 @lru_cache(maxsize=64)

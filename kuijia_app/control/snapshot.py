@@ -29,6 +29,7 @@ class Poll(Enum):
     GROUP_COUNTERS = auto()
     PORT_COUNTERS = auto()
     QUEUE_COUNTERS = auto()
+    METERS = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,8 @@ class Snapshot:
         foreign: entries of others; None if this poll did not ask for them.
         more_foreign: entries of others beyond `MOST_FOREIGN`.
         hosts: entries for hosts that are learned, as they came, with their packets.
+        meters: rate and burst of each meter, in packets a second and packets; None for one that is not as any of ours,
+            and for all if this poll did not ask for them, or the switch has none.
     """
 
     switch: str
@@ -97,3 +100,4 @@ class Snapshot:
     foreign: tuple[ForeignEntry, ...] | None = None
     more_foreign: int = 0
     hosts: Mapping[Hashable, int] = field(default_factory=dict)
+    meters: Mapping[int, tuple[int, int] | None] | None = None

@@ -404,15 +404,15 @@ class SwitchConnection:
             self._sender = self._next_wanted = None
             self._read()
 
-    def poll(self, now: float, *, everything: bool) -> bool:
-        """Begin to poll the switch's tables and counters, entries of others too if `everything` is asked for.
+    def poll(self, now: float, *, everything: bool, meters: bool) -> bool:
+        """Begin to poll the switch's tables and counters, entries of others and meters too if they are asked for.
 
         It takes the place of a poll under way. Return False if that has to wait: the switch is not ours, or being read.
         """
         if self._sender is None or self.is_given_up or self._is_displaced:
             return False
         self._uncertain = self._sender.begin_poll()
-        self._polls.begin(now, everything=everything)
+        self._polls.begin(now, everything=everything, meters=meters)
         return True
 
     def bring_counters_up_to_date(self, now: float) -> bool:

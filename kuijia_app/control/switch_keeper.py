@@ -6,6 +6,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -459,7 +460,8 @@ class SwitchKeeper(ABC):
         for switch in self._host_watch.ended_rests(now):
             self._gateway.put_again(switch)
         for switch, everything in self._table_watch.due(now):
-            if self._connections[switch].poll(now, everything=everything):
+            meters = self._gateway.has_meters(switch)
+            if self._connections[switch].poll(now, everything=everything, meters=meters):
                 self._table_watch.asked(switch, now)
             else:
                 self._table_watch.put_off(switch, now)
@@ -490,7 +492,7 @@ class SwitchKeeper(ABC):
 
     def _tables_polled(self, switch: str, snapshot: Snapshot, found: TableDifferences | None) -> None:
         self._table_watch.answered(switch, len(snapshot.entries) + len(snapshot.groups) + len(snapshot.hosts))
-        self._snapshot_taken(snapshot)
+        self._snapshot_taken(replace(snapshot, hosts={}))  # others keep it, and hosts are many
         if snapshot.foreign is not None:
             self._look_at_foreign(snapshot.foreign, snapshot)
         if found is None:

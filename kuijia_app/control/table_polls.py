@@ -77,14 +77,14 @@ class TablePolls:
         self._unanswered_for: dict[Poll, float] = {}
         self._looked_at: float | None = None
 
-    def begin(self, now: float, *, everything: bool) -> None:
-        """Ask all questions, in place of a poll under way; for entries of others only if `everything` is asked."""
+    def begin(self, now: float, *, everything: bool, meters: bool = False) -> None:
+        """Ask all questions, in place of a poll under way; for entries of others and for meters only if told to."""
         under_way = self._round
         if under_way is None or under_way.is_asked:
             under_way = self.begin_early(now)
         under_way.is_asked = True
         entries = Poll.ALL_ENTRIES if everything and Poll.ALL_ENTRIES not in self._refused else Poll.OWN_ENTRIES
-        self._ask_all(under_way, entries, Poll.GROUPS, Poll.GROUP_COUNTERS)
+        self._ask_all(under_way, entries, Poll.GROUPS, Poll.GROUP_COUNTERS, *([Poll.METERS] if meters else []))
 
     def begin_early(self, now: float) -> _Round:
         """Ask for counters that are never out of date, in place of a poll under way; `begin` asks for the rest."""
@@ -151,6 +151,8 @@ class TablePolls:
                 yield from self._read_counters(messages.polled_ports(answer), found.setdefault("ports", {}))
             case Poll.QUEUE_COUNTERS:
                 yield from self._read_counters(messages.polled_queues(answer), found.setdefault("queues", {}))
+            case Poll.METERS:
+                yield from self._read_counters(messages.polled_meters(answer), found.setdefault("meters", {}))
         if under_way is not self._round:
             return
         under_way.open.pop(xid, None)

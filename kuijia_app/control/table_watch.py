@@ -65,6 +65,7 @@ _SUBJECTS = {
     Poll.GROUP_COUNTERS: "group counters",
     Poll.PORT_COUNTERS: "port counters",
     Poll.QUEUE_COUNTERS: "queue counters",
+    Poll.METERS: "meters",
 }
 
 _SWEEP = 10

@@ -112,8 +112,8 @@ class PlainMessages:
     def delete_neighbour(self, entry: FlowEntry) -> Message:
         return Message(RehearsedKind.CATCH, entry)
 
-    def put_meter(self, number: int, rate: int, burst: int) -> Message:
-        return Message(RehearsedKind.CATCH, (number, rate, burst))
+    def put_meter(self, number: int, rate: int, burst: int) -> tuple[Message]:
+        return (Message(RehearsedKind.CATCH, (number, rate, burst)),)
 
     def open_bundle(self, bundle_id: int) -> Message:
         return Message(RehearsedKind.OPEN, bundle_id=bundle_id)
@@ -187,6 +187,9 @@ class PlainMessages:
 
     def polled_queues(self, answer: Iterable[tuple[int, int]]) -> Iterator[tuple[tuple[int, int], QueueCounters]]:
         return ((queue, QueueCounters(0, 0)) for queue in answer)
+
+    def polled_meters(self, answer: Iterable[int]) -> Iterator[tuple[int, tuple[int, int] | None]]:
+        return ((number, None) for number in answer)
 
     def error_name(self, error: SimulatedRefusal) -> str:
         return error.name

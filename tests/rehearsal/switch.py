@@ -273,7 +273,7 @@ class SimulatedSwitch:
                 return list(self.groups.values())
             case Poll.PORT_COUNTERS:
                 return [port for port in self.ports if port not in self.missing]
-            case Poll.QUEUE_COUNTERS:
+            case Poll.QUEUE_COUNTERS | Poll.METERS:
                 return []
 
     def _take_role(self, owner: Owner, message: Message) -> tuple[RehearsedKind, int, object] | SimulatedRefusal:

@@ -15,7 +15,7 @@ import pytest
 from kuijia_app.control.findings import Findings
 from kuijia_app.control.gateway import PORTLESS, Gateway
 from kuijia_app.control.ipv6_frames import NeighbourFrame
-from kuijia_app.control.neighbours import LearnedHosts
+from kuijia_app.control.neighbours import PORT_BURST, PORT_RATE, LearnedHosts
 from kuijia_app.control.openflow import Messages
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.sliced_work import at_once
@@ -42,10 +42,11 @@ class Switch:
         self.by_bytes: dict[bytes, tuple[FlowKey, Metered]] = {}
         self.read = 0
         self.is_slow = False
+        self.meters: dict[int, tuple[int, int] | None] = {}
         self.messages: Any = SimpleNamespace(
             put_neighbour=lambda entry, _, meter: partial(self.table.update, {FlowKey.of(entry): (entry, meter)}),
             delete_neighbour=lambda entry: partial(self.table.pop, FlowKey.of(entry), None),
-            put_meter=lambda *_: lambda: None,
+            put_meter=lambda number, *limits: (partial(self.meters.update, {number: limits}),),
             reports_of_ports=lambda: lambda: None,
             send_frame=lambda *_: lambda: None,
             polled_host_entry=self._polled,
@@ -116,7 +117,8 @@ class Rig:
         """Return what is wrong by a poll that begins in a second; something happens until its answer comes."""
         self.now += 1.0
         hosts = self.switch.described()
-        snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, hosts=hosts)
+        meters = dict(self.switch.meters)
+        snapshot = Snapshot("e", self.now, self.now + 0.1, {}, {}, {}, {}, {}, None, hosts=hosts, meters=meters)
         meanwhile()
         return result_of(self.gateway.compared(snapshot, self.switch.messages))
 
@@ -153,6 +155,31 @@ def test_an_entry_with_another_meter_is_changed_unless_the_switch_has_no_meters(
     assert set(rig.poll().changed) == metered
     rig.gateway.refused("e", "OFPET_METER_MOD_FAILED/OFPMMFC_OUT_OF_METERS")
     assert not rig.poll()
+
+
+@pytest.mark.parametrize("limits", [(40, 500), (201, 500), (100, 249), (100, 1001), None])
+def test_a_changed_meter_changes_its_entries_until_it_is_put_again(limits: tuple[int, int] | None) -> None:
+    rig = Rig()
+    assert not rig.poll()
+    rig.switch.meters[1] = limits
+    limited = {FlowKey.of(each.entry) for each in standing_entries(EAST) if each.meter == 1}
+    for _ in range(2):
+        assert set(rig.poll().changed) == limited != set()
+    rig.gateway.put_again("e")
+    assert not rig.poll()
+    assert rig.switch.meters[1] == (PORT_RATE, PORT_BURST)
+
+
+def test_a_deleted_meter_is_put_again_and_a_rounded_one_is_right() -> None:
+    rig = Rig()
+    rig.switch.meters[1] = 128, 512
+    assert not rig.poll()
+    del rig.switch.meters[1]
+    assert rig.poll().changed
+    assert rig.gateway.has_meters("e")
+    rig.gateway.refused("e", "OFPET_METER_MOD_FAILED/OFPMMFC_OUT_OF_METERS")
+    assert not rig.gateway.has_meters("e")
+    assert not rig.poll().changed
 
 
 def test_what_is_put_after_a_poll_has_begun_may_be_missing_in_it() -> None:

@@ -107,6 +107,33 @@ def test_a_snapshot_has_the_counters_of_buckets_ports_and_queues() -> None:
     assert (found.switch, found.asked_at, found.time) == ("s1", 1.0, 2.0)
 
 
+@frameworks
+def test_a_snapshot_has_the_limits_of_meters_if_they_were_asked_for(package: str) -> None:
+    polled, frames = Polled(package), Messages(library(package)).put_meter(5, 100, 500)
+    bodies = []
+    for frame in frames:
+        frame.set_xid(1)
+        frame.serialize()
+        bodies.append(struct.pack("!H", len(frame.buf) - 8) + frame.buf[10:])
+    assert [bodies[0]] == bodies[1:]
+    described = bodies[0]
+    kilobits, remarking = bytearray(described), bytearray(described)
+    kilobits[3] ^= 0b11
+    remarking[9] = 2
+    no_band = struct.pack("!HHI", 8, 2, 9)
+    polled.polls.begin(1.0, everything=False, meters=True)
+    for poll in polled.asked.keys() - {Poll.METERS}:
+        polled.take(poll)
+    assert not polled.snapshots
+    polled.take(Poll.METERS, described + no_band, with_number(kilobits, 6), with_number(remarking, 7))
+    assert polled.snapshots[-1].meters == {5: (100, 500), 6: None, 7: None, 9: None}
+    assert polled.poll().meters is None
+
+
+def with_number(meter: bytearray, number: int) -> bytes:
+    return bytes(meter[:4]) + struct.pack("!I", number) + bytes(meter[8:])
+
+
 def test_what_has_not_changed_but_its_counters_is_not_parsed_again() -> None:
     polled = Polled()
     group = Group(0x10000001, GroupType.SELECT, ())
@@ -287,6 +314,7 @@ WALKS = (
     poll_bodies.bucket_counters,
     poll_bodies.port_counters,
     poll_bodies.queue_counters,
+    poll_bodies.meters,
     poll_bodies.table_sizes,
     poll_bodies.group_sizes,
 )

@@ -60,9 +60,10 @@ def test_what_cannot_be_delivered_is_answered_as_a_router_answers(lab: Lab) -> N
         ("del-meters", "s4"),
         ("del-flows", "s4", f"{LEARNED},table=3,ip,nw_dst=10.0.4.1"),
         ("mod-flows", "s4", f"{LEARNED},table=3,ip,nw_dst=10.0.4.1,actions=drop"),
+        ("mod-meter", "s4", "meter={meter},pktps,burst,band=type=drop,rate=1,burst_size=1"),
     ],
 )
-def test_entries_for_hosts_that_somebody_deletes_or_changes_come_back_and_that_is_logged(
+def test_entries_and_meters_for_hosts_that_somebody_deletes_or_changes_come_back_and_that_is_logged(
     lab: Lab, words: tuple[str, ...]
 ) -> None:
     assert " 1 received" in ping(lab, "s1", address(lab, "s4"))
@@ -71,11 +72,13 @@ def test_entries_for_hosts_that_somebody_deletes_or_changes_come_back_and_that_i
         return len([event for event in lab.controller.events() if event["event"] == event_log.HOSTS_WRONG])
 
     def entries() -> list[str]:
-        return sorted(lab.emulated_network.ovs.ofctl("dump-flows", "s4", LEARNED, "--no-stats").splitlines())
+        dumps = ("dump-flows", "s4", LEARNED, "--no-stats"), ("dump-meters", "s4")
+        return sorted(line for dump in dumps for line in lab.emulated_network.ovs.ofctl(*dump).splitlines())
 
     wait_until(lambda: any("nw_dst=10.0.4.1 " in entry for entry in entries()), "the host is known")
     before, rightly = repairs(), entries()
-    lab.emulated_network.ovs.ofctl(*words)
+    (meter, *_) = re.findall(r"^meter=(\d+)", "\n".join(rightly), re.MULTILINE)
+    lab.emulated_network.ovs.ofctl(*(word.format(meter=meter) for word in words))
     assert entries() != rightly
     wait_until(lambda: entries() == rightly, "they are back")
     wait_until(lambda: repairs() > before, "it is logged")
