@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -176,18 +175,17 @@ class Messages:
         """Yield tables, or types of groups, with the most that fit; raises SwitchFaultError for a malformed answer."""
         return poll_bodies.table_sizes(answer) if room is Room.OF_ENTRIES else poll_bodies.group_sizes(answer)
 
-    def digest(self, answer: Sequence[bytes]) -> bytes:
-        """Return a digest of an answer to a poll, whose bodies these are."""
-        digest = hashlib.blake2b(digest_size=16)
-        for body in answer:
-            digest.update(body)
-        return digest.digest()
-
     def polled_entries(self, answer: Sequence[bytes]) -> Iterator[tuple[bytes, int]]:
         found = poll_bodies.flow_entries(answer)
         if not self._unwatched:
             return found
         return (each for each in found if poll_bodies.cookie_of(each[0]) not in self._unwatched)
+
+    def entry_shape(self, answer: Sequence[bytes]) -> poll_bodies.EntryShape:
+        return poll_bodies.EntryShape(answer, _COOKIE_BYTES)
+
+    def bucket_shape(self, answer: Sequence[bytes]) -> poll_bodies.BucketShape:
+        return poll_bodies.BucketShape(answer)
 
     def is_of_application(self, entry: bytes) -> bool:
         return poll_bodies.cookie_of(entry) in self._own_cookies

@@ -59,6 +59,9 @@ BFD_SETTLE = 3.5
 """Seconds that BFD sessions over new paths get to come up before traffic uses these paths: three packets must arrive,
 and until then their ends send one a second (RFC 5880, 6.8.3)."""
 
+PROBED_EVERY = 0.1
+"""Seconds between two looks at which probes of links, and questions to hosts, are due."""
+
 LOOK = 0.25
 """Seconds between two looks at all that may be wrong with switches."""
 
@@ -137,7 +140,7 @@ class PlanKeeper(PairKeeper):
         self._follow_needs()
         self._kept_empty: set[str] = set()
         self._begin_probing()
-        self._next_look = 0.0
+        self._next_look = self._next_probe = 0.0
         unfinished = self._source.unfinished(self._rollout)
         if unfinished is not None:
             self._rollout.resume(Stages(first, unfinished))
@@ -230,11 +233,13 @@ class PlanKeeper(PairKeeper):
 
     def _check_switches(self, now: float) -> None:
         """Probe links, state what is wrong, and put the plan on switches that lack nothing any more."""
-        if self._acts:
-            self._prober.tend()
-            self._gateway.tend()
-        lossy = self._links_not_carrying() if self._acts else frozenset()
-        self._tell_ingresses(self._tracker.links_lossy(lossy))
+        if now >= self._next_probe:
+            self._next_probe = now + PROBED_EVERY
+            if self._acts:
+                self._prober.tend()
+                self._gateway.tend()
+            lossy = self._links_not_carrying() if self._acts else frozenset()
+            self._tell_ingresses(self._tracker.links_lossy(lossy))
         if not self._acts or now < self._next_look:
             return
         self._next_look = now + LOOK

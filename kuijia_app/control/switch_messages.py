@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from typing import Any, Protocol
 
+from kuijia_app.control.poll_bodies import BucketShape, EntryShape
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.reconciliation import Change, FlowKey
 from kuijia_app.control.snapshot import ForeignEntry, Poll, PortCounters, QueueCounters, Room
@@ -66,13 +67,15 @@ class SwitchMessages(Protocol):
 
     def room(self, room: Room, answer: Any) -> Iterable[tuple[int, int]]: ...
 
-    def digest(self, answer: Any) -> Hashable:
-        """Return a value that is equal for equal answers."""
-        ...
-
     def polled_entries(self, answer: Any) -> Iterable[tuple[Hashable, int]]:
         """Yield each entry of an answer, without what changes by itself, and its packets."""
         ...
+
+    def entry_shape(self, answer: Any) -> EntryShape | None:
+        """Return what reads later answers with the same entries; None if that is not worth it."""
+        ...
+
+    def bucket_shape(self, answer: Any) -> BucketShape | None: ...
 
     def is_own(self, entry: Any) -> bool: ...
 

@@ -6,10 +6,12 @@ durations left out. So a poll of a table that stays as it is costs about a micro
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
+from kuijia_app.control.poll_bodies import BucketShape, EntryShape
 from kuijia_app.control.reconciliation import FlowKey, KnownTables
 from kuijia_app.control.snapshot import MOST_FOREIGN, ForeignEntry, Poll, Snapshot
 from kuijia_app.control.switch_messages import SwitchMessages
@@ -33,6 +35,9 @@ _SUBJECT = {Poll.ALL_ENTRIES: Poll.OWN_ENTRIES}
 """Questions that another one answers as well."""
 
 
+_Part = TypeVar("_Part")
+
+
 @dataclass
 class _Round:
     """A poll under way: the questions without an answer, by transaction id, and what the others have told."""
@@ -41,6 +46,20 @@ class _Round:
     is_asked: bool = False
     open: dict[int, Poll] = field(default_factory=dict)
     found: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class _Shaped:
+    """An answer with our entries, in which only counters have changed since the one before.
+
+    Attributes:
+        keys: those of our entries, in the order of the answer.
+        entries: our entries in snapshots then.
+    """
+
+    shape: EntryShape
+    keys: list[FlowKey]
+    entries: Mapping[FlowKey, FlowEntry | None]
 
 
 class TablePolls:
@@ -67,11 +86,14 @@ class TablePolls:
         self._round: _Round | None = None
         self._own: dict[Hashable, tuple[FlowKey, FlowEntry | None]] = {}
         self._entries: dict[FlowKey, FlowEntry | None] = {}
+        self._polled = 0
+        self._shaped: _Shaped | None = None
         self._foreign: dict[Hashable, ForeignEntry] = {}
         self._others: tuple[ForeignEntry, ...] = ()
         self._known_groups: dict[Hashable, tuple[int, Group | None]] = {}
         self._groups: dict[int, Group | None] = {}
-        self._digest: Hashable = None
+        self._described: object = None
+        self._bucket_shape: BucketShape | None = None
         self._shared: tuple[object, object] = (None, None)
         self._refused: set[Poll] = set()
         self._unanswered_for: dict[Poll, float] = {}
@@ -138,28 +160,33 @@ class TablePolls:
         poll = None if under_way is None else under_way.open.get(xid)
         if under_way is None or poll is None:
             return
-        found, messages = under_way.found, self._messages
-        match poll:
-            case Poll.OWN_ENTRIES | Poll.ALL_ENTRIES:
-                yield from self._read_entries(answer, found, everything=poll is Poll.ALL_ENTRIES)
-            case Poll.GROUPS:
-                yield from self._read_groups(answer)
-                found["groups"] = self._groups
-            case Poll.GROUP_COUNTERS:
-                yield from self._read_counters(messages.polled_buckets(answer), found.setdefault("buckets", {}))
-            case Poll.PORT_COUNTERS:
-                yield from self._read_counters(messages.polled_ports(answer), found.setdefault("ports", {}))
-            case Poll.QUEUE_COUNTERS:
-                yield from self._read_counters(messages.polled_queues(answer), found.setdefault("queues", {}))
-            case Poll.METERS:
-                yield from self._read_counters(messages.polled_meters(answer), found.setdefault("meters", {}))
+        yield from self._read(poll, answer, under_way.found)
         if under_way is not self._round:
             return
         under_way.open.pop(xid, None)
         if under_way.is_asked and not under_way.open:
             self._round = None
             defaults: dict[str, Any] = {"entries": {}, "packets": {}, "groups": {}, "buckets": {}, "ports": {}}
-            self._done(Snapshot(self._switch, under_way.asked_at, now(), **{**defaults, "queues": None, **found}))
+            told = {**defaults, "queues": None, **under_way.found}
+            self._done(Snapshot(self._switch, under_way.asked_at, now(), **told))
+
+    def _read(self, poll: Poll, answer: Any, found: dict[str, Any]) -> Iterator[None]:  # noqa: ANN401  # the framework's
+        messages = self._messages
+        match poll:
+            case Poll.OWN_ENTRIES | Poll.ALL_ENTRIES:
+                if poll is Poll.ALL_ENTRIES or not (yield from self._have_not_changed(answer, found)):
+                    yield from self._read_entries(answer, found, everything=poll is Poll.ALL_ENTRIES)
+            case Poll.GROUPS:
+                yield from self._read_groups(answer)
+                found["groups"] = self._groups
+            case Poll.GROUP_COUNTERS:
+                yield from self._read_buckets(answer, found)
+            case Poll.PORT_COUNTERS:
+                yield from self._read_counters(messages.polled_ports(answer), found.setdefault("ports", {}))
+            case Poll.QUEUE_COUNTERS:
+                yield from self._read_counters(messages.polled_queues(answer), found.setdefault("queues", {}))
+            case Poll.METERS:
+                yield from self._read_counters(messages.polled_meters(answer), found.setdefault("meters", {}))
 
     def share(self, tables: KnownTables) -> None:
         """Use rules of these tables in later snapshots where they are equal: comparing a thing with itself is cheap."""
@@ -176,6 +203,29 @@ class TablePolls:
         }
         self._entries, self._groups = dict(self._own.values()), dict(self._known_groups.values())
         self._shared = self._entries, self._groups
+
+    def _have_not_changed(
+        self,
+        answer: Any,  # noqa: ANN401  # the framework's
+        found: dict[str, Any],
+    ) -> Generator[None, None, bool]:
+        """Read our entries if only their counters have changed; return True if that is so."""
+        shaped = self._shaped
+        if shaped is None or shaped.entries is not self._entries:
+            return False
+        counted = yield from _all_of(shaped.shape.packets(answer))
+        if counted is None:
+            return False
+        packets = dict(zip(shaped.keys, chain.from_iterable(counted), strict=True))
+        found.update(entries=self._entries, packets=packets, hosts={})
+        return True
+
+    def _keep_shape(self, answer: object, found: Mapping[str, Any]) -> None:
+        """Keep the shape of an answer with as many entries as the one before; hosts come and go, and are many."""
+        keys = list(found["packets"])
+        is_steady, self._polled = len(keys) == self._polled and not found["hosts"], len(keys)
+        shape = self._messages.entry_shape(answer) if is_steady else None
+        self._shaped = None if shape is None else _Shaped(shape, keys, self._entries)
 
     def _read_entries(self, answer: object, found: dict[str, Any], *, everything: bool) -> Iterator[None]:
         known = self._own
@@ -212,6 +262,8 @@ class TablePolls:
         if everything:
             self._note_foreign(foreign)
             found.update(foreign=self._others, more_foreign=len(foreign) - len(self._others))
+        else:
+            self._keep_shape(answer, found)
 
     def _foreign_entry(self, identity: Hashable) -> ForeignEntry:
         known = self._foreign.get(identity)
@@ -223,8 +275,7 @@ class TablePolls:
             self._foreign, self._others = read, tuple(read.values())
 
     def _read_groups(self, answer: object) -> Iterator[None]:
-        digest = self._messages.digest(answer)
-        if digest == self._digest:
+        if answer == self._described:
             return
         seen: dict[Hashable, tuple[int, Group | None]] = {}
         steps = 0
@@ -239,7 +290,17 @@ class TablePolls:
             if steps >= _STEP:
                 steps = 0
                 yield
-        self._digest, self._known_groups, self._groups = digest, seen, dict(seen.values())
+        self._described, self._known_groups, self._groups = answer, seen, dict(seen.values())
+
+    def _read_buckets(self, answer: Any, found: dict[str, Any]) -> Iterator[None]:  # noqa: ANN401  # the framework's
+        shape, buckets = self._bucket_shape, dict[int, tuple[int, ...]]()
+        parts = None if shape is None else (yield from _all_of(shape.buckets(answer)))
+        if parts is None:
+            yield from self._read_counters(self._messages.polled_buckets(answer), buckets)
+            self._bucket_shape = self._messages.bucket_shape(answer)
+        for part in parts or ():
+            buckets |= part
+        found["buckets"] = buckets
 
     def _read_counters(self, counters: Iterable[tuple[Any, Any]], found: dict[Any, Any]) -> Iterator[None]:
         for number, (name, its) in enumerate(counters):
@@ -257,3 +318,14 @@ class TablePolls:
     def _require_few(self, number: int) -> None:
         if number >= self._most:
             raise SwitchFaultError(f"it has more than {self._most} groups, flow entries, ports or queues")
+
+
+def _all_of(parts: Iterator[_Part | None]) -> Generator[None, None, list[_Part] | None]:
+    """Return, as a task in short steps, all parts; None if any is None."""
+    found = []
+    for part in parts:
+        if part is None:
+            return None
+        found.append(part)
+        yield
+    return found

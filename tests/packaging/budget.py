@@ -6,7 +6,7 @@ ROOMS = {
     "kuijia_base": (3_984, 41),
     "te_solver": (13_205, 128),
     "simulator": (24_010, 236),
-    "kuijia_app": (28_250, 161),
+    "kuijia_app": (28_390, 161),
     "hedera": (4_445, 39),
     "testbed": (22_065, 146),
     "experiments": (21_004, 101),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -147,9 +147,6 @@ class PlainMessages:
         del room
         return iter(answer)
 
-    def digest(self, answer: Sequence[Hashable]) -> Hashable:
-        return tuple(answer)
-
     def polled_entries(self, answer: Iterable[FlowEntry | ForeignEntry]) -> Iterator[tuple[Hashable, int]]:
         return ((entry, 0) for entry in answer)
 
@@ -178,6 +175,12 @@ class PlainMessages:
 
     def polled_group(self, group: Group) -> tuple[int, Group]:
         return group.group_id, group
+
+    def entry_shape(self, answer: Iterable[FlowEntry | ForeignEntry]) -> None:
+        """Return nothing: entries that are no bytes are read fast."""
+
+    def bucket_shape(self, answer: Iterable[Group]) -> None:
+        """Return nothing likewise."""
 
     def polled_buckets(self, answer: Iterable[Group]) -> Iterator[tuple[int, tuple[int, ...]]]:
         return ((group.group_id, (0,) * len(group.buckets)) for group in answer)

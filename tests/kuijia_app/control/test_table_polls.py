@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from random import Random
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given
@@ -105,6 +106,54 @@ def test_a_snapshot_has_the_counters_of_buckets_ports_and_queues() -> None:
     assert found.ports == {3: PortCounters(0, 1, 3, 4, 5, 6, 7)}
     assert found.queues == {(3, 1): QueueCounters(6, 7)}
     assert (found.switch, found.asked_at, found.time) == ("s1", 1.0, 2.0)
+
+
+ENTRIES = [FlowEntry(number, Match(in_port=number), (Output(1),) * (number % 3)) for number in range(1, 40)]
+
+
+def test_a_table_in_which_only_counters_change_is_read_without_looking_at_each_entry() -> None:
+    polled = Polled()
+    other = flow_bytes("os_ken", FlowEntry(9, Match(in_port=9)), 7, cookie=OWN_COOKIE)
+
+    def poll(packets: int, entries: Sequence[FlowEntry]) -> None:
+        counts = {entry: packets + number for number, entry in enumerate(entries)}
+        described = [flow_bytes("os_ken", entry, count, duration=packets) for entry, count in counts.items()]
+        found = polled.poll([*described[:20], other, *described[20:]])
+        assert found.entries == {FlowKey.of(entry): entry for entry in entries}
+        assert found.packets == {FlowKey.of(entry): count for entry, count in counts.items()}
+
+    changed = [*ENTRIES[:-2], replace(ENTRIES[-2], actions=(Output(2), Output(1))), ENTRIES[-1]]
+    with patch.object(polled.polls, "_read_entries", wraps=polled.polls._read_entries) as slow:
+        for entries, looks in (
+            (ENTRIES, 2),  # the second time shows that the first was no exception
+            (changed, 1),
+            ([*changed[1:], changed[0]], 1),
+            (ENTRIES[:-1], 2),
+            (ENTRIES, 2),
+        ):
+            slow.reset_mock()
+            for packets in (100, 200, 300, 400):
+                poll(packets, entries)
+            assert slow.call_count == looks
+
+
+@frameworks
+@given(sent=tables())
+def test_a_table_is_read_as_it_is_each_time(package: str, sent: SwitchTables) -> None:
+    polled = Polled(package)
+    for packets in (5, 8, 13):
+        found = polled.poll(flow_bytes(package, entry, packets + at) for at, entry in enumerate(sent.flows))
+        assert found.packets == {FlowKey.of(entry): packets + at for at, entry in enumerate(sent.flows)}
+        assert found.entries == {FlowKey.of(entry): entry for entry in sent.flows}
+
+
+def test_entries_are_read_afresh_after_a_poll_for_the_entries_of_all_has_found_others() -> None:
+    polled = Polled()
+    described = [flow_bytes("os_ken", entry) for entry in ENTRIES]
+    for _ in range(3):
+        polled.poll(described)
+    assert len(polled.poll(described[1:], everything=True).entries) == len(ENTRIES) - 1
+    assert len(polled.poll(described).entries) == len(ENTRIES)
 
 
 @frameworks
