@@ -27,6 +27,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
 from kuijia_base.options import typed_options
+from kuijia_base.reading import uncollected
 from te_solver.model.demands import scaled_to
 from te_solver.model.plan import DISJOINT
 from te_solver.programs.effort import parts_for
@@ -170,7 +171,8 @@ def _web(args: argparse.Namespace) -> int:
     kind = args.backend or ("flow" if args.topology is not None else "lab")
     if args.consoles:
         _require_private(args)
-    backend = _lab(args, kind) if kind in ("lab", "boxes") else _model(args, kind)
+    with uncollected():  # until `serve` excludes what is there then
+        backend = _lab(args, kind) if kind in ("lab", "boxes") else _model(args, kind)
     return show(backend, args)
 
 

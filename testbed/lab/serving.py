@@ -17,7 +17,7 @@ from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.log_lines import part_logger
-from te_solver.formats.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json, topology_to_json
 from testbed.lab.changes import MakePlan, prepared
 from testbed.lab.clients import MOST_WATCHERS, Client, LabClients
 from testbed.lab.journal import LabEvent, LabJournal
@@ -199,7 +199,7 @@ class LabServer:
                     self._journal.add("command", f"on {node}: {command}", {"node": node})
                 return environment
             case Query("topology"):
-                return plan_to_json(self._lab.plan)["topology"]
+                return topology_to_json(self._lab.plan.topology)
             case Query("plan"):
                 number, plan = self._lab.plan_number, plan_to_json(self._lab.plan)
                 options = self._lab.described_options()

@@ -17,7 +17,7 @@ from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.text import link_id
 from simulator.live.states import Direction, FlowState, LinkState, LogEntry, QueueInfo, QueueLoad, Role, View
-from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.formats.plan_file import plan_from_json, plan_to_json, topology_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.lab_client import ask, running_lab, the_running_lab
 from testbed.lab.lab_options import LabOptions
@@ -229,8 +229,7 @@ class RealLab:
         return plan_to_json(plan) if plan.pairs else None
 
     def topology(self) -> dict[str, Any]:
-        topology: dict[str, Any] = plan_to_json(self._in_force().plan)["topology"]
-        return topology
+        return topology_to_json(self._in_force().plan.topology)
 
     def verify(self, plan: dict[str, Any]) -> list[Finding]:
         known = self._in_force()
