@@ -67,8 +67,8 @@ _ALL, _FLOW, _PACKET, _TABLES = ("emulation", "flow", "packet", "boxes"), ("flow
 
 _AVERAGED = ("fig10", "fig11", "fig12", "fig13")
 _GSCALE = (
-    "Losses hang on which pairs are drawn, which of the best plans is taken and what is averaged, of which the paper"
-    " says little: docs/gscale.md has what each makes of the difference."
+    "Losses depend on the sampled pairs, the plan chosen among equals, and the average taken; the paper"
+    " specifies none of them: docs/gscale.md shows what each contributes."
 )
 
 # fmt: off

@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 """Callback of progress, called with the amounts done and in total."""
 
 _LOOK_SECONDS = 1.0
-"""Time between two looks at a process, where the system does not tell of its end."""
+"""Seconds between two checks of a process, where the system does not report its end."""
 
 _AHEAD = 2
 """Tasks per process submitted in advance; more would only fill memory."""

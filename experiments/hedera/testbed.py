@@ -493,7 +493,7 @@ QUICK_GAIN = 1.2
 """Bar for two patterns on which the authors' placements were worth 2.2 and 3 times ECMP."""
 
 _PACKETS_WITHIN = 0.05
-"""Bar: parts that a scheduler may reach more or less in packets than in the emulation, in the mean."""
+"""Bar: parts that a scheduler may reach more or less in packets than in the emulation, on average."""
 
 _TESTBEDS = {"emulation": "an emulated testbed", "packet": "a testbed in the packet model"}
 _PART = "part of goodput without blocking (%)"

@@ -85,7 +85,7 @@ class Extent:
     seconds: float = 0.0
 
     def at(self, load: float) -> Extent:
-        """Return the size of an experiment that has a load of its own."""
+        """Return the size of an experiment that has its own load."""
         return replace(self, loads=(load,))
 
     def counts(self, fabric: LeafSpineFabric, workload: str) -> dict[float, int]:

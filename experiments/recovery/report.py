@@ -270,7 +270,7 @@ def exhibits_of_modes(modes: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]
 def write_outcome(
     results: Sequence[ModeResult], network: str, settings: Settings, output: OutputFolder, told: Sequence[str] = ()
 ) -> Outcome:
-    """Write the summary of all modes and their table; sentences that are `told` stand below it."""
+    """Write the summary of all modes and their table, with the sentences of `told` below it."""
     modes = [mode_data(result) for result in results]
     shown = exhibits(modes, network, settings.backend, told)
     failures = tuple(unused_cuts(modes))

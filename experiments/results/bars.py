@@ -1,4 +1,4 @@
-"""Makes checks of bars, each of which says what it is about (a size, an order or a limit), and judges runs; pure."""
+"""Makes checks of bars, each labelled with its subject (a size, an order or a limit), and judges runs; pure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def order(
 
 
 def slower(name: str, slow: Point, fast: Point, *, relative: bool = False) -> list[Check]:
-    """Return the order that one number is the larger, as published; nothing if one of ours is not known.
+    """Return the check that one number is larger, as published; nothing if one of ours is unknown.
 
     It may be a tie if both numbers are relative to one base, seed by seed: then their spreads give that of the ratio.
     Spreads of other numbers say more of the seeds than of the difference.

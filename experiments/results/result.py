@@ -273,7 +273,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
 
 
 def result_from_json(data: object, source: str | Path) -> Result:
-    """Return the result in JSON data; derived values are computed anew.
+    """Return the result in JSON data; derived values are computed again.
 
     Raises:
         InputError: the data break the schema, or a flow got more than it can have been sent; its source is `source`,

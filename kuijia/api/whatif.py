@@ -156,7 +156,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         probabilities: flow: probabilities of links or failures, for availability: a CSV file, published ones by name,
             "none", or those of the "topology", the default if it has some.
         sizes: packet: sizes of flows, a distribution by name or its file, or bytes; "web-search" by default.
-        load: packet: share of the planned rates that flows offer on the mean; .7 by default.
+        load: packet: mean share of the planned rates that flows offer; .7 by default.
         seconds: packet: how long after each cut losses are counted, and flows come; 1 by default.
         transport: packet: congestion control of TCP; "cubic" by default.
         buffer: packet: bytes that may wait in each queue of a port; 1,500,000 by default.
@@ -209,7 +209,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Asker:
-    """Caller of a study, who hears of its state.
+    """Caller of a study, who receives its progress.
 
     Attributes:
         workers: processes or a cluster; by default as many processes as the work is worth.

@@ -31,7 +31,7 @@ MOST_FLOWS = 300
 
 @dataclass(frozen=True)
 class ExtraFlow:
-    """A flow beside those of the demands: `tunnel` is the column of the tunnel that its hash leads to."""
+    """A flow in addition to the demands: `tunnel` is the column of the tunnel that its hash selects."""
 
     id: str
     source: str
@@ -44,7 +44,7 @@ class ExtraFlow:
 
 @dataclass(frozen=True)
 class Effect:
-    """A view, and the sums that the log tells: victims, what they and the other traffic lose, in Mbit/s."""
+    """A view, and the sums in the log: victims, and what they and the other traffic lose, in Mbit/s."""
 
     view: View
     victims: float

@@ -94,7 +94,7 @@ def partitioned_throughput(
     resembles the whole, and little is lost. To get closer to that, the largest demands are split over several parts,
     and all are dealt like cards, in the order of their sizes.
 
-    In each further round the demands are dealt anew. Each part has the capacity that its demands have used so far, and
+    In each further round the demands are dealt again. Each part has the capacity that its demands have used so far, and
     its share of what is left over: none can lose, and many gain from the new combination.
 
     The loss is known from a bound on the throughput: a part's prices of links are valid prices for the whole as well

@@ -41,7 +41,7 @@ from testbed.lab.workers import LabWorkers
 
 LONGEST_LOG = 1 << 20
 MOST_CHANGES = 16
-"""Changes that may wait at a time; the other clients' places are for those who only look."""
+"""Changes that may wait at a time; other clients' places are for those that only read."""
 
 _LONGEST_MESSAGE = 2000
 _SHOWN_BYTES = 200
@@ -173,7 +173,7 @@ class LabServer:
         self._reception.watch(client, beginning + _event_lines(earlier))
 
     def _withdraw_update(self) -> bool:
-        """Withdraw a plan that is being made or rolled out; return False if the change under way is none."""
+        """Withdraw a plan that is being made or rolled out; return False if the change under way is something else."""
         if not isinstance(self._under_way, Update | ReplacePlan):
             return False
         self._give_up()
@@ -181,7 +181,7 @@ class LabServer:
         return True
 
     def _look(self, client: Client, request: Query | Enter, line: bytes) -> None:
-        """Carry a request out that changes nothing; runs in a thread."""
+        """Carry out a request that changes nothing; runs in a thread."""
         try:
             answer = _result(self._found(request))
         except KuijiaError as error:

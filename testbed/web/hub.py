@@ -1,4 +1,4 @@
-"""One look at the backend for all browsers: states and log entries, encoded once, for each reader at its own pace."""
+"""Polls the backend once for all browsers: states and log entries, encoded once, for each reader at its own pace."""
 
 from __future__ import annotations
 
@@ -79,12 +79,12 @@ class Reader:
 
 
 class Hub:
-    """Looks at the backend while anybody reads; all methods run in the server's event loop.
+    """Looks at the backend while there are readers; all methods run in the server's event loop.
 
     Args:
         backend: what is shown.
         view_only: True if the server refuses actions, which descriptions then say.
-        recorder: takes down what is shown, and makes the hub look without readers, too.
+        recorder: records what is shown, and makes the hub look without readers, too.
         interval: seconds between two states.
     """
 
@@ -131,7 +131,7 @@ class Hub:
                 self._complain(f"the server has a fault: {type(error).__name__}")
 
     def refresh(self) -> None:
-        """Let the next look not wait for the end of the interval, and describe the lab: something has been done."""
+        """Make the next look due at once, with a description: something has been done."""
         self._looked, self._looks = -math.inf, 0
 
     def close(self) -> None:

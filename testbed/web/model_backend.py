@@ -170,7 +170,7 @@ class ModelBackend:
         return {"pairs": len(plan.pairs), "tunnels": len(plan.tunnels), "allocated": plan.allocated}
 
     def _solved(self, topology: Topology, demands: Sequence[Demand]) -> Plan:
-        """Solve for other demands; nothing waits for it but its request."""
+        """Solve for other demands; only its own request waits for it."""
         try:
             return self._solve(topology, demands)
         except UnsoundError as error:

@@ -236,13 +236,13 @@ class RealLab:
         return findings(sound_plan(plan, known.plan), known.tables)
 
     def close(self) -> None:
-        """Let go of the lab, which stays up."""
+        """Release the lab, which stays up."""
 
     def _ask(self, do: str, **details: object) -> Any:  # noqa: ANN401  # JSON
         return self._ask_lab(self._lab, do, **details)
 
     def _look(self, do: str, **details: object) -> Any:  # noqa: ANN401  # JSON
-        """Ask for something; if the lab is down and another one is up, ask and show that one from now on."""
+        """Send a request; if the lab is down and another one is up, use and show the other one from now on."""
         asked = self._lab
         try:
             return self._ask(do, **details)
@@ -268,7 +268,7 @@ class RealLab:
         return _InForce(found["number"], plan, LabOptions(**found["options"]))
 
     def _in_force(self, number: int | None = None) -> _InForce:
-        """Return the plan of now, read again if its number, which may be told, is a new one."""
+        """Return the present plan, read again if its number, which may be given, is new."""
         wanted = self._look("counters")["plan"] if number is None else number
         if wanted != self._known.number:
             self._known = self._read_plan()
