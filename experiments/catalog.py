@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # listing the experiments needs none of their code
     from experiments.results.score import SizeBar
 
 _MOST_SUGGESTED = 10
-"""Names that are shown at most when another one is not known."""
+"""Most names shown when another one is unknown."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ExperimentEntry:
         return bars
 
     def simulates_switches(self, backend: str) -> bool:
-        """Return True if the packet simulator stands for switches that the experiment can also measure."""
+        """Return True if the packet simulator replaces switches that the experiment can also measure."""
         return backend == "packet" and "emulation" in self.backends
 
 

@@ -209,7 +209,7 @@ class ModeResult:
 
 
 def unused_cuts(modes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the modes, as JSON data, with cuts that do not count, in words."""
+    """Yield the modes, as JSON data, that have cuts that do not count, in words."""
     for mode in modes:
         unused = [cut for cut in mode["cuts"] if cut["invalid"]]
         if unused:

@@ -20,7 +20,7 @@ def order(
     published: float | None = None,
     spread: float | None = None,
 ) -> Check:
-    """Return a check that an order or effect is there, however large; with `published` and `spread` it may be a tie."""
+    """Return a check that an order or effect exists, of any size; with `published` and `spread` it may be a tie."""
     return Check(f"{ORDER}{name}", measured, low, high, published, spread=spread)
 
 
@@ -46,7 +46,7 @@ def _part(point: Point) -> float:
 
 
 def limit(name: str, measured: float, low: float | None = None, high: float | None = None) -> Check:
-    """Return a check of a bound: the paper prints a bound itself ("less than 1 s"), or the bound is a goal of ours."""
+    """Return a check of a bound: one that the paper prints ("less than 1 s"), or a goal of our own."""
     return Check(f"{LIMIT}{name}", measured, low, high)
 
 

@@ -142,7 +142,7 @@ class RunVerb:
         return ", ".join([f"{usual[1]:g}", *different])
 
     def default_capacity(self, backend: str) -> float:
-        """Return the paper's capacity if the packet simulator stands for switches whose capacity matters."""
+        """Return the paper's capacity if the packet simulator replaces switches whose capacity matters."""
         simulated = self.entry is not None and self.entry.simulates_switches(backend)
         return SIMULATED_CAPACITY if simulated and "capacity" not in self.experiment.without else DEFAULT_CAPACITY
 
