@@ -81,10 +81,10 @@ def workers(shared: Any, processes: int) -> Iterator[ResultsOf]:  # noqa: ANN401
 
 
 def _results(
-    pool: ProcessPoolExecutor, ahead: int, function: Callable[[Any, Task], Result], tasks: Iterable[Task]
-) -> Iterator[Result]:
+    pool: ProcessPoolExecutor, ahead: int, function: Callable[[Any, Any], Any], tasks: Iterable[Any]
+) -> Iterator[Any]:
     left = iter(tasks)
-    waiting: deque[Future[Result]] = deque()
+    waiting: deque[Future[Any]] = deque()
     for task in islice(left, ahead):
         with no_interrupts():
             waiting.append(pool.submit(_call, function, task))
