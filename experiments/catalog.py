@@ -16,7 +16,7 @@ if TYPE_CHECKING:  # listing the experiments needs none of their code
     from experiments.results.score import SizeBar
 
 _MOST_SUGGESTED = 10
-"""Names that are shown at most when another one is not known."""
+"""Most names shown when another one is unknown."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class ExperimentEntry:
         return bars
 
     def simulates_switches(self, backend: str) -> bool:
-        """Return True if the packet simulator stands for switches that the experiment can also measure."""
+        """Return True if the packet simulator replaces switches that the experiment can also measure."""
         return backend == "packet" and "emulation" in self.backends
 
 
@@ -67,8 +67,8 @@ _ALL, _FLOW, _PACKET, _TABLES = ("emulation", "flow", "packet", "boxes"), ("flow
 
 _AVERAGED = ("fig10", "fig11", "fig12", "fig13")
 _GSCALE = (
-    "Losses hang on which pairs are drawn, which of the best plans is taken and what is averaged, of which the paper"
-    " says little: docs/gscale.md has what each makes of the difference."
+    "Losses depend on the sampled pairs, the plan chosen among equals, and the average taken; the paper"
+    " specifies none of them: docs/gscale.md shows what each contributes."
 )
 
 # fmt: off

@@ -81,7 +81,7 @@ TRANSPORTS = ("newreno", "cubic", "dctcp", "bbr", "expresspass", "flashpass")
 
 
 class Service(Enum):
-    """Service of victims by a scheme that demotes them; `NORMAL` is that of one that does not.
+    """Service of victims by a scheme that demotes them; `NORMAL` is that of a scheme that does not.
 
     `PLAIN` and `MARKED` are those of transports that find the rate by themselves: the victims' queue does not mark
     packets, or does. The others are those of credits: `simulator.planned.credit_classes.VictimCredits`.
@@ -183,7 +183,7 @@ def is_credited(name: str) -> bool:
 
 
 def demotes(scheme: str) -> bool:
-    """Return True if victims of a scheme wait in a queue of their own."""
+    """Return True if victims of a scheme wait in their own queue."""
     return failure_scheme(scheme).demotes("victim")
 
 
@@ -267,7 +267,7 @@ def _rate(windows: Windows, mine: NDArray[np.bool_]) -> float:
 
 
 def _emulated(run: PlanRun) -> NDArray[np.int64]:
-    """Return all emulation packets or credits sent until now, those that came, and those that let nothing go."""
+    """Return all emulation packets or credits sent so far, those that arrived, and those that released no data."""
     counted = run.simulation.credit_results()
     return np.array([counted.offered.sum(), counted.credits.sum(), counted.unused.sum()], np.int64)
 
@@ -276,13 +276,13 @@ Found = Sequence[tuple[VictimRun, Mapping[str, Any]]]
 """Cases with what `run.outcome` found."""
 
 UNTOUCHED = 97.0
-"""Per cent that the others keep at least where the scheme demotes all that victims send: our own bar."""
+"""Least per cent that the others keep where the scheme demotes all that victims send: our own bar."""
 
 _PROTECTED = (Service.PLAIN, Service.MARKED, Service.OWN, Service.SHARED)
 
 
 def exhibits(found: Found, conditions: RunConditions) -> Iterator[Exhibit]:
-    """Yield three exhibits for each network: what victims get, what the others keep, what victims lose."""
+    """Yield three exhibits for each network: goodput of victims, of the others, and losses of victims."""
     for place in dict.fromkeys(case.place for case, _ in found):
         mine = [(case, data) for case, data in found if case.place == place]
         title = PLACES[place]
@@ -341,7 +341,7 @@ def _kept(role: str) -> Callable[[Mapping[str, Any]], float | None]:
 
 
 def _lost(data: Mapping[str, Any]) -> float | None:
-    """Return 0 where nothing is sent any more."""
+    """Return 0 if nothing is sent any more."""
     of_role = data["roles"].get("victim")
     if of_role is None:
         return None

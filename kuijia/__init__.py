@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kuijia.api.demands import Demands, DemandsLike, load_demands
     from kuijia.api.lab import Lab, connect
     from kuijia.api.lab_requests import LabError
-    from kuijia.api.packet import PacketResult, packet
+    from kuijia.api.packet import PacketResult, load_packet, packet
     from kuijia.api.picture import Picture
     from kuijia.api.plan import Plan, PlanLike, load_plan, plan_from_paths, solve
     from kuijia.api.table import Table, Text
@@ -64,6 +64,7 @@ __all__ = [
     "compile",
     "connect",
     "load_demands",
+    "load_packet",
     "load_plan",
     "load_topology",
     "make_demands",
@@ -109,6 +110,7 @@ _MODULES = {
     "compile": "kuijia.api.tables",
     "connect": "kuijia.api.lab",
     "load_demands": "kuijia.api.demands",
+    "load_packet": "kuijia.api.packet",
     "load_plan": "kuijia.api.plan",
     "load_topology": "kuijia.api.topology",
     "make_demands": "kuijia.api.demand_models",

@@ -11,9 +11,9 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return the text of a CSV file; numbers keep all digits, texts that a spreadsheet would compute get an apostrophe.
+    """Return the text of a CSV file; numbers keep all digits, text that a spreadsheet would compute gets an apostrophe.
 
-    A name such as `=HYPERLINK(...)` comes from a file of somebody else's, and whoever opens the table trusts us.
+    A name such as `=HYPERLINK(...)` may come from somebody else's file, and the reader of the table trusts us.
     """
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 Key = TypeVar("Key", bound=Hashable)
 
 _SUBNET_BITS = 64
-"""Prefix of IPv6 that one customer has to himself, and with it any number of addresses (RFC 6177)."""
+"""Prefix of IPv6 that a single customer gets, and with it any number of addresses (RFC 6177)."""
 
 
 def origin_of(host: str) -> str:
@@ -49,7 +49,7 @@ class FairPlaces(Generic[Key]):
         return key in self._origins
 
     def take(self, key: Key, origin: str) -> Key | None:
-        """Give a new connection a place; return the connection that has to go for it, if there is one.
+        """Give a new connection a place; return the connection that must close for it, if any.
 
         That one keeps its place until `leave` is called.
         """

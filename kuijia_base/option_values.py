@@ -91,7 +91,7 @@ def whole_number(
 
 
 MOST_COUNTED = 1_000_000
-"""Most repetitions and the like; more would never end."""
+"""Most repetitions, and limit of similar numbers; more would never end."""
 
 positive_count = whole_number(1, MOST_COUNTED)
 

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
+from functools import partial
 from itertools import islice
 from queue import Empty
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,11 +24,14 @@ Shared = TypeVar("Shared")
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
+ResultsOf = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
+"""Function that yields the results of a function of shared data and a task, for each of some tasks, in their order."""
+
 Progress = Callable[[int, int], None]
 """Callback of progress, called with the amounts done and in total."""
 
 _LOOK_SECONDS = 1.0
-"""Time between two looks at a process, where the system does not tell of its end."""
+"""Seconds between two checks of a process, where the system does not report its end."""
 
 _AHEAD = 2
 """Tasks per process submitted in advance; more would only fill memory."""
@@ -52,9 +56,15 @@ def in_processes(
         tasks: the tasks, taken one by one as processes become free.
         processes: number of processes.
     """
+    with workers(shared, processes) as results_of:
+        yield from results_of(function, tasks)
+
+
+@contextmanager
+def workers(shared: Any, processes: int) -> Iterator[ResultsOf]:  # noqa: ANN401  # whatever tasks need
+    """Give a block the function that does the work of `in_processes`, several times with the same processes."""
     if processes == 1:
-        for task in tasks:
-            yield function(shared, task)
+        yield lambda function, tasks: (function(shared, task) for task in tasks)
         return
     from joblib.externals.loky.process_executor import ProcessPoolExecutor  # noqa: PLC0415  # slow to import: joblib
 
@@ -62,21 +72,27 @@ def in_processes(
     pool = ProcessPoolExecutor(processes, initializer=_receive, initargs=(shared, os.getpid()))
     ended = False
     try:
-        left = iter(tasks)
-        waiting: deque[Future[Result]] = deque()
-        for task in islice(left, processes * _AHEAD):
-            with no_interrupts():
-                waiting.append(pool.submit(_call, function, task))
-        while waiting:
-            yield waiting.popleft().result()
-            for task in islice(left, 1):
-                with no_interrupts():
-                    waiting.append(pool.submit(_call, function, task))
+        yield partial(_results, pool, processes * _AHEAD)
         ended = True
     finally:
         if not ended:
             _take_back(pool)
         pool.shutdown(kill_workers=not ended)
+
+
+def _results(
+    pool: ProcessPoolExecutor, ahead: int, function: Callable[[Any, Any], Any], tasks: Iterable[Any]
+) -> Iterator[Any]:
+    left = iter(tasks)
+    waiting: deque[Future[Any]] = deque()
+    for task in islice(left, ahead):
+        with no_interrupts():
+            waiting.append(pool.submit(_call, function, task))
+    while waiting:
+        yield waiting.popleft().result()
+        for task in islice(left, 1):
+            with no_interrupts():
+                waiting.append(pool.submit(_call, function, task))
 
 
 def _take_back(pool: ProcessPoolExecutor) -> None:

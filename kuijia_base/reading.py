@@ -40,7 +40,7 @@ def reading(source: str | Path, expected: str) -> Iterator[None]:
     except RecursionError as error:
         raise InputError(source, "", "nested too deeply", expected) from error
     except MemoryError as error:
-        raise InputError(source, "", "takes more memory than there is", expected) from error
+        raise InputError(source, "", "needs more memory than is available", expected) from error
     except _UNREADABLE as error:
         problem = f"cannot be read ({type(error).__name__}: {one_line(str(error), _LONGEST_REASON)})"
         raise InputError(source, "", problem, expected) from error

@@ -59,7 +59,7 @@ Runs = Mapping[tuple[str, float], Sequence[FlowTimes]]
 
 
 def remarks_of(paper: str) -> tuple[str, ...]:
-    """Return what is below every table of the journal's or of the conference's flows."""
+    """Return the remarks below every table of the journal's or of the conference's flows."""
     choices = choices_of(paper)
     return (
         f"Load 1 is assumed to be {choices.overload:g} times the rate of hosts' links (docs/cqrd.md explains why).",
@@ -122,7 +122,7 @@ class Part:
         figure: str = "",
         remarks: Sequence[str] = (),
     ) -> Exhibit:
-        """Return an exhibit of this part; `named` is what its name and its title end in."""
+        """Return an exhibit of this part; `named` ends its name and its title."""
         name, title = named
         said = [*remarks_of(self.paper)]
         if self.flows != self.whole:
@@ -263,7 +263,7 @@ def of_interfered(part: Part, case: SwitchRun, runs: Mapping[str, FlowTimes]) ->
 
 
 def of_kinds(part: Part, kinds: Mapping[str, int]) -> Iterator[Exhibit]:
-    """Yield how many flows met a giant one in which way; nothing if the paper has no such numbers."""
+    """Yield how many flows met a giant one, and how; nothing if the paper has no such numbers."""
     counts = {**kinds, "not interfered": part.flows - sum(kinds.values())}
     place = LOADS.index(INTERFERED_AT)
     theirs = {kind: value(part.experiment, part.paper, "flows", kind, place) for kind in counts}

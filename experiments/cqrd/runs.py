@@ -75,7 +75,7 @@ MARKED_FROM = 0.4
 
 @dataclass(frozen=True)
 class DeviceConditions:
-    """Whatever all switches and hosts of a network have in common.
+    """Settings that all switches and hosts of a network share.
 
     Attributes:
         marks: True if queues mark packets that are capable of ECN.

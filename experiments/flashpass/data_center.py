@@ -115,7 +115,7 @@ def data_center(rate: float) -> Network:
 
 
 def outcome(ready: None, case: RackRun) -> dict[str, Any]:
-    """Return kilobytes that wait at outputs of switches while flows begin, and what became of credits, as JSON data."""
+    """Return kilobytes queued at outputs of switches while flows begin, and the fate of credits, as JSON data."""
     del ready
     plain = data_center(case.rate)
     network = replace(EXPRESSPASS_PORTS, buffer=BUFFER).on(plain)
@@ -300,7 +300,7 @@ def network_for(transport: Transport, hosts: int) -> Network:
 
 
 def shuffled(ready: None, case: TaskCase) -> dict[str, Any]:
-    """Return completion times relative to the ideal one, and how many flows have not ended, as JSON data."""
+    """Return completion times relative to the ideal one, and the number of unfinished flows, as JSON data."""
     del ready
     transport, _ = TRANSPORTS[case.transport]
     pairs = np.repeat(np.array(list(permutations(range(case.hosts), 2))), case.tasks**2, axis=0)

@@ -90,7 +90,7 @@ class WanRun:
 
 
 def outcome(ready: None, case: WanRun) -> dict[str, Any]:
-    """Return completion times in milliseconds by size, and what became of packets and credits, as JSON data."""
+    """Return completion times in milliseconds by size, and the fate of packets and credits, as JSON data."""
     del ready
     network = case.scheme.on(wan())
     flows = case.drawn(network)

@@ -36,13 +36,13 @@ WEIGHT = 1 / 2
 ROUND_TRIP = 1e-4
 
 NEAR = 0.75
-"""A flow has converged with the first round trip in which it has this part of half a link."""
+"""A flow has converged in the first round trip in which it has this part of half a link."""
 
 FAIR_SHARE = (0.45, 0.55)
 """Bar: the second flow's lasting share."""
 
 _ALONE = 40
-"""Round trips that the first flow has for itself."""
+"""Round trips that the first flow has to itself."""
 
 _WATCHED, _LATE = 100, 60
 """Round trips after the second flow's start, and those of them after which its lasting share is measured."""
@@ -260,7 +260,7 @@ _NO_STEP = 1e-9
 NAIVE = ExpressPass(
     initial_rate=1.0, initial_weight=_NO_STEP, least_weight=_NO_STEP, most_weight=_NO_STEP, target_loss=1.0
 )
-"""Credits at the full rate whatever is lost of them: no loss lowers the rate, and steps are too small to raise it."""
+"""Credits at the full rate whatever their losses: no loss lowers the rate, and steps are too small to raise it."""
 
 PARKING_KINDS = {
     "naive": (NAIVE, EXPRESSPASS_PORTS, "naive"),
@@ -285,7 +285,7 @@ def parking_lot(links: int, ports: Ports) -> Network:
 
 
 def utilisation(transport: ExpressPass, ports: Ports, links: int, seed: int) -> float:
-    """Return how full the least used link between switches is with data, of what credits allow."""
+    """Return the utilisation of the least used link between switches, relative to what credits allow."""
     network = parking_lot(links, ports)
     senders = np.array([0, *(2 + 2 * link for link in range(links))])
     simulation = Simulation(network, [Flows.of(senders, senders + 1, transport)], Setting(seed=seed))

@@ -60,7 +60,7 @@ BUFFERS = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0)
 """The paper's sizes of the buffer in MB."""
 
 FLOWS, RATE, ROUND_TRIP = 200, 10_000.0, 0.04
-"""Flows, each from a sender of its own; Mbit/s of all links; seconds there and back."""
+"""Flows, each from its own sender; Mbit/s of all links; seconds there and back."""
 
 THROUGHPUT_WITHIN, LOSS_FACTOR, JUDGED_FROM = 0.6, 2.0, 1.0
 """Bars: Gbit/s, and a factor; the throughput is judged with a buffer of so many MB and more."""

@@ -74,7 +74,7 @@ def with_printed_credits(transport: ExpressPass) -> ExpressPass:
 PRINTED = ExpressPass()
 """ExpressPass by its paper's Algorithm 1.
 
-Credits are 84 bytes in the mean, for which the paper's 94.82 % of data holds; with 84 to 92 bytes it would be 90.5 %.
+Credits are 84 bytes on average, for which the paper's 94.82 % of data holds; with 84 to 92 bytes it would be 90.5 %.
 """
 
 _CUBIC = Tcp(Congestion.CUBIC, header=HEADER, first_timeout=0.2, cubic_keeps=CUBIC_KEEPS)

@@ -280,7 +280,7 @@ def simulate(name: str, seed: int, delays: Sequence[float] = (FAR, NEAR), later:
 
 
 def _span(counted: NDArray[np.int64], times: NDArray[np.float64]) -> tuple[float, float]:
-    """Return between which times the counter goes from 1 % to 99 % of its end: stragglers do not count."""
+    """Return when the counter passes 1 % and 99 % of its final value: stragglers do not count."""
     if counted[-1] == 0:
         return float("nan"), float("nan")
     begun = np.flatnonzero(counted > 0.01 * counted[-1])[0]

@@ -89,7 +89,7 @@ class PrivateEntries:
             self._lab.network.ofctl(switch, "del-flows", f"cookie={COOKIE:#x}/-1")
 
     def move_victims(self) -> None:
-        """Send the flows whose tunnel broke over their backup; the entries of all others stay as they are."""
+        """Send the flows whose tunnel broke over their backup; the entries of all others are unchanged."""
         victims = [flow for flow in self._flows if flow.wanted.backup != flow.wanted.tunnel]
         self._put(
             (flow.key, flow.wanted.backup, self._served(flow).victim if self._demotes else self._served(flow).normal)
@@ -151,7 +151,7 @@ def uncarried(flows: Sequence[FlowResult]) -> tuple[str, ...]:
 
 
 def disturbed(flows: Sequence[FlowResult]) -> tuple[str, ...]:
-    """Return reasons, in words, if flows lost that the failure cannot affect: something else disturbed the run."""
+    """Return reasons, in words, if flows that the failure cannot affect lost packets: something disturbed the run."""
     lost = role_loss([flow for flow in flows if flow.role == "aboriginal"])
     if lost is None or lost <= UNREACHED_LOSS:
         return ()

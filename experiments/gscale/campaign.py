@@ -43,10 +43,10 @@ FAILED_ATTEMPTS = 2
 
 
 class Measuring(Protocol):
-    """Place where cases of one key are measured, such as `experiments.gscale.bench.Bench`."""
+    """Set-up in which cases of one key are measured, such as `experiments.gscale.bench.Bench`."""
 
     def measure(self, case: Case) -> Result:
-        """Return the result; after TestbedError nothing else can be measured here."""
+        """Return the result; after a TestbedError nothing else can be measured here."""
 
 
 Show = Callable[[str], None]
@@ -172,7 +172,7 @@ class Campaign:
                     waiting.remove(case)
 
     def _measure(self, bench: Measuring, case: Case) -> None:
-        """Measure a case until the machine was quiet enough or the attempts are used up."""
+        """Measure a case until the machine is quiet enough or the attempts are used up."""
         reasons = ""
         for attempt in range(1, BUSY_ATTEMPTS + 1):
             began = self._clock()

@@ -155,7 +155,7 @@ def _run(
 
 
 def _refuse_conditions(args: argparse.Namespace, backend: str) -> None:
-    """Raise InputError for an option that only the packet simulator heeds."""
+    """Raise InputError for an option that only the packet simulator respects."""
     refuse_given(args, add_conditions, f"changes nothing in {args.experiment} on {backend}", "packet")
     refuse_workers(args, f"{args.experiment} on {backend} is not a sweep", [f"{args.experiment} --backend packet"])
 

@@ -47,7 +47,7 @@ class LossLine:
         return [flow for flow in result.flows if (flow.role, flow.priority) == (self.role, self.priority)]
 
     def loss(self, result: Result) -> float | None:
-        """Return the loss in per cent, joint or the mean of flows by the reading; None if they had nothing to lose."""
+        """Return the loss in per cent, joint or per flow by the reading; None if there was nothing to lose."""
         lost = mean_loss if _of_flows(result) else role_loss
         return _per_cent(lost(self.members(result)))
 
@@ -108,7 +108,7 @@ class LossFigure:
 
 
 def role_loss(flows: Sequence[FlowResult]) -> float | None:
-    """Return the share that flows lose together; None if they had nothing to lose."""
+    """Return the share that flows lose together; None if there was nothing to lose."""
     had = sum(flow.before if flow.sent is None else flow.sent for flow in flows)
     return 1 - sum(flow.after for flow in flows) / had if had > 0 else None
 
@@ -184,7 +184,7 @@ def _hardly_affected(figure: Exhibit) -> Iterator[Check]:
 
 
 def _low_class(figure: Exhibit) -> Iterator[Check]:
-    """Yield the checks that Kuijia spares directly affected low flows and costs low victims, where links are full."""
+    """Yield the checks that Kuijia spares directly affected low flows and costs low victims, on full links."""
     yield from _at_most(figure, "direct, kuijia", 2.0)
     yield from _loses_more(figure, "direct, rescaling", "direct, kuijia", 1.0)
     yield from _loses_more(figure, "victims, kuijia", "victims, rescaling", 1.0)
@@ -334,7 +334,7 @@ MEANS = 30
 
 
 def distance_exhibit(results: Sequence[Result]) -> Exhibit:
-    """Return by how many percentage points our means miss the published ones; without lines if any is not measured.
+    """Return by how many percentage points our means miss the published ones; without lines if any is unmeasured.
 
     Directly affected flows under Kuijia are left out, as in `gscale-readings`: they lose nothing here.
     """

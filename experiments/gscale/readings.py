@@ -521,7 +521,7 @@ _QUICK, _CAMPAIGNS, _FULL = 1, 10, 67
 """Campaigns of three draws of pairs, unless `--repetitions` sets their number."""
 
 _IN_PACKETS, _IN_PACKETS_IN_FULL = 1, 10
-"""The same in packets, where one takes a quarter of an hour of a processor."""
+"""The same in packets, where one campaign takes a quarter of an hour of processor time."""
 
 
 def gscale_readings(settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:

@@ -146,7 +146,7 @@ def receivers_of(host: int, hosts: int, seed: int, order: Order = "random") -> l
 
 
 _UNNOTICED = 0.5
-"""Seconds in which a poll misses a new flow: Open vSwitch updates its counters at this interval."""
+"""Seconds for which a poll misses a new flow: Open vSwitch updates its counters at this interval."""
 
 STEP = 0.02
 """Least time in seconds between two looks at flows that end."""
@@ -176,7 +176,7 @@ def shuffle_workload(receivers: Sequence[Sequence[int]], size: int, at_once: int
 def transfers_of(
     fabric: Fabric, scheme: str, workload: FlowTrace, setting: FluidSetting, hashed: Ints | None = None
 ) -> list[Transfer]:
-    """Play a shuffle to its end under a scheme of `ARRANGEMENTS`; `hashed` as in `FluidSimulation`."""
+    """Run a shuffle to its end under a scheme of `ARRANGEMENTS`; `hashed` as in `FluidSimulation`."""
     placement = make_placement(ECMP if scheme in UNSCHEDULED else scheme)
     of_host = float(np.bincount(workload.source, workload.size).max()) * 8e-6
     end = _SLOWEST * of_host / (setting.host_part * fabric.nic_rate)
@@ -187,7 +187,7 @@ def transfers_of(
 
 
 _LOOKS, _SHORTEST_PAUSE = 1000, 5e-4
-"""Looks for ended transfers in the least time that one takes, at most one in so many seconds; then the next begins."""
+"""Looks for ended transfers as often as one can end, at most once in so many seconds; then the next begins."""
 
 
 @dataclass(frozen=True)
@@ -377,7 +377,7 @@ def figures(transfers: Sequence[Transfer], size: int) -> dict[str, float]:
 
 
 def published_shuffle() -> dict[str, Any]:
-    """Return the authors' figures; their ECMP stands for the one tree, too."""
+    """Return the authors' figures; their ECMP also represents the one tree."""
     theirs = published_numbers("hedera_shuffle")
     return {**theirs, "schemes": {**theirs["schemes"], ONE_TREE: theirs["schemes"][ECMP]}}
 

@@ -232,7 +232,7 @@ def compared(means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
 
 
 def compared_in_packets(means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
-    """Return the same by the hosts' goodput, with annealing beside one tree, and when all are done beside the mean."""
+    """Return the same by the hosts' goodput, with annealing next to one tree, and the end of all next to the mean."""
     control = means[NON_BLOCKING]
     return {
         "host": control["host_goodput_mbps"] / AUTHORS_NIC_RATE,
@@ -250,7 +250,7 @@ def _relative(means: Mapping[str, Mapping[str, float]], worst: str) -> dict[str,
 
 
 def published_in_packets() -> dict[str, float]:
-    """Return the authors' figures as `compared_in_packets` has ours; their ECMP stands for one tree."""
+    """Return the authors' figures as `compared_in_packets` has ours; their ECMP represents one tree."""
     theirs = published_shuffle()["schemes"]
     with_goodput = {
         scheme: {**theirs[scheme], "host_goodput_mbps": 8 * theirs[scheme]["host_goodput_mbytes"]}

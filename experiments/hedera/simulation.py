@@ -150,14 +150,14 @@ class FluidHistory:
 
 @dataclass(frozen=True, eq=False)
 class _Look:
-    """A look at the network: Mbit/s that flows could have sent at its end, and their rise to the rates they get."""
+    """A snapshot of the network: Mbit/s that flows could have sent at its end, and their rise to the rates they get."""
 
     could: Vector
     rise: Rise
 
     @property
     def is_still(self) -> bool:
-        """True if the next look would find the same, unless something happens."""
+        """True if the next snapshot would be the same, unless something happens."""
         return bool((self.rise.begin >= self.rise.top * (1 - _STILL)).all())
 
 

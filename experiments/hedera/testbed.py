@@ -444,7 +444,7 @@ def published() -> dict[str, Any]:
 def published_goodput(pattern: str) -> dict[str, float]:
     """Return the goodput that the authors measured, in Mbit/s by scheme.
 
-    Their ECMP also stands for the one tree: in every row it is within 14 % of a tree's goodput, and 5 % on average.
+    Their ECMP also represents the one tree: in every row it is within 14 % of a tree's goodput, and 5 % on average.
     """
     table = published()
     row: dict[str, float] = dict(zip(table["columns"], table["rows"][pattern], strict=True))
@@ -487,13 +487,13 @@ def summary(results: Results, options: MatrixOptions, seed: int, backend: str = 
 
 
 _JUDGED = (ONE_TREE, FIRST_FIT, ANNEALING)
-"""Schemes whose mean share of non-blocking goodput is held against the published one; the tree stands in for ECMP."""
+"""Schemes whose mean share of non-blocking goodput is held against the published one; the tree represents ECMP."""
 
 QUICK_GAIN = 1.2
 """Bar for two patterns on which the authors' placements were worth 2.2 and 3 times ECMP."""
 
 _PACKETS_WITHIN = 0.05
-"""Bar: parts that a scheduler may reach more or less in packets than in the emulation, in the mean."""
+"""Bar: parts that a scheduler may reach more or less in packets than in the emulation, on average."""
 
 _TESTBEDS = {"emulation": "an emulated testbed", "packet": "a testbed in the packet model"}
 _PART = "part of goodput without blocking (%)"

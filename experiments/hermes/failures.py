@@ -63,7 +63,7 @@ def run_drops(execution: Execution) -> Outcome:
 
 
 def run_hole(execution: Execution) -> Outcome:
-    """Run Figure 17 with three readings of the pairs that the black hole swallows; bars are for the first."""
+    """Run Figure 17 with three readings of the pairs that the black hole swallows; bars apply to the first."""
     name = execution.name
     extent = extent_of(execution, WEB, FAULT_LOADS)
     grids = [grid_of(SIMULATED, "web-search", COMPARED, extent, hole) for hole in READINGS.values()]
@@ -96,7 +96,7 @@ def _hole(name: str, reading: str, found: GridRuns, *, with_bars: bool) -> list[
 
 
 def _unfinished(found: GridRuns) -> list[Check]:
-    """Return the bars that all flows end under Hermes whose data the black hole swallows otherwise."""
+    """Return the bars that, under Hermes, all flows end whose data the black hole would swallow."""
     checks = []
     for load in found.grid.loads:
         values = [value for value in found.values("hermes", load, "unfinished data") if value is not None]

@@ -59,7 +59,7 @@ _OWN_DEFAULT = {
 """Flows of the default where an experiment has so few runs that they can be longer, or so many that they cannot."""
 
 _FULL_SECONDS = 2.0
-"""For which flows start in each of the paper's simulations, whatever the load."""
+"""Seconds in which flows start in each of the paper's simulations, whatever the load."""
 
 _LOADS = (0.3, 0.5, 0.7, 0.9)
 _FEW_LOADS = (0.5, 0.7, 0.9)
@@ -85,7 +85,7 @@ class Extent:
     seconds: float = 0.0
 
     def at(self, load: float) -> Extent:
-        """Return the size of an experiment that has a load of its own."""
+        """Return the size of an experiment that has its own load."""
         return replace(self, loads=(load,))
 
     def counts(self, fabric: LeafSpineFabric, workload: str) -> dict[float, int]:

@@ -25,13 +25,13 @@ from simulator.packet.simulation import Simulation
 from simulator.packet.traffic.workload import Workload
 
 MARGIN = 4
-"""One of so many flows at the beginning, which meet a network that fills, and as many at the end do not count."""
+"""Divisor of the flows excluded at the beginning, which meet a network that is filling, and at the end."""
 
 
 def in_progress(
     start: NDArray[np.float64], time: NDArray[np.float64], size: NDArray[np.int64], offered: float
 ) -> float:
-    """Return the mean number of flows in progress in a network at which flows arrive for ever.
+    """Return the mean number of flows in progress in a network where flows keep arriving.
 
     By Little's law it is the number of flows that arrive in a second times their mean completion time, or the bytes
     that arrive in a second times the completion time of a byte. A count while flows arrive would leave out the rest of

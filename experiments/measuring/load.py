@@ -144,7 +144,7 @@ def _share(before: float | None, now: float | None, seconds: float) -> float | N
 
 
 ATTEMPTS = 3
-"""Attempts at a run before a busy machine's result is taken as it is."""
+"""Attempts at a run before the result of a busy machine is accepted."""
 
 
 class Measured(Protocol):

@@ -33,7 +33,7 @@ def add_queues(options: Options, usual: str = str(BUFFER_PACKETS), delay: str = 
 
 
 def add_conditions(options: Options) -> None:
-    """Add the options under which TCP flows run; the last one is heeded by the packet simulator only."""
+    """Add the options under which TCP flows run; only the packet simulator respects the last one."""
     options.add_argument(
         "--congestion-control",
         default="cubic",
@@ -46,7 +46,7 @@ def add_conditions(options: Options) -> None:
 
 
 def add_clocks(options: Options) -> None:
-    """Add the option for clocks, which only the packet simulator heeds."""
+    """Add the option for clocks, which only the packet simulator respects."""
     options.add_argument(
         "--clock-ppm",
         type=positive_number_within(0.0, _MOST_PPM, f"up to {_MOST_PPM:g} parts per million"),
@@ -124,5 +124,5 @@ def notice_from(args: argparse.Namespace, nodes: tuple[str, ...]) -> Notice:
 
 
 def refuse_notice(args: argparse.Namespace, backend: str) -> None:
-    """Raise InputError for an option that only the packet simulator heeds."""
+    """Raise InputError for an option that only the packet simulator respects."""
     refuse_given(args, add_notice, f"changes nothing in {args.experiment} on {backend}", "packet")

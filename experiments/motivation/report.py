@@ -428,7 +428,7 @@ def queue_checks(scheme: str, flows: Iterable[FlowResult]) -> Iterator[Check]:
 
 
 def unbelievable(results: Iterable[Result]) -> Iterator[str]:
-    """Yield the runs that must not be used, in words."""
+    """Yield the reasons why runs must not be used, in words."""
     for result in results:
         if result.invalid:
             run = f"{result.experiment} with {result.scheme}, repetition {result.repetition}"

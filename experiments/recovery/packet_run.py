@@ -60,7 +60,7 @@ _CALM = 7.0
 """Seconds from a repair to the next flow, beyond those of messages: BFD sessions take up to three to come up."""
 
 _MOST_CUTS = 20
-"""Cuts in one simulation; with each the packets of a flow are kept."""
+"""Cuts in one simulation; for each of them the packets of a flow are kept."""
 
 
 @dataclass(frozen=True)

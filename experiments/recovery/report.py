@@ -209,7 +209,7 @@ class ModeResult:
 
 
 def unused_cuts(modes: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the modes, as JSON data, with cuts that do not count, in words."""
+    """Yield the modes, as JSON data, that have cuts that do not count, in words."""
     for mode in modes:
         unused = [cut for cut in mode["cuts"] if cut["invalid"]]
         if unused:
@@ -270,7 +270,7 @@ def exhibits_of_modes(modes: Sequence[Mapping[str, Any]]) -> tuple[Exhibit, ...]
 def write_outcome(
     results: Sequence[ModeResult], network: str, settings: Settings, output: OutputFolder, told: Sequence[str] = ()
 ) -> Outcome:
-    """Write the summary of all modes and their table; sentences that are `told` stand below it."""
+    """Write the summary of all modes and their table, with the sentences of `told` below it."""
     modes = [mode_data(result) for result in results]
     shown = exhibits(modes, network, settings.backend, told)
     failures = tuple(unused_cuts(modes))

@@ -151,7 +151,7 @@ def _find_sources(lab: Lab, ends: tuple[str, str]) -> dict[int, list[_Source]]:
 
 
 def _false_alarms(lab: Lab, ends: tuple[str, str], sources: Mapping[int, Sequence[_Source]]) -> int:
-    """Return how often ends of BFD sessions go down while nothing fails and a flow is sent."""
+    """Return how often ends of BFD sessions go down without a failure, while a flow is sent."""
     with _flow(lab, ends, next(iter(sources.values()))[0]) as flow:
         flow.start()
         before = lab.network.session_flaps()

@@ -1,4 +1,4 @@
-"""Draws a table or figure: our numbers with their spread, the published ones on top; into files, not on a screen."""
+"""Draws a table or figure: our numbers with their spread, the published ones on top; to files, not to a screen."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _are_rows(exhibit: Exhibit) -> bool:
 
 
 def _scale(axes: Axes, exhibit: Exhibit) -> None:
-    """Give the numbers a logarithmic axis, and numbers that they stand over one of their own."""
+    """Give the numbers a logarithmic axis, and the positions one too if they are numbers."""
     is_numeric = all(isinstance(x, float | int) for x in exhibit.columns)
     if is_numeric or _are_rows(exhibit):
         axes.set_xscale("log")

@@ -24,7 +24,7 @@ difference of two losses."""
 
 
 _ABOVE_ZERO = 1e-6
-"""Least number of an order: what is equal is no better."""
+"""Least number of an order: equal is no better."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Claim:
 
 
 def headline_of(paper: str, claims: Sequence[Claim], exhibit_at: Callable[[str], Exhibit]) -> Exhibit:
-    """Return the exhibit of a paper's claims; raises ValueError if no result has the numbers of one."""
+    """Return the exhibit of a paper's claims; raises ValueError if no result has the numbers for one."""
     picked = [(claim, _picked(claim, exhibit_at)) for claim in claims]
     lines = tuple(Line(each.claim, (point,)) for each, point in picked)
     checks = tuple(check for each, point in picked for check in _checks(each, point))

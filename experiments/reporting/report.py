@@ -33,7 +33,7 @@ from kuijia_base.errors import InputError
 
 _MEASURED = "emulation"
 _COUNT = re.compile(r" \(\d+ of \d+ [a-z ]+\)$")
-"""Number of bars or points that miss too, behind the name of the one that decides."""
+"""Number of further bars or points that miss, after the name of the one that decides."""
 
 _LISTED = 3
 """Most missed bars that are listed one by one; if there are more, their figures are listed."""
@@ -182,7 +182,7 @@ class Report:
 
 
 def report_of(folder: Path) -> Report:
-    """Return the report on all that `kuijia run` left in a folder or in folders in it.
+    """Return the report on everything that `kuijia run` left in a folder or in its subfolders.
 
     Raises:
         InputError: the folder holds nothing of the kind, a file cannot be read or is damaged, or runs of one experiment
@@ -224,7 +224,7 @@ def _rank(exhibit: Exhibit, rank: Mapping[str, int]) -> int:
 
 
 def difference(exhibit: Exhibit) -> str:
-    """Return a sentence on where an exhibit is farthest from the published numbers; empty when it has none."""
+    """Return a sentence on where an exhibit is farthest from the published numbers; empty if it has none."""
     parts = [
         f"{line.label} with {value_text(point)} instead of {number(point.published)} at {point.x}"
         for line, point in exhibit.largest_deviations()

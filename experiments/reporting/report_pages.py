@@ -37,7 +37,7 @@ class _Section:
 def pictures_of(report: Report, tell: Callable[[int, int], None] = lambda _drawn, _of: None) -> dict[str, bytes]:
     """Return the pictures of a report by their files' names: SVG, the same bytes for the same exhibit.
 
-    Before each picture `tell` is given the number of drawn pictures and of all.
+    Before each picture `tell` receives the number of pictures drawn and in total.
     """
     pictures = {}
     for drawn, exhibit in enumerate(report.exhibits):

@@ -21,7 +21,7 @@ DEFAULT = SizeBar()
 
 
 def size_bar(exhibit: Exhibit) -> SizeBar | None:
-    """Return what the rule leaves to an exhibit; None if its published numbers judge nothing."""
+    """Return the choices that the rule leaves to an exhibit; None if its published numbers judge nothing."""
     if exhibit.unjudged:
         return None
     owner = owner_of(exhibit.name)

@@ -1,4 +1,4 @@
-"""Makes checks of bars, each of which says what it is about (a size, an order or a limit), and judges runs; pure."""
+"""Makes checks of bars, each labelled with its subject (a size, an order or a limit), and judges runs; pure."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ def order(
     published: float | None = None,
     spread: float | None = None,
 ) -> Check:
-    """Return a check that an order or effect is there, however large; with `published` and `spread` it may be a tie."""
+    """Return a check that an order or effect exists, of any size; with `published` and `spread` it may be a tie."""
     return Check(f"{ORDER}{name}", measured, low, high, published, spread=spread)
 
 
 def slower(name: str, slow: Point, fast: Point, *, relative: bool = False) -> list[Check]:
-    """Return the order that one number is the larger, as published; nothing if one of ours is not known.
+    """Return the check that one number is larger, as published; nothing if one of ours is unknown.
 
     It may be a tie if both numbers are relative to one base, seed by seed: then their spreads give that of the ratio.
     Spreads of other numbers say more of the seeds than of the difference.
@@ -46,7 +46,7 @@ def _part(point: Point) -> float:
 
 
 def limit(name: str, measured: float, low: float | None = None, high: float | None = None) -> Check:
-    """Return a check of a bound: the paper prints a bound itself ("less than 1 s"), or the bound is a goal of ours."""
+    """Return a check of a bound: one that the paper prints ("less than 1 s"), or a goal of our own."""
     return Check(f"{LIMIT}{name}", measured, low, high)
 
 

@@ -33,7 +33,7 @@ def refuse_fault(data: object, validator: Draft202012Validator, source: str | Pa
 
 FORMAT = "kuijia-result"
 MOST_GOODPUT = 2.0
-"""Of the rate a flow is limited to: a file that has more is damaged. A flow that catches up for half a second in a
+"""Relative to a flow's rate limit: a file with more is damaged. A flow that catches up for half a second in a
 window of two has 1.25 of it, one of few packets some more."""
 
 VERSION = 2
@@ -192,7 +192,7 @@ class Check:
 
 
 def check_to_json(check: Check) -> dict[str, Any]:
-    """Return a check as JSON data, without what it says nothing of."""
+    """Return a check as JSON data, without members that it leaves open."""
     data = {**asdict(check), "passed": check.passed}
     for key, nothing in (("published", None), ("cause", ""), ("spread", None)):
         if data[key] == nothing:
@@ -273,7 +273,7 @@ def result_to_json(result: Result) -> dict[str, Any]:
 
 
 def result_from_json(data: object, source: str | Path) -> Result:
-    """Return the result in JSON data; derived values are computed anew.
+    """Return the result in JSON data; derived values are computed again.
 
     Raises:
         InputError: the data break the schema, or a flow got more than it can have been sent; its source is `source`,

@@ -1,1 +1,1 @@
-"""Packets lost while one controller of a pair acts in place of the other."""
+"""Packets lost while one controller of a pair takes over from the other."""

@@ -27,7 +27,7 @@ REST_SECONDS = 1.0
 
 IDLE_SECONDS = 5.0
 CUT_AFTER = 0.3
-"""Seconds from the end of a controller until a link is cut: nobody acts then."""
+"""Seconds from the end of a controller until a link is cut, while no controller is active."""
 
 CUT_SECONDS = 2.0
 """Seconds for which the link stays cut."""
@@ -43,7 +43,7 @@ HANDOVER = "handover"
 CUT_REMOTE, CUT_LOCAL = "killed, then a link further on is cut", "killed, then a first link is cut"
 
 LONGEST_TAKEOVER = {KILLED: 1.5, FROZEN: 3.0, CUT_REMOTE: 1.5, CUT_LOCAL: 1.5}
-"""Phase to the seconds after which the other controller must act."""
+"""Phase to the seconds after which the other controller must be active."""
 
 LONGEST_REACTION = 0.2
 """Seconds after the takeover until the ingresses must have been told of a link that was cut during it."""
@@ -131,7 +131,7 @@ def _checks(phase: Mapping[str, Any]) -> Iterator[Check]:
 
 
 def unbelievable(phases: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the phases, as JSON data, that must not be used, in words."""
+    """Yield the reasons why phases, as JSON data, must not be used, in words."""
     for phase in phases:
         if phase["invalid"]:
             yield f"{phase['name']}: {'; '.join(phase['invalid'])}"

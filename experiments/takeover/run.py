@@ -118,7 +118,7 @@ class _Pair:
         self.begin()
 
     def begin(self) -> None:
-        """Begin a phase: wait until the one that stands by could take over."""
+        """Begin a phase: wait until the standby controller could take over."""
         self.took: list[float] = []
         self.told: list[float] = []
         self.spans: list[FaultSpan] = []
@@ -135,7 +135,7 @@ class _Pair:
         self._wait_for_successor()
 
     def freeze(self) -> None:
-        """Stop the process that acts; let it go on once the other acts."""
+        """Stop the active process; continue it once the other is active."""
         frozen = self.controllers.acting
         try:
             self._fail(lambda each: each.signal(signal.SIGSTOP))
@@ -144,7 +144,7 @@ class _Pair:
         self._wait_for_successor()
 
     def kill_and_cut(self, link: tuple[str, str]) -> None:
-        """Kill the one that acts, cut a link before the other acts, and mend both."""
+        """Kill the active controller, cut a link before the other is active, and mend both."""
         network, known = self.lab.emulated_network, len(self.controllers.events())
         wiring = network.wiring
         ends = [network.interface(a, wiring.port(a, b)) for a, b in (link, link[::-1])]
@@ -175,7 +175,7 @@ class _Pair:
     def _fail(
         self, break_it: Callable[[ControllerProcess], None], meanwhile: Callable[[], None] | None = None
     ) -> float:
-        """Break the one that acts; return the Unix time at which the other has taken over."""
+        """Break the active controller; return the Unix time at which the other has taken over."""
         known, broken = len(self.controllers.events()), self.controllers.acting
         asked_at, began = time.time(), time.monotonic()
         break_it(broken)
@@ -195,7 +195,7 @@ class _Pair:
         return taken[0]
 
     def _wait_for_successor(self) -> None:
-        """Wait until the one that stands by could take over from the one that acts."""
+        """Wait until the standby controller could take over from the active one."""
         if not self.controllers.wait_for_successor(_SUCCESSOR_SECONDS):
             raise TestbedError(f"no controller is ready to take over after {_SUCCESSOR_SECONDS:g} s")
 

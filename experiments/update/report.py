@@ -93,7 +93,7 @@ def interval_of(pair: PairPlan) -> float:
 
 
 def unbelievable(phases: Iterable[Mapping[str, Any]]) -> Iterator[str]:
-    """Yield the phases, as JSON data, that must not be used, in words."""
+    """Yield the reasons why phases, as JSON data, must not be used, in words."""
     for phase in phases:
         if phase["invalid"]:
             yield f"{phase['name']}: invalid in {ATTEMPTS} attempts ({'; '.join(phase['invalid'])})"

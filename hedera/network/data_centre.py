@@ -116,7 +116,7 @@ class DataCentre:
 
     @cached_property
     def segments(self) -> tuple[Segment, ...]:
-        """The hosts of each edge switch, as far as they are to be learned."""
+        """The hosts of each edge switch that are learned."""
         found = []
         for switch, prefix in self.edges:
             gateways = self.wiring.gateways(switch)

@@ -47,7 +47,7 @@ class Links:
         self._is_stale = True
 
     def expect_all(self) -> None:
-        """Treat switches that never connected as gone."""
+        """Treat switches that never connected as failed."""
         missing = {switch for switch in self._wiring.topology.nodes if switch not in self._live}
         if not missing <= self._gone:
             self._gone |= missing

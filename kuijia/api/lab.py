@@ -25,7 +25,7 @@ from testbed.web.requests import Done, Liveness, Switch, Verdict
 from testbed.web.shapes import from_json, to_json
 
 _LOOK = 0.25
-"""Seconds after which the server's state is from after an action; it looks five times a second."""
+"""Seconds after which a state shows the effect of an action; the server looks five times a second."""
 
 _Shape = TypeVar("_Shape")
 _KINDS: dict[str, type[Description | State | LogEntry]] = {"lab": Description, "state": State, "log": LogEntry}
@@ -162,7 +162,7 @@ class Lab:
         seconds: float = 60.0,
         priority: int = 0,
     ) -> str:
-        """Send traffic beside that of the demands, at so many Mbit/s or as in "1.5G"; return the flow's id."""
+        """Send traffic in addition to the demands, in Mbit/s or as in "1.5G"; return the flow's id."""
         mbits = parsed("rate", rate, positive_rate) if isinstance(rate, str) else rate
         flow = StartFlow(source, target, mbits, kind, seconds, priority)
         return str(self._act("POST", "/api/flows", to_json(flow)).done.get("id", ""))

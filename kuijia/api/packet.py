@@ -27,7 +27,9 @@ from kuijia.api.progress import progress_line
 from kuijia.api.table import Column, Table, Text, html_page, number, words, written
 from kuijia.api.table import rate as in_words
 from kuijia.api.topology import FileName, TopologyLike, load_topology
+from kuijia_base.errors import InputError
 from kuijia_base.extras import require_installed
+from kuijia_base.json_document import read_json
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.options import from_keywords, options_spelled, parsed_or_none
@@ -36,7 +38,9 @@ from kuijia_base.parallel import processors
 from kuijia_base.picture_file import LIBRARY
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import counted
+from kuijia_base.reading import reading
 from kuijia_base.sweep.workers import Workers
+from kuijia_base.text import read_text
 from simulator.studies.packet.networks import is_generated
 from simulator.studies.packet.schemes import DEFAULT_BUFFER
 from simulator.studies.packet.tables import summary_csv, summary_lines
@@ -49,6 +53,9 @@ OneOrMore: TypeAlias = T | Sequence[T]
 
 FILES = ("packet.json", "packet.csv")
 """Names of the files in the output folder, beside those of details."""
+
+_FORMAT, _VERSION = "kuijia-packet", 1
+_EXPECTED = "results of `kuijia packet`, in JSON"
 
 _RUN = (words("queue"), words("transport"), Column("load", number), Column("seed"))
 _CLASSES = (
@@ -152,7 +159,7 @@ class PacketResult:
     def to_json(self) -> dict[str, Any]:
         """Return all results and the options, as JSON data."""
         told = {"options": self.options, "assumptions": list(self.notes), "versions": python_versions()}
-        return {"format": "kuijia-packet", "version": 1, **told, "runs": list(self.runs)}
+        return {"format": _FORMAT, "version": _VERSION, **told, "runs": list(self.runs)}
 
     def save(self, folder: str | Path) -> Path:
         """Write packet.json, packet.csv and the files of details into a folder; raises InputError."""
@@ -203,6 +210,26 @@ def _label(run: Mapping[str, Any]) -> tuple[object, ...]:
     return run["queue"], run["transport"], run["load"], run["seed"]
 
 
+def load_packet(source: str | Path) -> PacketResult:
+    """Return the results in a packet.json, or in its folder, as `kuijia packet -o` and `PacketResult.save` write them.
+
+    Raises:
+        InputError: there are none.
+    """
+    path = Path(source)
+    path = path / FILES[0] if path.is_dir() else path
+    data = read_json(path, "a file of results", _EXPECTED)
+    with reading(path, _EXPECTED):
+        if not isinstance(data, dict) or (data.get("format"), data.get("version")) != (_FORMAT, _VERSION):
+            raise InputError(path, "", "holds something else", _EXPECTED)
+        details = [each for kind in ("flows", "links") for each in sorted(path.parent.glob(f"{kind}-*.csv"))]
+        files = {each.name: read_text(each, "details of runs") for each in details}
+        options, notes = data["options"], tuple(data["assumptions"])
+        result = PacketResult(options["network"], data["runs"], options, notes, files)
+        result.summary(), result.table(), result.totals()  # they refuse what is no run
+    return result
+
+
 def packet(  # noqa: PLR0913  # options are keywords
     network: TopologyLike,
     *,
@@ -240,6 +267,7 @@ def packet(  # noqa: PLR0913  # options are keywords
     workers: int | None = None,
     format: str | None = None,  # noqa: A002  # its name
     default_capacity: float | str | None = None,
+    progress: bool = True,
 ) -> PacketResult:
     """Return the results of flows that are simulated packet by packet: a run for each queue, transport, load and seed.
 
@@ -282,6 +310,7 @@ def packet(  # noqa: PLR0913  # options are keywords
         workers: processes for several runs; one per processor by default.
         format: format of the network's file.
         default_capacity: capacity of links without one, in Mbit/s or as in "10G".
+        progress: show the progress of work that takes seconds.
 
     Raises:
         InputError: an input or an option cannot be used.
@@ -292,8 +321,8 @@ def packet(  # noqa: PLR0913  # options are keywords
     reading = {"format": format, "default_capacity": default_capacity}
     origin = {"network": str(network)}
     with (
-        progress_line(patient=True) as progress,
-        packet_study(network, how, reading, origin, Workers(processes), None, progress) as result,
+        progress_line(patient=True, silent=not progress) as line,
+        packet_study(network, how, reading, origin, Workers(processes), None, line) as result,
     ):
         return result
 
@@ -332,7 +361,10 @@ def packet_study(
             if isinstance(network, str):
                 require_network(network, is_there=is_there(network))
             topology = load_topology(network, **reading)
-            name, notes = (name if isinstance(network, str | Path) else topology.name), topology.notes
+            notes = topology.notes
+            if not isinstance(network, str | Path):
+                name = topology.name
+                origin = {**origin, "network": name}
         study = study_of(name, topology, how)
         warn_of_overload(how, progress.say)
         with results_of_runs(study, how.runs(), workers, folder, progress) as results:

@@ -195,7 +195,7 @@ _LINKS, _SCHEMES, _TRAFFIC, _RUNS = (partial(Option, group=each) for each in ("l
 
 @dataclass(frozen=True)
 class PacketStudyOptions:
-    """The options of a packet study beside its network. Options at a load are None by default."""
+    """Options of a packet study in addition to its network. Options at a load are None by default."""
 
     rate: Annotated[
         float | None,

@@ -169,7 +169,7 @@ def _tcp(how: PacketStudyOptions, *, generated_network: bool) -> Tcp:
 
 
 def warn_of_overload(how: PacketStudyOptions, say: Callable[[str], None]) -> None:
-    """Say so if a load leaves no spare capacity."""
+    """Warn if a load leaves no spare capacity."""
     if not how.at_once and max(how.load) >= 1:
         say(f"warning: load {max(how.load):g} leaves no spare capacity: queues grow all the time")
 

@@ -28,7 +28,7 @@ class Picture:
         """Write the picture into a file that ends in .png, .svg or .pdf; raises InputError."""
         path = Path(path)
         if path.suffix not in SUFFIXES:
-            raise InputError(path, "", f"{shown(path.suffix)} is no picture's suffix", ", ".join(SUFFIXES))
+            raise InputError(path, "", f"{shown(path.suffix)} is not the suffix of a picture", ", ".join(SUFFIXES))
         write_bytes(path, self._content(path.suffix))
         return path
 

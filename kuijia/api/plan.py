@@ -178,6 +178,7 @@ def solve(  # noqa: PLR0913  # options are keywords
     drop_unreachable: bool = False,
     seed: int = 1,
     rate_unit: str | None = None,
+    progress: bool = True,
 ) -> Plan:
     """Return the plan that serves demands best: tunnels, and the rate of each.
 
@@ -206,6 +207,7 @@ def solve(  # noqa: PLR0913  # options are keywords
         drop_unreachable: leave out demands between nodes that are not connected.
         seed: seed of the partitions, and of paths that are drawn.
         rate_unit: unit of rates in files whose format leaves it open, such as "kbit/s".
+        progress: show the progress of work that takes seconds.
 
     Raises:
         InputError: an input or an option cannot be used.
@@ -219,8 +221,8 @@ def solve(  # noqa: PLR0913  # options are keywords
     network = load_topology(topology, format=format, default_capacity=default_capacity, rate_unit=rate_unit)
     reading = {"format": demand_format, "row": row, "drop_unreachable": drop_unreachable, "rate_unit": rate_unit}
     asked = demands_for(demands, topology, network, reading)
-    with progress_line(patient=True) as progress:
-        plan = planned(network, asked, how, asked.source, progress)
+    with progress_line(patient=True, silent=not progress) as line:
+        plan = planned(network, asked, how, asked.source, line)
     return Plan.of(plan, (*network.notes, *asked.notes))
 
 

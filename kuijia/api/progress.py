@@ -1,4 +1,4 @@
-"""Progress of work on standard error."""
+"""Progress of work on standard error, or below the cell of a notebook."""
 
 from __future__ import annotations
 
@@ -9,6 +9,16 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from kuijia_base.progress import Progress, takes_long
+
+
+class _Silent(Progress):
+    """Progress that nobody wants to see; what is said of the input is in the results."""
+
+    def show(self, text: str, done: int = 0, of: int | None = None) -> None:
+        pass
+
+    def say(self, line: str) -> None:
+        pass
 
 
 class _Patient(Progress):
@@ -24,10 +34,16 @@ class _Patient(Progress):
 
 
 @contextmanager
-def progress_line(*, patient: bool = False) -> Iterator[Progress]:
-    """Yield progress on standard error, which ends its line with the block; `patient` for work of any length."""
-    progress = _Patient(sys.stderr) if patient else Progress(sys.stderr)
+def progress_line(*, patient: bool = False, silent: bool = False) -> Iterator[Progress]:
+    """Yield progress that ends its line with the block; `patient` for work of any length, `silent` for none at all."""
+    kind = _Silent if silent else _Patient if patient else Progress
+    progress = kind(_stream())
     try:
         yield progress
     finally:
         progress.close()
+
+
+def _stream() -> TextIO:
+    """Return where progress goes; a notebook would put standard error into a red box."""
+    return sys.stdout if type(sys.stderr).__module__.startswith("ipykernel.") else sys.stderr

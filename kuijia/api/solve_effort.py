@@ -42,7 +42,7 @@ class Watch:
         return lambda done, of: self._show(f"{done:,} of {of:,} {what}", done, of)
 
     def announce(self, effort: Effort) -> None:
-        """Tell what a large program will take."""
+        """Announce the memory and time that a large program will take."""
         self._effort = effort
         if effort.tunnels < TUNNELS_TO_ANNOUNCE:
             return
@@ -57,7 +57,7 @@ class Watch:
             )
 
     def tick(self, seconds: float) -> None:
-        """Show that a program is being solved, since so many seconds."""
+        """Show for how many seconds a program has been solved."""
         if seconds < self._latest:
             self._finished += self._latest
         self._latest = seconds
@@ -71,7 +71,7 @@ class Watch:
 
 @dataclass(frozen=True)
 class SizedFinder:
-    """Finder that tells the size of the program over the tunnels that it has found."""
+    """Tunnel finder that reports the size of the resulting program."""
 
     finder: PairsFinder
     announce: Callable[[Effort], None]

@@ -106,7 +106,7 @@ class SolveOptions:
             raise bad_option("partitions", problem, spelled("objective", MAX_THROUGHPUT))
 
     def sized(self, demands: Sequence[Demand], say: Callable[[str], None]) -> SolveOptions:
-        """Return the options with a number of parts if demands are too many for one program, which is told."""
+        """Return the options, with a number of parts if there are too many demands for one program."""
         if self.partitions is not None or self.objective != MAX_THROUGHPUT or self.spread:
             return self
         return replace(self, partitions=default_parts(demands, say) if self.solver.upper() == DEFAULT_SOLVER else None)
@@ -146,7 +146,7 @@ def finder_of(
 
 
 def default_parts(demands: Sequence[Demand], say: Callable[[str], None]) -> int | None:
-    """Return a number of parts if demands are too many for one program, which is told; None for one program."""
+    """Return a number of parts if there are too many demands for one program, which is reported; None otherwise."""
     parts = parts_for(demands)
     if parts is not None:
         far = f"{len(demands):,} demands are solved in {parts} parts, nearly as well"

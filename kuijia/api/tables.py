@@ -136,7 +136,7 @@ class Proof:
 
 
 class Trace:
-    """The way of a packet, hop by hop and table by table.
+    """Path of a packet, hop by hop and table by table.
 
     Attributes:
         nodes: the nodes that it passed.
@@ -272,5 +272,7 @@ def _tables(plan: PlanLike | Tables, options: TableOptions) -> Tables:
     if not isinstance(plan, Tables):
         return compile_plan(plan, **options)
     if options:
-        raise bad_option(min(options), "given with compiled tables, which have theirs", "a plan")
+        raise bad_option(
+            min(options), "not allowed with compiled tables, which were compiled with their own options", "a plan"
+        )
     return plan

@@ -67,6 +67,7 @@ def whatif(
     weighting: Weighting = "equal",
     probabilities: FileName | None = None,
     workers: int | None = None,
+    progress: bool = True,
 ) -> WhatIf: ...
 
 
@@ -95,6 +96,7 @@ def whatif(
     link_delay: float | None = None,
     rate_scale: float | None = None,
     workers: int | None = None,
+    progress: bool = True,
 ) -> WhatIfPackets: ...
 
 
@@ -128,6 +130,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
     link_delay: float | None = None,
     rate_scale: float | None = None,
     workers: int | None = None,
+    progress: bool = True,
 ) -> WhatIf | WhatIfPackets:
     """Return what every failure costs under every scheme.
 
@@ -156,7 +159,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         probabilities: flow: probabilities of links or failures, for availability: a CSV file, published ones by name,
             "none", or those of the "topology", the default if it has some.
         sizes: packet: sizes of flows, a distribution by name or its file, or bytes; "web-search" by default.
-        load: packet: share of the planned rates that flows offer on the mean; .7 by default.
+        load: packet: mean share of the planned rates that flows offer; .7 by default.
         seconds: packet: how long after each cut losses are counted, and flows come; 1 by default.
         transport: packet: congestion control of TCP; "cubic" by default.
         buffer: packet: bytes that may wait in each queue of a port; 1,500,000 by default.
@@ -165,6 +168,7 @@ def whatif(  # noqa: PLR0913  # options are keywords
         link_delay: packet: seconds of each link that has no delay; .005 by default.
         rate_scale: packet: factor of all rates; by default 1, or as much less as leaves half a million packets a run.
         workers: processes; by default as many as the work is worth.
+        progress: show the progress of work that takes seconds.
 
     Raises:
         InputError: an input or an option cannot be used.
@@ -181,9 +185,9 @@ def whatif(  # noqa: PLR0913  # options are keywords
     def say(_: str, words: str) -> None:
         notes.append(words)
 
-    with progress_line(patient=True) as progress:
+    with progress_line(patient=True, silent=not progress) as line:
         inputs = _inputs(plan, demands, how, notes)
-        asker = Asker(of_many, None, progress, notes, say, say, partial(_call, inputs.topology.name))
+        asker = Asker(of_many, None, line, notes, say, say, partial(_call, inputs.topology.name))
         with whatif_study(inputs, how, asker) as result:
             return result
 
@@ -209,7 +213,7 @@ class Inputs:
 
 @dataclass(frozen=True)
 class Asker:
-    """Caller of a study, who hears of its state.
+    """Caller of a study, who receives its progress.
 
     Attributes:
         workers: processes or a cluster; by default as many processes as the work is worth.

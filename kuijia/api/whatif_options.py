@@ -148,7 +148,7 @@ class WhatIfOptions:
     weighting: Annotated[
         Literal["equal", "offered"],
         Option(
-            "weight of a tunnel's traffic on a full link: that of one TCP connection, or of one for each Mbit/s that "
+            "weight of a tunnel's traffic on a full link: one TCP connection, or one for each Mbit/s that "
             "it offers (default: %(default)s)",
             choices=WEIGHTING_NAMES,
         ),
@@ -179,9 +179,7 @@ class WhatIfOptions:
     ] = None
     load: Annotated[
         float | None,
-        _Packets(
-            "share of the planned rates that flows offer on the mean (default: 0.7)", _number(0.001, 10, ""), "NUMBER"
-        ),
+        _Packets("mean share of the planned rates that flows offer (default: 0.7)", _number(0.001, 10, ""), "NUMBER"),
     ] = None
     seconds: Annotated[
         float | None,
@@ -278,7 +276,7 @@ class WhatIfOptions:
             raise bad_option("partitions", problem, spelled("objective", MAX_THROUGHPUT))
 
     def refuse_planning(self) -> None:
-        """Raise InputError for options beside a plan, which needs none."""
+        """Raise InputError for options that a plan has settled already."""
         for option in ("objective", "partitions", "node_disjoint", "paths", "tunnels"):
             if getattr(self, option) != _DEFAULTS[option]:
                 problem = "the plan has its tunnels and rates"

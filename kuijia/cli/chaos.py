@@ -1,4 +1,4 @@
-"""`kuijia chaos`: breaks a lab of its own in every way and finds packets lost without an excuse."""
+"""`kuijia chaos`: breaks its own lab in every way and finds packets lost without an excuse."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             f"{', '.join(PAIR_KINDS)} need --controllers 2"
         ),
     )
-    parser.add_argument("--faults", type=Path, metavar="FILE", help="make the faults of a report again, or of a file")
+    parser.add_argument("--faults", type=Path, metavar="FILE", help="repeat the faults of a report or a file")
     parser.add_argument(
         "--tick",
         type=positive_number,
@@ -103,24 +103,25 @@ def configure(parser: argparse.ArgumentParser) -> None:
         default=0.0,
         metavar="SHARE",
         help=(
-            "fill each tunnel by UDP to this share of its rate, up to 0.9, in the place of iperf3, so that queues "
+            "fill each tunnel by UDP to this share of its rate, up to 0.9, instead of running iperf3, so that queues "
             "overflow where victims are added; without --kinds the plan stays the same then (default: 0)"
         ),
     )
-    parser.add_argument("--probes-only", action="store_true", help="no flows of iperf3 beside the probes")
+    parser.add_argument("--probes-only", action="store_true", help="no iperf3 flows next to the probes")
     parser.add_argument(
         "--slack",
         type=positive_number,
         default=0.0,
         metavar="S",
-        help="add this to what a failure may cost, on a machine that is slow to forward (default: 0)",
+        help="on a machine that forwards slowly: add this to the time that a failure may cost (default: 0)",
     )
     parser.add_argument(
         "--shrink",
         type=whole_number(0, 1000),
         default=0,
         metavar="RUNS",
-        help="after a finding, look for the shortest sequence of faults that shows one, in at most this many more runs",
+        help="after a finding, look for the shortest sequence of faults that reproduces one, in at most this many "
+        "further runs",
     )
     parser.add_argument("-o", "--output", type=path_name, metavar="FILE", help="write the report to this file, as JSON")
     suffixes = ", ".join(PICTURE_SUFFIXES)

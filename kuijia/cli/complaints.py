@@ -17,7 +17,7 @@ _INVALID = re.compile(
 )
 
 _MOST_LISTED = 10
-"""Names that are listed at most beside the one that was meant."""
+"""Most names listed in addition to the one that was meant."""
 
 _LONGEST_FAULT = 300
 """Most characters of the message of an unexpected exception."""

@@ -151,7 +151,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--missing",
         choices=[each.value for each in Missing],
         default=Missing.REFUSE.value,
-        help="a plan for which switches lack something, such as queues, is not put on them, or put on them with a "
+        help="a plan for which switches lack something, such as queues, is refused, or applied with a "
         "warning, or nothing is asked for (default: %(default)s)",
     )
     add_host_mtu(parser)
@@ -182,11 +182,15 @@ def add_host_mtu(parser: argparse.ArgumentParser) -> None:
 
 def add_peers(parser: argparse.ArgumentParser) -> None:
     """Add the options for other controllers of the same switches."""
-    peers = parser.add_argument_group("peers", "others of the same switches: one of all acts")
+    peers = parser.add_argument_group("peers", "further controllers of the same switches, of which one is active")
     peers.add_argument(
-        "--peer", action="append", default=[], metavar="HOST:PORT", help="address of another one; once for each"
+        "--peer",
+        action="append",
+        default=[],
+        metavar="HOST:PORT",
+        help="address of another controller; can be repeated",
     )
-    peers.add_argument("--peer-listen", metavar="HOST:PORT", help="address at which the others find this one")
+    peers.add_argument("--peer-listen", metavar="HOST:PORT", help="address at which the others reach this controller")
 
 
 def peer_options(args: argparse.Namespace) -> dict[str, object]:

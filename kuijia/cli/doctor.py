@@ -72,7 +72,7 @@ def _lines(machine: Machine, others: OtherGrounds) -> list[str]:
         verdict.append(
             f"This kernel lacks {', '.join(lacking)}: `kuijia uml -- COMMAND` runs a command on one that has it."
         )
-    verdict.append("Of switches of your own this says nothing: `kuijia controller PLAN` asks and probes them.")
+    verdict.append("This says nothing about your own switches: `kuijia controller PLAN` queries and probes them.")
     faults = _section("Known faults of these versions:", machine.known_faults)
     return [*lines, "", *verdict, *faults, *_section("Beyond the emulation:", others.advice)]
 

@@ -66,7 +66,7 @@ def add_live_actions(actions: Actions) -> None:
         "--after",
         type=whole_number(0, expected="a whole number, zero or more"),
         metavar="N",
-        help="begin with the events after number N; 0 for all that the lab remembers (default: new ones only)",
+        help="begin with the events after number N; 0 for all that the lab has kept (default: new ones only)",
     )
     watching.set_defaults(act=_watch)
     flow = actions.add_parser("flow", help="start an iperf3 flow from the host of A to that of B")
@@ -150,10 +150,10 @@ def add_changes(actions: Actions) -> None:
     update.add_argument("--plan", type=Path, metavar="PLAN", help="plan file to put in force instead, verified before")
     update.set_defaults(act=_update)
     withdraw = actions.add_parser(
-        "withdraw", help="take the plan out of force, or an update that is under way: the plan before stays"
+        "withdraw", help="withdraw the plan, or an update under way, which leaves the previous plan in force"
     )
     withdraw.set_defaults(act=_withdraw)
-    handover = actions.add_parser("handover", help="let the other of two controllers act, without an interruption")
+    handover = actions.add_parser("handover", help="hand over to the other of two controllers, without interruption")
     handover.set_defaults(act=_hand_over)
     for name, what in (("fail", "cut the link between A and B"), ("heal", "restore the link between A and B")):
         action = actions.add_parser(name, help=f"{what}, or all links of node A")
@@ -242,12 +242,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=int,
         choices=[1, 2],
         default=1,
-        help="number of controllers; of two, one acts and the other stands by (default: %(default)s)",
+        help="number of controllers; of two, one is active and the other stands by (default: %(default)s)",
     )
     up.add_argument(
         "--reoptimise",
         action="store_true",
-        help="after a failure, the controller solves a plan for the links that are left, and applies it",
+        help="after a failure, the controller solves and applies a plan for the remaining links",
     )
     up.add_argument(
         "--capacity",
@@ -259,10 +259,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--inventory",
         type=Path,
         metavar="FILE",
-        help="run it on physical boxes, as in docs/boxes.md (default: emulated on this machine)",
+        help="run it on physical boxes, as in docs/boxes.md (default: emulate it on this machine)",
     )
     add_metrics_option(up)
-    up.add_argument("--web", action="store_true", help="then show the lab as a page, until Ctrl-C; the lab stays up")
+    up.add_argument("--web", action="store_true", help="then serve the lab as a page until Ctrl-C; the lab stays up")
     lab_web.add_serving(up)
     up.set_defaults(act=_up)
 

@@ -27,6 +27,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
 from kuijia_base.options import typed_options
+from kuijia_base.reading import uncollected
 from te_solver.model.demands import scaled_to
 from te_solver.model.plan import DISJOINT
 from te_solver.programs.effort import parts_for
@@ -90,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
 
 def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public name for it
     """Add the actions of this module to those of `kuijia lab`."""
-    web = actions.add_parser("web", help="show the lab or a model of a network as a page, with links to cut")
+    web = actions.add_parser("web", help="show the lab or a model of a network as a page, where links can be cut")
     add_topology(web, required=False)
     add_demands(web)
     add_tunnels(web)
@@ -98,7 +99,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
     web.add_argument(
         "--backend",
         choices=BACKENDS,
-        help="the running lab, which with boxes must stand on physical boxes, or a model of the network: rates "
+        help="the running lab (boxes: one on physical boxes), or a model of the network: rates "
         "(flow) or, for small ones, packets (packet) (default: flow with TOPOLOGY, else lab)",
     )
     web.add_argument(
@@ -115,9 +116,11 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
         help="traffic of the demands in a model: it adapts to its share, or loses its excess (default: %(default)s)",
     )
     web.add_argument(
-        "--consoles", action="store_true", help="let the page run commands on the hosts of an emulated lab, as root"
+        "--consoles",
+        action="store_true",
+        help="allow the page to run commands on the hosts of an emulated lab, as root",
     )
-    web.add_argument("--record", type=Path, metavar="DIR", help="folder for a recording of what is shown")
+    web.add_argument("--record", type=Path, metavar="DIR", help="folder for a recording of the session")
     add_serving(web)
     web.set_defaults(act=_web)
 
@@ -127,7 +130,7 @@ def add_actions(actions: Any) -> None:  # noqa: ANN401  # argparse has no public
         "--speed",
         type=positive_number_within(0.01, 1000, "a number from 0.01 to 1000"),
         default=1.0,
-        help="recorded seconds in a second (default: %(default)g)",
+        help="recorded seconds per second (default: %(default)g)",
     )
     add_serving(replay)
     replay.set_defaults(act=_replay)
@@ -156,7 +159,7 @@ def add_serving(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="NAME",
-        help="further name by which browsers may call the server, such as that of a reverse proxy or of its "
+        help="further name by which browsers may address the server, such as that of a reverse proxy or of its "
         "certificate; may be repeated, and with TLS the first is printed",
     )
     tls = parser.add_argument_group("TLS", "both or none: the server then speaks HTTPS only")
@@ -170,7 +173,8 @@ def _web(args: argparse.Namespace) -> int:
     kind = args.backend or ("flow" if args.topology is not None else "lab")
     if args.consoles:
         _require_private(args)
-    backend = _lab(args, kind) if kind in ("lab", "boxes") else _model(args, kind)
+    with uncollected():  # until `serve` excludes what is there then
+        backend = _lab(args, kind) if kind in ("lab", "boxes") else _model(args, kind)
     return show(backend, args)
 
 
@@ -243,7 +247,7 @@ def _announcement(args: argparse.Namespace, name: str) -> Callable[[PageLink], N
             print(f"{name}: {link.url}", flush=True)
             print("Ctrl-C ends it", file=sys.stderr, flush=True)
         if not ipaddress.ip_address(args.bind).is_loopback:
-            reach = f"whoever reaches {args.bind} and has the link can do all that the page can"
+            reach = f"anyone who can reach {args.bind} and has the link can do everything that the page can"
             clear = ", and the link's token crosses the network in clear text; `ssh -L` is safer"
             print(f"note: --bind: {reach}{'' if link.is_encrypted else clear}", file=sys.stderr, flush=True)
 

@@ -58,17 +58,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
     _action(actions, "list", "show all certificates and when they expire", _list)
 
-    status = _action(actions, "status", "show which expire soon; exit status 1 if any does", _expiring)
+    status = _action(actions, "status", "list those that expire soon; exit status 1 if there are any", _expiring)
     status.add_argument(
-        "--within", type=_days, default=WARNING_DAYS, metavar="DAYS", help="that is soon (default: %(default)s)"
+        "--within",
+        type=_days,
+        default=WARNING_DAYS,
+        metavar="DAYS",
+        help="days that count as soon (default: %(default)s)",
     )
 
     renew = _action(actions, "renew", "replace certificates by ones with a new validity", _renew)
     renew.add_argument("names", nargs="*", metavar="NAME", help=f"holders, or `{AUTHORITY_FILE}` for the authority")
     renew.add_argument(
-        "--within", type=_days, metavar="DAYS", help="only those that expire within so many days; of all without NAME"
+        "--within",
+        type=_days,
+        metavar="DAYS",
+        help="only those that expire within this many days; without NAME, of all certificates",
     )
-    renew.add_argument("--new-key", action="store_true", help="make new private keys, too")
+    renew.add_argument("--new-key", action="store_true", help="make new private keys as well")
     renew.add_argument(
         "--days", type=_days, help=f"validity (default: {DAYS}, for the authority {DAYS_OF_AUTHORITY} days)"
     )
@@ -149,7 +156,7 @@ def _add_addresses(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=_address,
         metavar="ADDRESS",
-        help=f"addresses and names by which others call it (default: {' '.join(LOCAL)})",
+        help=f"addresses and names by which others reach it (default: {' '.join(LOCAL)})",
     )
 
 

@@ -48,8 +48,8 @@ _OF_MOST: Mapping[str, Mapping[str, object]] = {
         "help": "capacity of a link, in Mbit/s or as in 10M; published rates are scaled to it (default: {capacities})",
     },
     "repetitions": {"type": positive_count, "metavar": "N", "help": "measure everything N times (default: 1)"},
-    "quick": {"action": "store_true", "help": "measure less and for a shorter time, with less precision"},
-    "full": {"action": "store_true", "help": "the published extent (default: a part of it)"},
+    "quick": {"action": "store_true", "help": "measure less, for a shorter time and less precisely"},
+    "full": {"action": "store_true", "help": "the full published extent (default: a part of it)"},
 }
 """Options of most experiments. Where one changes nothing it may be given all the same, and a note says so."""
 
@@ -142,7 +142,7 @@ class RunVerb:
         return ", ".join([f"{usual[1]:g}", *different])
 
     def default_capacity(self, backend: str) -> float:
-        """Return the paper's capacity if the packet simulator stands for switches whose capacity matters."""
+        """Return the paper's capacity if the packet simulator replaces switches whose capacity matters."""
         simulated = self.entry is not None and self.entry.simulates_switches(backend)
         return SIMULATED_CAPACITY if simulated and "capacity" not in self.experiment.without else DEFAULT_CAPACITY
 

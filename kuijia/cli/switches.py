@@ -28,11 +28,11 @@ from kuijia_base.quantities import counted
 
 def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(metavar="ACTION", required=True)
-    check = actions.add_parser("check", help="name what is missing, per switch and port")
+    check = actions.add_parser("check", help="list what is missing, per switch and port")
     check.set_defaults(act=_check)
-    supply = actions.add_parser("prepare", help="supply what is missing; what was there before is noted on the switch")
+    supply = actions.add_parser("prepare", help="add what is missing; the previous state is noted on the switch")
     supply.set_defaults(act=_prepare)
-    back = actions.add_parser("restore", help="restore what was there before")
+    back = actions.add_parser("restore", help="restore the previous state")
     back.set_defaults(act=_restore)
     for action in (supply, back):
         action.add_argument("--print", action="store_true", help="print the commands instead of running them")

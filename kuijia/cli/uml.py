@@ -30,7 +30,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--time-limit",
         type=positive_number,
         metavar="SECONDS",
-        help="interrupt the command and shut the guest down after this time",
+        help="interrupt the command and shut down the guest after this time",
     )
     parser.add_argument(
         "--memory",

@@ -27,28 +27,28 @@ TASKS: Mapping[str, Mapping[str, str]] = {
         "crosscheck": "compare the model of `verify` and `trace` with a real Open vSwitch over random cases",
     },
     "run switches of your own": {
-        "switches": "queues, frame sizes and ports that a plan needs of your own switches: check, prepare, restore",
+        "switches": "queues, frame sizes and ports that a plan needs on your own switches: check, prepare, restore",
         "wiring": "make files with the numbers of your own switches: example, discover, from-ovs",
         "controller": "run the OpenFlow controller for a plan; on SIGHUP it reads the plan file again",
         "scheduler": "run the OpenFlow controller that schedules large flows in a data centre",
-        "handover": "ask the controller or scheduler that acts to let its peer act, and wait until it does",
+        "handover": "ask the active controller or scheduler to hand over to its peer, and wait until it has",
         "pki": "make keys and certificates for TLS: authority, controller, switch, web; list, status, renew",
         "boxes": "physical switches and hosts over SSH: check, up, down",
     },
     "run emulated switches": {
         "lab": "emulated network, also as a page: up, status, watch, update, fail, heal, flow, down, web, replay",
-        "chaos": "break a lab in every way, and find packets that nothing excuses",
+        "chaos": "break a lab in every way, and find losses that nothing excuses",
         "uml": "run a command on a kernel with Open vSwitch's datapath and link delays: user-mode Linux",
     },
     "reproduce published results": {
         "list": "list the experiments of `kuijia run`",
         "run": "reproduce a table or figure of the paper",
-        "report": "show the results in a folder beside the published ones, as HTML and Markdown",
+        "report": "compare the results in a folder with the published ones, as HTML and Markdown",
     },
     "set up": {
         "doctor": "show what this machine can and cannot do, and the consequences",
         "completion": "print the script by which bash or zsh completes verbs, options and their values",
-        "manual": "write the man pages of the command and its verbs into a folder",
+        "manual": "write the man pages of the command and its verbs to a folder",
     },
 }
 """Verbs and one line on each, by task. The module `kuijia.cli.VERB` is imported when its verb is asked for."""
@@ -109,6 +109,6 @@ def module_of(arguments: Sequence[str]) -> str:
 
 
 def load_verb(name: str, words: Sequence[str] = ()) -> Verb:
-    """Return a verb: its module, or what the module's `verb_for` returns, whose options hang on the command line."""
+    """Return a verb: its module, or what the module's `verb_for` returns, whose options depend on the command line."""
     module = importlib.import_module(f"kuijia.cli.{name}")
     return cast("Verb", module.verb_for(words) if words and hasattr(module, "verb_for") else module)

@@ -120,7 +120,9 @@ def _inputs(args: argparse.Namespace, how: WhatIfOptions, assumptions: list[str]
         topology = read_topology(args, assumptions)
         return Inputs(None, topology, read_demands(args, topology), str(args.demands), str(args.topology))
     if args.topology is not None:
-        raise InputError("option", "--plan", "the plan has a topology and demands itself", "neither beside it")
+        raise InputError(
+            "option", "--plan", "the plan has a topology and demands itself", "neither of the two with a plan"
+        )
     how.refuse_planning()
     plan = load_plan(args.plan)
     demands = [Demand(pair.source, pair.target, pair.demand, pair.priority) for pair in plan.pairs]

@@ -18,7 +18,7 @@ from kuijia_base.sweep.work import Answer, Assignment, answer
 Case = TypeVar("Case")
 
 _ATTEMPTS = 3
-"""Times in a row that workers may be killed without finishing a single case in between."""
+"""How often in a row workers may be killed without finishing a case in between."""
 
 
 class WorkersKilledError(KuijiaError):

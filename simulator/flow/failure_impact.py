@@ -179,16 +179,19 @@ class FailureModel:
 
         `part` is the part of a sub-flow that each flow stands for, and its weight at a bottleneck.
         """
-        first, links = tunnels.links_in_order
-        hops = np.diff(first)[carrier]
-        starts = np.concatenate([[0], np.cumsum(hops)])
-        positions = np.arange(starts[-1]) - np.repeat(starts[:-1] - first[carrier], hops)
+        starts, links = tunnels.links_in_order
+        if not np.array_equal(carrier, np.arange(starts.size - 1)):  # as before any failure
+            first, hops = starts[carrier], np.diff(starts)[carrier]
+            starts = np.concatenate([[0], np.cumsum(hops)])
+            positions = np.repeat(first - starts[:-1], hops)
+            positions += np.arange(starts[-1])
+            links = links[positions]
         if self._weighting == "offered":
             weight = np.where(offered > 0, offered, 1.0)
         else:
             weight = np.broadcast_to(np.asarray(part, np.float64), offered.shape)
         elastic = self._elastic[tunnels.pair[carrier]]
-        return FluidFlows(starts, links[positions], offered, level.astype(np.int32), elastic, weight)
+        return FluidFlows(starts, links, offered, level.astype(np.int32), elastic, weight)
 
 
 def _roles(rerouting: Rerouting, flows: FluidFlows) -> NDArray[np.int8]:

@@ -31,7 +31,7 @@ class SimulatedClock:
             return self._now()
 
     def set(self, speed: float | None, paused: bool | None, moment: float | None = None) -> None:  # noqa: FBT001  # as in SetClock
-        """Set speed, hold or go on, and jump to a moment; None leaves each as it is."""
+        """Set the speed, pause or resume, and jump to a time; None leaves each as it is."""
         with self._lock:
             self._time = self._now() if moment is None else moment
             self._since = self._wall()

@@ -146,7 +146,7 @@ class LiveFlowModel:
         with self._changing:
             now = self.situation
             if plan.topology != now.topology:  # which may have been drawn meanwhile
-                raise KuijiaError(f"the network is {now.topology.name} by now")
+                raise KuijiaError(f"the network is now {now.topology.name}")
             if now.network is not None:
                 plan = renumber(plan, now.network.plan)
             require_schemes(now.schemes, plan)
@@ -162,7 +162,7 @@ class LiveFlowModel:
             self._note("plan", f"a new plan is in force: {words}, {rate(plan.allocated)} of {rate(plan.demand)}")
 
     def start_over(self, plan: Plan) -> None:
-        """Show another network, that of a plan, with nothing down; the clock goes on."""
+        """Show another network, that of a plan, with nothing down; the clock keeps running."""
         with self._changing:
             schemes, none = self.situation.schemes, frozenset[str]()
             require_schemes(schemes, plan)
@@ -203,7 +203,7 @@ class LiveFlowModel:
             self._note("flow", f"flow {name} is stopped", flow=name)
 
     def end_flows(self) -> None:
-        """Let flows end whose time has passed."""
+        """End the flows whose time has passed."""
         if any(end <= self.seconds for _, end in self.situation.extras):
             with self._changing:
                 now, time_now = self.situation, self.seconds

@@ -31,7 +31,7 @@ MOST_FLOWS = 300
 
 @dataclass(frozen=True)
 class ExtraFlow:
-    """A flow beside those of the demands: `tunnel` is the column of the tunnel that its hash leads to."""
+    """A flow in addition to the demands: `tunnel` is the column of the tunnel that its hash selects."""
 
     id: str
     source: str
@@ -44,7 +44,7 @@ class ExtraFlow:
 
 @dataclass(frozen=True)
 class Effect:
-    """A view, and the sums that the log tells: victims, what they and the other traffic lose, in Mbit/s."""
+    """A view, and the sums in the log: victims, and what they and the other traffic lose, in Mbit/s."""
 
     view: View
     victims: float
@@ -253,12 +253,12 @@ def link_states(
 
 def _roles(flows: FluidFlows, victim: NDArray[np.bool_], links: int) -> _Roles:
     """Return the role of each flow, as its position in `_ROLES`."""
-    flow = np.repeat(np.arange(flows.size), np.diff(flows.first))
+    hops = np.diff(flows.first)
 
     def meeting(chosen: Flags) -> Flags:
         used = np.zeros(links, np.bool_)
-        used[flows.links[(chosen & (flows.offered > 0))[flow]]] = True
-        return np.asarray(np.bincount(flow[used[flows.links]], minlength=flows.size) > 0)
+        used[flows.links[np.repeat(chosen & (flows.offered > 0), hops)]] = True
+        return np.asarray(np.logical_or.reduceat(used[flows.links], flows.first[:-1]))
 
     direct = ~victim & meeting(victim)
     indirect = ~victim & ~direct & meeting(direct)

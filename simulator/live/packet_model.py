@@ -134,7 +134,7 @@ class LivePacketModel:
             self._step(_FIRST_STEP)
 
     def withdraw(self) -> None:
-        raise KuijiaError("the packet model has always a plan: put another one in force")
+        raise KuijiaError("the packet model always has a plan: put another one in force")
 
     def set_clock(self, speed: float | None, paused: bool | None) -> None:  # noqa: FBT001  # None leaves it
         old = self.clock

@@ -141,7 +141,7 @@ class LoadBalancer:
 
 LOAD_BALANCERS: Mapping[str, LoadBalancer] = {
     "fixed": LoadBalancer(),
-    "ecmp": LoadBalancer("each switch hashes flows anew", SwitchEcmp()),
+    "ecmp": LoadBalancer("each switch hashes flows by itself", SwitchEcmp()),
     "labels": LoadBalancer("as fixed, by the label tables of the switches", LabelSwitched()),
     "flowlets": LoadBalancer("switches choose at random after a pause of 100 us", Flowlets()),
     "letflow": LoadBalancer("as flowlets, after a pause of 150 us", Flowlets(1.5e-4)),

@@ -76,7 +76,7 @@ class CloveEcn:
 
 @dataclass(frozen=True)
 class Hermes:
-    """Paths that hosts sense and probe; flows move when it is worth it (Zhang et al., SIGCOMM 2017).
+    """Paths that hosts sense and probe; flows move when it pays (Zhang et al., SIGCOMM 2017).
 
     A path, between two racks, is good with few marks and a low delay, congested with many marks and a high one, gray
     otherwise. Thresholds of delays are seconds above the base delay, that of an empty network.

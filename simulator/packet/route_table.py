@@ -59,7 +59,7 @@ class RouteTable:
         self._flows += added
 
     def move(self, flow: int, path: Path) -> tuple[int, int]:
-        """Let a flow take this path and its acknowledgements that one; return the indices of both."""
+        """Let a flow take one path and its acknowledgements the other; return the indices of both."""
         ends = self._flows[flow]
         moved = replace(ends, path=path)
         self._check(flow, moved)

@@ -21,7 +21,7 @@ class NoPathError(KuijiaError):
 class Ecmp:
     """Shortest paths by number of links; hosts do not forward packets.
 
-    Every switch hashes a flow's number anew, so choices at one switch are independent of those at the next.
+    Every switch hashes a flow's number by itself, so choices at one switch are independent of those at the next.
     """
 
     def __init__(self, network: Network, seed: int = 0, failed: AbstractSet[int] = frozenset()) -> None:

@@ -43,7 +43,7 @@ class Outage:
 
 @dataclass(frozen=True)
 class Setting:
-    """The settings of a simulation beside network and traffic.
+    """Settings of a simulation in addition to network and traffic.
 
     Attributes:
         seed: the seed of all randomness: hashes of flows, random drops, the order of simultaneous events.

@@ -63,7 +63,7 @@ class Tcp:
             direction changes.
         copa_paced: True if Copa's segments are spread over half a round trip.
         bbr_window_gain: bandwidth-delay products that BBR has in flight at most (cwnd_gain).
-        bbr_round_trip_window: seconds after which BBR measures the least round-trip time anew.
+        bbr_round_trip_window: seconds after which BBR measures the least round-trip time again.
         bbr_probe: seconds that this takes at least.
         bbr_probing_gain: share by which BBR sends more for a round trip, then less, when it probes for bandwidth.
         bbr_pacing_margin: share by which BBR paces below its rate, as Linux does.

@@ -163,7 +163,7 @@ class BfdWatch:
         self._simulation.set_port(self._network.switches[end], state.session.watched_port, live=up)
 
     def _gap(self, interval: float) -> float:
-        """Return the seconds between two packets, drawn anew."""
+        """Draw the seconds until the next packet."""
         return interval * (_LEAST + (1 - _LEAST) * self._random.random())
 
     def _delay_after(self, session: BfdSession, edge: frozenset[str], end: str) -> float:

@@ -42,14 +42,7 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
-        "topology": {
-            "name": plan.topology.name,
-            "nodes": list(plan.topology.nodes),
-            "links": [
-                {"source": link.source, "target": link.target, "capacity": link.capacity, "delay": link.delay}
-                for link in plan.topology.links
-            ],
-        },
+        "topology": topology_to_json(plan.topology),
         "objective": plan.objective,
         "objective_value": plan.objective_value,
         **({} if plan.upper_bound is None else {"upper_bound": plan.upper_bound}),
@@ -75,6 +68,18 @@ def plan_to_json(plan: Plan) -> dict[str, Any]:
                 ],
             }
             for pair in plan.pairs
+        ],
+    }
+
+
+def topology_to_json(topology: Topology) -> dict[str, Any]:
+    """Return the topology as in a plan's JSON data."""
+    return {
+        "name": topology.name,
+        "nodes": list(topology.nodes),
+        "links": [
+            {"source": link.source, "target": link.target, "capacity": link.capacity, "delay": link.delay}
+            for link in topology.links
         ],
     }
 

@@ -148,6 +148,9 @@ def _format_of(path: Path) -> str:
     if suffix not in added:
         known = ", ".join(name for name in (*_FORMAT_OF_SUFFIX, *added) if name)
         raise InputError(
-            path, "", f"{shown(path.suffix)} is no known suffix of a topology", f"{known}, .txt or the option --format"
+            path,
+            "",
+            f"{shown(path.suffix)} is not a known suffix of a topology",
+            f"{known}, .txt or the option --format",
         )
     return added[suffix]

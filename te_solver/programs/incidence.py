@@ -46,13 +46,21 @@ class Incidence:
         pair, then of the second, and so on.
         """
         paths = [path for of_pair in tunnels for path in of_pair]
-        sizes = np.array([len(of_pair) for of_pair in tunnels], dtype=np.int64)
-        starts, rows = links_of_paths(topology, paths)
-        links = sp.csc_array((np.ones(rows.size), rows, starts), shape=(len(topology.links), len(paths)))
+        return cls.along(topology, [len(of_pair) for of_pair in tunnels], *links_of_paths(topology, paths))
+
+    @classmethod
+    def along(
+        cls, topology: Topology, sizes: Sequence[int], starts: NDArray[np.int64], links_in_order: NDArray[np.int32]
+    ) -> Incidence:
+        """Return the incidence of tunnels, so many of each pair, whose links are as `links_of_paths` returns them."""
+        tunnels = starts.size - 1
+        kind = np.int32 if starts[-1] <= np.iinfo(np.int32).max else np.int64  # SciPy would take the widest given
+        ones, rows = np.ones(links_in_order.size), links_in_order.astype(kind)  # a copy, which is sorted in place
+        links = sp.csc_array((ones, rows, starts.astype(kind)), shape=(len(topology.links), tunnels))
         links.sort_indices()
         pairs = sp.csc_array(
-            (np.ones(len(paths)), np.repeat(np.arange(len(tunnels)), sizes), np.arange(len(paths) + 1)),
-            shape=(len(tunnels), len(paths)),
+            (np.ones(tunnels), np.repeat(np.arange(len(sizes)), sizes), np.arange(tunnels + 1)),
+            shape=(len(sizes), tunnels),
         )
         position = {frozenset(edge): number for number, edge in enumerate(topology.edges)}
         edge_of_link = np.array([position[frozenset(link.ends)] for link in topology.links], dtype=np.int64)

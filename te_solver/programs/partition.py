@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kuijia_base.parallel import Progress, in_processes, processors
+from kuijia_base.parallel import Progress, ResultsOf, processors, workers
 from te_solver.programs.column_generation import NearOptimum, nearly_most_throughput, upper_bound
 from te_solver.programs.highs import Indices, Vector
 from te_solver.programs.tunnel_links import TunnelLinks
@@ -94,7 +94,7 @@ def partitioned_throughput(
     resembles the whole, and little is lost. To get closer to that, the largest demands are split over several parts,
     and all are dealt like cards, in the order of their sizes.
 
-    In each further round the demands are dealt anew. Each part has the capacity that its demands have used so far, and
+    In each further round the demands are dealt again. Each part has the capacity that its demands have used so far, and
     its share of what is left over: none can lose, and many gain from the new combination.
 
     The loss is known from a bound on the throughput: a part's prices of links are valid prices for the whole as well
@@ -114,16 +114,17 @@ def partitioned_throughput(
     random = np.random.default_rng(how.seed)
     rates = np.zeros(tunnels.hops.size)
     prices: list[Vector] = []
-    for number in range(how.rounds):
-        hands = _dealt(demand, how.parts, random)
-        prices.clear()
-        better = np.zeros(rates.size)
-        for columns, improved in _improved(tunnels, capacity, demand, rates, hands, how):
-            better[columns] += improved.rates
-            prices.append(improved.prices)
-            if progress is not None:
-                progress(number * len(hands) + len(prices), how.rounds * len(hands))
-        rates = better
+    with workers(how.gap, how.processes or processors()) as results_of:
+        for number in range(how.rounds):
+            hands = _dealt(demand, how.parts, random)
+            prices.clear()
+            better = np.zeros(rates.size)
+            for columns, improved in _improved(tunnels, capacity, demand, rates, hands, results_of):
+                better[columns] += improved.rates
+                prices.append(improved.prices)
+                if progress is not None:
+                    progress(number * len(hands) + len(prices), how.rounds * len(hands))
+            rates = better
     return PartitionedOptimum(rates, _bound(tunnels, capacity, demand, rates, prices), time.perf_counter() - started)
 
 
@@ -133,7 +134,7 @@ def _improved(
     demand: Vector,
     rates: Vector,
     hands: Sequence[_Hand],
-    how: Partitioning,
+    results_of: ResultsOf,
 ) -> Iterator[tuple[Indices, NearOptimum]]:
     """Yield for each hand its tunnels and rates for them, whose sum is no less than before."""
     left_over = np.maximum(capacity - tunnels.loads(rates, capacity.size), 0)
@@ -147,8 +148,7 @@ def _improved(
             own_capacity = own.loads(own_rates, capacity.size) + left_over / len(hands)
             yield _Part(own, own_capacity, demand[hand.pairs] * hand.share)
 
-    optima = in_processes(_solved, how.gap, parts(), how.processes or processors())
-    for number, optimum in enumerate(optima):
+    for number, optimum in enumerate(results_of(_solved, parts())):
         columns, own_rates = present[number]
         if optimum.rates.sum() >= own_rates.sum():
             yield columns, optimum

@@ -30,7 +30,7 @@ Formulation = Literal["enumeration", "compact", "smaller"]
 
 @dataclass(frozen=True)
 class Options:
-    """Options of users beside the objective.
+    """Options of users in addition to the objective.
 
     Attributes:
         spread: divide the traffic of each pair over its tunnels as evenly as the objective allows, instead of

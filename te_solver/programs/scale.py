@@ -9,7 +9,7 @@ import numpy as np
 from te_solver.programs.incidence import Incidence, Vector, least
 
 _REACH = 100.0
-"""Factor between numbers and those that a program was compiled for beyond which it is compiled anew."""
+"""Factor between numbers and those that a program was compiled for, beyond which it is compiled again."""
 
 
 @dataclass(frozen=True)

@@ -61,7 +61,7 @@ class Solver:
 
     Attributes:
         name: CVXPY's for it.
-        primal: use the primal simplex method instead of the dual one; only HiGHS heeds it.
+        primal: use the primal simplex method instead of the dual one; only HiGHS respects it.
         watch: called every second that a program takes, with the seconds since its beginning.
     """
 

@@ -13,7 +13,7 @@ from te_solver.programs.program import Allocation, Objective, Program, total
 from te_solver.programs.settings import NumberSetting, Settings
 
 _REACHED = 1e-6
-"""Share of a level that a pair may lack because of the solver's tolerance, and still rises."""
+"""Share of a level that a pair may lack, because of the solver's tolerance, and still rise."""
 
 _HOPS_MATTER = 1e-4
 """Share of its rate that the longest tunnel is worth less than one without hops: shorter tunnels win ties."""

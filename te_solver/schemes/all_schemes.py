@@ -70,7 +70,7 @@ def _loaded(addition: Addition) -> FailureScheme:
 
 
 def switch_schemes() -> tuple[FailureScheme, ...]:
-    """Return the schemes that switches can be programmed with beforehand."""
+    """Return the schemes that switches can be programmed with in advance."""
     return tuple(each for each in all_schemes() if each.on_switches)
 
 

@@ -21,7 +21,7 @@ class FailureScheme(ABC):
     Attributes:
         name: as users write it.
         order: place among all schemes in lists, the lowest first.
-        on_switches: True if switches can be programmed with it beforehand.
+        on_switches: True if switches can be programmed with it in advance.
         renormalises: True if the controller cuts the hash range of a pair again after a failure, over live tunnels,
             so that other flows may change tunnel as well.
         demoted: roles of traffic that waits below all other traffic of its class after a failure.

@@ -96,11 +96,11 @@ class ArcGraph:
 
 
 class Skeleton:
-    """The graph of a network without its branches: trees that hang on one node, in which paths have no choice.
+    """Graph of a network without its branches: trees attached to one node, in which paths have no choice.
 
     Attributes:
         graph: the network without the branches.
-        roots: for every node the node on which its branch hangs; a node in no branch is its own root.
+        roots: for every node the node to which its branch is attached; a node in no branch is its own root.
     """
 
     def __init__(self, neighbours: Sequence[Sequence[int]], cost: Mapping[Link, int], *, nodes_once: bool) -> None:
@@ -141,7 +141,7 @@ class Skeleton:
 
 
 def _hanging(neighbours: Sequence[Sequence[int]]) -> dict[int, int]:
-    """Return for every node of a hanging tree the next node towards its root, outermost first."""
+    """Return for every node of an attached tree the next node towards its root, outermost first."""
     left = [len(others) for others in neighbours]
     next_node: dict[int, int] = {}
     outermost = [node for node, degree in enumerate(left) if degree == 1]

@@ -45,7 +45,7 @@ def link_costs(topology: Topology, weight: Weight) -> dict[Link, int]:
 
 
 def _exact(number: float) -> Fraction:
-    """Return a number as it is written in decimals: three times 0.1 is 0.3."""
+    """Return a number as its decimals say: three times 0.1 is 0.3."""
     return Fraction(repr(float(number)))
 
 

@@ -225,7 +225,7 @@ class Fleet:
         _require_none([*self.unreached.values(), *refused.values(), *failed.values(), *left])
 
     def put_back_what_answers(self, report: Callable[[str], None]) -> None:
-        """Restore what is possible; `report` receives a line for each box with the rest."""
+        """Restore what is possible; `report` receives a line for each box on what is left."""
         found, failed = self.ask_each("put_back", _role)
         for name, faults in (found | {name: [fault] for name, fault in failed.items()}).items():
             if faults:

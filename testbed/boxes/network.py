@@ -471,7 +471,7 @@ def _enlarge_send_buffers(machine: BoxSwitchMachine) -> None:
 
 
 class BoxGround:
-    """Ground of a lab on boxes."""
+    """Network of a lab on boxes."""
 
     def __init__(self, inventory: BoxInventory) -> None:
         self._inventory = inventory

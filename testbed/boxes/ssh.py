@@ -32,7 +32,7 @@ ANSWER_SECONDS = 30.0
 _GREETING_SECONDS = 2.0 * CONNECT_SECONDS
 _SILENCE_SECONDS = 2
 _SILENCES = 3
-"""A box that answers nothing for so many of these spans is dead."""
+"""A box that does not answer for so many of these intervals is dead."""
 
 _END_SECONDS = 5.0
 _MOST_COMPLAINTS = 1 << 16
@@ -70,7 +70,7 @@ class BoxError(TestbedError):
 
 
 class DeadBoxError(BoxError):
-    """A box cannot be reached, or not any more."""
+    """A box cannot be reached, or no longer."""
 
 
 def ssh_command(login: Login) -> list[str]:
@@ -157,7 +157,7 @@ class SshConnection:
         return self._ssh.poll() is None
 
     def begin(self, action: str, /, **arguments: object) -> int:
-        """Tell the box something and return at once; `result` has the answer."""
+        """Send the box an order and return at once; `result` has the answer."""
         answers: _Answers = SimpleQueue()
         with self._ordering:
             self._last_order += 1
@@ -184,7 +184,7 @@ class SshConnection:
         return answer["value"]
 
     def call(self, action: str, /, seconds: float = ANSWER_SECONDS, **arguments: object) -> Any:  # noqa: ANN401 - JSON
-        """Tell the box something and wait for the answer; raises as `result`."""
+        """Send the box an order and wait for the answer; raises as `result`."""
         return self.result(self.begin(action, **arguments), seconds)
 
     def close(self) -> None:
@@ -257,7 +257,7 @@ class SshConnection:
             self._ssh.kill()
 
     def _heard(self, said: IO[bytes]) -> str:
-        """Hand on the answers; return why there are no more, nothing where the connection has ended."""
+        """Pass the answers on; return why there are no more, or nothing if the connection has ended."""
         for _ in range(_MOST_CHATTER):
             line = said.readline(_LONGEST_CHATTER)
             if not line:

@@ -1,4 +1,4 @@
-"""Runs a program of Python with a wall clock that somebody else sets; the machine's own clock stays as it is.
+"""Runs a Python program with a wall clock that somebody else sets; the machine's own clock is unchanged.
 
 Arguments: FILE PROGRAM ARGUMENT... FILE has eight bytes, the nanoseconds to be added to the machine's clock as a signed
 number in the machine's byte order. PROGRAM is the name of a module, or the path of a script.

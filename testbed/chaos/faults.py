@@ -49,13 +49,13 @@ STANDSTILL_KINDS: Final = (SWITCHES_FROZEN, SWITCHES_KILLED, DATABASE_KILLED)
 """Those in which no switch does anything: `ovs-vswitchd` waits until it has its database again."""
 
 FLAP_DOWN: Final = "flap-down"
-"""No fault of its own: one of the times in which a flapping link was down."""
+"""Not drawn by itself: one of the times in which a flapping link was down."""
 
 LINK_DOWN: Final = (CUT, CUT_END, FLAP_DOWN)
 """Those in which a link carries nothing."""
 
 SLOW_SHARE: Final = 0.25
-"""Rate of a slow link, as a share of its own."""
+"""Rate of a slow link, as a share of its normal rate."""
 
 LINK_KINDS: Final = (CUT, CUT_END, FLAP, SLOW)
 CONNECTION_KINDS: Final = (CONNECTION_RESET, CONNECTION_LATE, CONNECTION_LOSSY, FROM_SWITCH_CUT, TO_SWITCH_CUT)

@@ -1,4 +1,4 @@
-"""Breaks and mends a running lab, fault by fault; a disk of its own can be filled."""
+"""Breaks and mends a running lab, fault by fault; its own disk can be filled."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _mounted(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _private_mounts() -> Iterator[None]:
-    """Give the calling thread mounts of its own for a block; others see none of its new ones."""
+    """Give the calling thread its own mounts for a block; others see none of its new ones."""
     own = os.open(_MOUNTS, os.O_RDONLY | os.O_CLOEXEC)
     folder = os.open(".", os.O_RDONLY | os.O_CLOEXEC | os.O_DIRECTORY)
     try:

@@ -79,7 +79,7 @@ class SizeWatch:
                 self._samples.setdefault((name, pid, work), []).append(size)
 
     def growth(self) -> tuple[str, ...]:
-        """Return in words what has piled up in a process that lived long enough to tell."""
+        """Return in words what has piled up in a process that lived long enough to judge."""
         return tuple(line for (name, *_), samples in self._samples.items() for line in piled_up(name, samples))
 
     def largest(self) -> dict[str, tuple[ProcessSize, ProcessSize]]:
@@ -91,7 +91,7 @@ class SizeWatch:
 
 
 def piled_up(name: str, samples: Sequence[ProcessSize]) -> tuple[str, ...]:
-    """Return in words what has piled up in one process; too few samples tell nothing."""
+    """Return in words what has piled up in one process; too few samples show nothing."""
     if len(samples) < _LEAST_SAMPLES:
         return ()
     settled = samples[SETTLED_AFTER:]

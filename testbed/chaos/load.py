@@ -1,4 +1,4 @@
-"""Full links beside the probes: every tunnel carries a share of the rate that the plan gives it."""
+"""Full links in addition to the probes: every tunnel carries a share of its planned rate."""
 
 from __future__ import annotations
 

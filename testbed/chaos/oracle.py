@@ -1,4 +1,4 @@
-"""Decides which packets faults may cost: from the plans in force and the time line, without a look at the lab.
+"""Computes which losses are permitted, from plans and the fault timeline alone.
 
 A probe flow is one pair's, and with an unchanged plan it is known which tunnel its hash gives it. It uses this tunnel
 while all of its links are up, and any other of the pair's tunnels while one is down. The loss of a packet is excused if

@@ -1,4 +1,4 @@
-"""Stands before controllers: delays, holds or resets the connections of switches and of peers, each by itself."""
+"""Relays connections of switches and peers to controllers: delays, holds or resets each by itself."""
 
 from __future__ import annotations
 

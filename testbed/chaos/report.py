@@ -150,7 +150,7 @@ def _stream_lines(result: ChaosResult) -> list[str]:
 
 
 def _load_lines(load: Sequence[LoadCount]) -> list[str]:
-    """Return what became of the packets that filled the links, class by class."""
+    """Return how the packets that filled the links fared, class by class."""
     lines = []
     for priority in sorted({each.flow.priority for each in load}):
         of_class = [each for each in load if each.flow.priority == priority]

@@ -1,4 +1,4 @@
-"""A run of faults on a lab of its own: probes all the while, faults as drawn, and what nothing excuses."""
+"""A run of faults on its own lab: probes throughout, faults as drawn, and the losses that nothing excuses."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _StoppedError(Exception):
 
 @contextmanager
 def _stopping(watch: ChaosWatch) -> Iterator[None]:
-    """Note the first SIGINT or SIGTERM of a block, for the next wait: no fault is ever half made or half mended."""
+    """Note the first SIGINT or SIGTERM of a block for the next wait, so that no fault is half made or half mended."""
 
     def stop(number: int, _: FrameType | None) -> None:
         watch.stopped = True
@@ -328,7 +328,7 @@ def _followed(injector: Injector) -> tuple[str, ...]:
 def _settled(
     lab: Lab, injector: Injector, watch: ChaosWatch, errors: list[str], *looks: Callable[[Lab], tuple[str, ...]]
 ) -> tuple[str, ...]:
-    """Return what looks at tables and controllers find once nothing is broken any more, as soon as that is nothing."""
+    """Check tables and controllers once nothing is broken; return the faults left, as soon as there are none."""
     try:
         injector.settle()
     except KuijiaError as error:

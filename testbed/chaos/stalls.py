@@ -1,4 +1,4 @@
-"""Clocks of their own that notice when this machine does not run the switches, or the controllers, in time."""
+"""Watchdogs that notice when this machine does not run the switches, or the controllers, in time."""
 
 from __future__ import annotations
 

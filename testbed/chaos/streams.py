@@ -1,4 +1,4 @@
-"""Flows of iperf3 beside the probes, by TCP and UDP, and what they got second by second."""
+"""Flows of iperf3 next to the probes, by TCP and UDP, and what they got second by second."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Notes taken beside the faults: what the controllers tell, and when this machine itself fell behind."""
+"""Notes taken during the faults: what the controllers report, and when this machine itself fell behind."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class _Forwarding:
 
 @dataclass
 class ChaosWatch:
-    """What was seen, in seconds of the monotonic clock; controllers share it, whoever sets the wall clock of one.
+    """What was seen, in seconds of the monotonic clock, which controllers share even if a wall clock is set.
 
     Attributes:
         ready: a controller has confirmed all tables of a switch.

@@ -79,7 +79,7 @@ class ControllerSet(ControllerLog):
         return [number for number, member in enumerate(self.members, 1) if not member.is_alive]
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return number, process and role of each as JSON data, and since when the one that acts does so."""
+        """Return number, process and role of each as JSON data, and since when the active one has been active."""
         acting = self.acting if self.has_acting else None
         return [
             {
@@ -181,7 +181,7 @@ class ControllerSet(ControllerLog):
         return self.acting.programmed_switches() if self.has_acting else []
 
     def update(self, plan: Plan) -> Plan:
-        """Have the one that acts follow a plan, as `ControllerProcess.update`; if another acts then, that one."""
+        """Have the active one follow a plan, as `ControllerProcess.update`; after a takeover, the new active one."""
         while True:
             asked = self._require_acting()
             try:
@@ -191,7 +191,7 @@ class ControllerSet(ControllerLog):
                     raise
 
     def hand_over(self) -> Handover:
-        """Have the one that acts hand over; return when another acts and has read all its switches.
+        """Have the active one hand over; return when another is active and has read all its switches.
 
         Raises:
             TestbedError: there is no handover (the message says why), none acts, or it takes too long.
@@ -241,7 +241,7 @@ def _has_successor(events: Sequence[Event]) -> bool:
 
 
 def _happened(event: Event) -> float:
-    """Return the time of an event on the clock that the controllers share, whoever sets the wall clock of one."""
+    """Return the time of an event on the clock that the controllers share, even if the wall clock of one was set."""
     return float(event["monotonic"])
 
 

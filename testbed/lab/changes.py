@@ -1,6 +1,6 @@
-"""Changes of a running lab as requests ask for them: what must be prepared, the change, and the event that tells of it.
+"""Carries out change requests of a running lab: prepare, apply, log the event.
 
-A deed is made of two parts. `prepared` changes nothing of the lab and may take minutes; the function that it returns
+A change has two parts. `prepared` changes nothing of the lab and may take minutes; the function that it returns
 makes the change and returns the answer.
 """
 

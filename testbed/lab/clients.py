@@ -1,4 +1,4 @@
-"""The clients at the lab service's socket: lets in so many at a time, reads a line from each, sends each its answer.
+"""The clients at the lab service's socket: accepts a bounded number, reads a line from each and answers it.
 
 Clients are served in the order in which their lines are complete. None keeps the others waiting: each has
 `PATIENCE` seconds to send its request, and as many to read the answer. The time for carrying out requests does not
@@ -27,7 +27,7 @@ LONGEST_REQUEST = 1 << 22
 """Bytes of a line: 100,000 demands with names of ten characters."""
 
 MOST_CLIENTS = 32
-"""Served at a time; the others wait until one of these has gone."""
+"""Clients served at a time; the others wait until one of them has left."""
 
 MOST_WATCHERS = 16
 LONGEST_BACKLOG = 1 << 18
@@ -50,7 +50,7 @@ class _State(Enum):
 
 @dataclass(eq=False)
 class Client:
-    """One connection. `line` is what it has sent so far, complete once the reception hands the client out."""
+    """One connection. `line` is what it has sent so far, complete once `next` has returned the client."""
 
     connection: socket.socket
     deadline: float
@@ -111,7 +111,7 @@ class LabClients:
             self.close()
 
     def next(self) -> Client | None:
-        """Wait for a client and return it with its whole line; None for one that has gone or was refused, or a ring."""
+        """Wait for a client and return it with its whole line; None if it left or was refused, or after a `ring`."""
         away = time.monotonic() - self._left_at
         for client in self._clients:
             client.deadline += away
@@ -246,7 +246,7 @@ class LabClients:
             self.answer(client, unfinished + b"\n" + self._refusal(problem, "one that reads"))
 
     def _attend(self, client: Client) -> None:
-        """Send a watcher what waits for it; let it go when it has gone or says something."""
+        """Send a watcher its pending lines; drop it when it has left or sends anything."""
         if client.answer:
             self._sent_some(client)
         try:
@@ -258,7 +258,7 @@ class LabClients:
         self._drop(client)
 
     def _sent_some(self, client: Client) -> bool:
-        """Send what a watcher reads at once; return False if it has gone."""
+        """Send what a watcher reads at once; return False if it has left."""
         try:
             client.answer = client.answer[client.connection.send(client.answer) :]
         except BlockingIOError:

@@ -97,7 +97,7 @@ class Cuts:
     def _wait_for_reaction(
         self, links: Sequence[Link], known: int, requested_at: float, *, up: bool
     ) -> tuple[int, float | None]:
-        """Wait until the ingresses know; return the number of tunnels the controller told of, and the seconds."""
+        """Wait until the ingresses know; return the number of tunnels that the controller reported, and the seconds."""
         if self._lab.options.liveness == "bfd":
             for link in links:
                 self._wait_for_sessions(*link, up=up)

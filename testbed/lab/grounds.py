@@ -1,4 +1,4 @@
-"""Grounds of a lab: the emulated network, or any other network behind the same few methods."""
+"""Networks that a lab stands on: the emulated one, or any other with the same few methods."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Ground(Protocol):
 
 
 class Emulation:
-    """Ground of emulated networks, in the lab's own network namespace unless it uses the machine's switch."""
+    """Provides emulated networks, in the lab's own network namespace unless it uses the machine's switch."""
 
     listening = HERE
 

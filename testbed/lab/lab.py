@@ -96,7 +96,7 @@ class Lab:
 
     @property
     def emulated_network(self) -> EmulatedNetwork:
-        """The emulated network, in a lab that stands on one."""
+        """The emulated network, if the lab has one."""
         assert isinstance(self._network, EmulatedNetwork), "the lab stands on boxes"
         return self._network
 

@@ -86,7 +86,7 @@ def start_lab(order: Order, report: Callable[[str], None]) -> dict[str, Any]:
 
 
 def remove_killed_lab(report: Callable[[str], None], root: Path = ROOT) -> bool:
-    """Clear away what labs left behind whose process was killed; returns whether there were any.
+    """Remove what labs whose process was killed have left; return whether there were any.
 
     Raises:
         TestbedError: something of it cannot be removed, or boxes cannot be put back.
@@ -97,7 +97,7 @@ def remove_killed_lab(report: Callable[[str], None], root: Path = ROOT) -> bool:
 
 
 def ask_lab(do: str, **details: object) -> Any:  # noqa: ANN401  # whatever JSON the request is answered with
-    """Ask the running lab for something and return its answer; raises as `ask`, InputError if no lab is up."""
+    """Send the running lab a request and return its answer; raises as `ask`, InputError if no lab is up."""
     return ask(the_running_lab(), do, **details)
 
 
@@ -110,11 +110,11 @@ def the_running_lab() -> Path:
 
 
 def ask(lab: Path, do: str, **details: object) -> Any:  # noqa: ANN401  # as above
-    """Ask the lab of this run directory for something and return its answer.
+    """Send the lab of this run directory a request and return its answer.
 
     Raises:
         LabRefusedError: it refused.
-        TestbedError: it died while it was at it.
+        TestbedError: it died meanwhile.
     """
     with _request(lab, do, details) as answers:
         return _result(lab.name, answers())

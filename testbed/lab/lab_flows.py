@@ -30,7 +30,7 @@ _MARGIN = 0.5
 
 @dataclass(frozen=True)
 class FlowEnd:
-    """A flow that has ended by itself, and why if it failed."""
+    """A flow that has ended by itself, and the reason if it failed."""
 
     flow: str
     failure: str | None

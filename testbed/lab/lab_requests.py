@@ -109,7 +109,7 @@ class Withdraw:
 
 @dataclass(frozen=True)
 class HandOver:
-    """A request that the controller that acts lets another one act."""
+    """A request that the active controller hands over to another one."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ class ChooseScheme:
 
 @dataclass(frozen=True)
 class Enter:
-    """A request for what a program needs to run in a node's host; `command`, if it is told, becomes an event."""
+    """A request for what a program needs to run in a node's host; `command`, if given, becomes an event."""
 
     node: str
     command: str = ""

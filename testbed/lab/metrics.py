@@ -1,4 +1,4 @@
-"""Metrics of a running lab, from the state that it tells everybody who asks."""
+"""Metrics of a running lab, from the state that it reports to every client."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from testbed.network.network_metrics import network_metrics, note_links, note_qu
 PREFIX = "kuijia_lab"
 
 METRICS = (
-    Metric(f"{PREFIX}_up", "gauge", "1 if the lab has told its state; other values are those it told last."),
+    Metric(f"{PREFIX}_up", "gauge", "1 if the lab has reported its state; other values are the last ones it reported."),
     Metric(f"{PREFIX}_controller_up", "gauge", "1 if the controller's process is alive."),
     Metric(f"{PREFIX}_switches_ready", "gauge", "Switches that are connected and have acknowledged their tables."),
     Metric(f"{PREFIX}_controller_errors", "gauge", "Errors that the controller's event log has."),
@@ -26,7 +26,7 @@ METRICS = (
     Metric(f"{PREFIX}_tunnels", "gauge", "Tunnels of the plan."),
     Metric(f"{PREFIX}_tunnels_dead", "gauge", "Tunnels that carry nothing, or that an end considers dead."),
     *network_metrics(PREFIX),
-    Metric(f"{PREFIX}_status_seconds", "gauge", "Time that the lab took to tell its state."),
+    Metric(f"{PREFIX}_status_seconds", "gauge", "Time that the lab took to report its state."),
 )
 
 Status = Mapping[str, Any]

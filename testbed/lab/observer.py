@@ -59,7 +59,7 @@ class _Seen:
 
 
 def _restoration_text(event: Event) -> str:
-    """Return how a pair without a live tunnel fares."""
+    """Return the state of a pair without a live tunnel."""
     pair, path = f"{event['ingress']} to {event['egress']}", "-".join(event["path"])
     if path:
         return f"{pair} has no live tunnel: carried over {path}"
@@ -96,7 +96,7 @@ class Spotter:
         self._thread.start()
 
     def end(self) -> None:
-        """Look no more; has no effect when it has ended."""
+        """Stop watching; has no effect once it has ended."""
         if not self._ended.is_set():
             self._ended.set()
             self._thread.join(_END_SECONDS)
@@ -171,7 +171,7 @@ class Spotter:
             self._journal.add("controller", text, {"tunnels": ids}, details, at=of_ingress[-1]["time"])
 
     def _words(self, event: Event) -> tuple[Kind, str] | None:
-        """Return kind and text of an event of the controller, None for one that others tell of."""
+        """Return kind and text of an event of the controller, None for one that is reported elsewhere."""
         switch, name = event.get("switch", ""), event["event"]
         if name in SWITCH_STATES:
             # The controller says so again when it has changed a switch's tables.

@@ -80,7 +80,7 @@ class PlanMaker:
         raise TestbedError("the plan was withdrawn, or its solver has died; the plan before stays in force")
 
     def give_up(self) -> None:
-        """End the process, and with it what it is at; any thread may call this."""
+        """End the process and its present work; any thread may call this."""
         with self._starting:
             process, self._process = self._process, None
         if process is not None:

@@ -17,7 +17,7 @@ from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.log_lines import part_logger
-from te_solver.formats.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json, topology_to_json
 from testbed.lab.changes import MakePlan, prepared
 from testbed.lab.clients import MOST_WATCHERS, Client, LabClients
 from testbed.lab.journal import LabEvent, LabJournal
@@ -41,7 +41,7 @@ from testbed.lab.workers import LabWorkers
 
 LONGEST_LOG = 1 << 20
 MOST_CHANGES = 16
-"""Changes that may wait at a time; the other clients' places are for those who only look."""
+"""Changes that may wait at a time; other clients' places are for those that only read."""
 
 _LONGEST_MESSAGE = 2000
 _SHOWN_BYTES = 200
@@ -173,7 +173,7 @@ class LabServer:
         self._reception.watch(client, beginning + _event_lines(earlier))
 
     def _withdraw_update(self) -> bool:
-        """Withdraw a plan that is being made or rolled out; return False if the change under way is none."""
+        """Withdraw a plan that is being made or rolled out; return False if the change under way is something else."""
         if not isinstance(self._under_way, Update | ReplacePlan):
             return False
         self._give_up()
@@ -181,7 +181,7 @@ class LabServer:
         return True
 
     def _look(self, client: Client, request: Query | Enter, line: bytes) -> None:
-        """Carry a request out that changes nothing; runs in a thread."""
+        """Carry out a request that changes nothing; runs in a thread."""
         try:
             answer = _result(self._found(request))
         except KuijiaError as error:
@@ -199,7 +199,7 @@ class LabServer:
                     self._journal.add("command", f"on {node}: {command}", {"node": node})
                 return environment
             case Query("topology"):
-                return plan_to_json(self._lab.plan)["topology"]
+                return topology_to_json(self._lab.plan.topology)
             case Query("plan"):
                 number, plan = self._lab.plan_number, plan_to_json(self._lab.plan)
                 options = self._lab.described_options()

@@ -186,7 +186,7 @@ def _links_up(lab: LabParts, faults: LabFaults) -> dict[frozenset[str], bool]:
 
 
 def death_of(switches: frozenset[str], plan: Plan) -> str:
-    """Return what to say of dead switches."""
+    """Return the message about dead switches."""
     died = "Open vSwitch has died"
     return died if switches == set(plan.topology.nodes) else f"{died} on {', '.join(sorted(switches))}"
 

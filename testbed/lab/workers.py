@@ -1,4 +1,4 @@
-"""Threads that carry out jobs beside the main thread, in the network namespace of the thread that makes them."""
+"""Threads that carry out jobs next to the main thread, in the network namespace of the thread that makes them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rules of who may ask what: hosts and origins, the token, rates of requests, headers of answers; pure.
+"""Access rules: hosts and origins, the token, rates of requests, headers of answers; pure.
 
 A page from elsewhere can make a browser send requests to this machine, also by a name of its own that it lets point
 here (DNS rebinding). Such requests carry a foreign `Host` or `Origin`, and have no token.
@@ -127,7 +127,7 @@ Kind = Literal["page", "read", "act", "guess"]
 
 @dataclass(frozen=True)
 class Rate:
-    """So many requests a second, and so many at once."""
+    """Requests a second, and requests at once."""
 
     per_second: float
     burst: float
@@ -144,13 +144,13 @@ RATES: Mapping[Kind, Rate] = {
 
 @dataclass
 class Limiter:
-    """Token buckets of clients; of too many clients the one that asked last the longest ago is forgotten."""
+    """Token buckets of clients; if there are too many, the client idle for longest is forgotten."""
 
     rates: Mapping[Kind, Rate] = field(default_factory=lambda: RATES)
     _left: OrderedDict[tuple[Kind, str], tuple[float, float]] = field(default_factory=OrderedDict)
 
     def wait(self, kind: Kind, client: str, now: float) -> int | None:
-        """Count a request; return None if it may pass, else the whole seconds after which to ask again."""
+        """Count a request; return None if it may pass, else the whole seconds until the next attempt."""
         rate = self.rates[kind]
         left, last = self._left.pop((kind, client), (rate.burst, now))
         left = min(rate.burst, left + (now - last) * rate.per_second)

@@ -38,7 +38,7 @@ from testbed.web.requests import (
 from testbed.web.shapes import from_json, to_json
 
 STALL = 5.0
-"""Seconds that a reader of events may leave what is sent to it unread, before it is dropped."""
+"""Seconds for which a reader of events may read nothing before it is dropped."""
 
 _WORKS_AT_ONCE = 8
 """Actions and verifications."""
@@ -230,7 +230,7 @@ class _Api:
 
     @contextmanager
     def _work(self) -> Iterator[None]:
-        """Count a work for the time of a block; raises _BusyError if too many are under way."""
+        """Count a job for the time of a block; raises _BusyError if too many are under way."""
         self._require_room()
         self._busy += 1
         try:
@@ -240,7 +240,7 @@ class _Api:
 
     @contextmanager
     def _large_body(self) -> Iterator[None]:
-        """Count a large body for the time of a block; raises _BusyError if there are too many, or too many works."""
+        """Count a large body for the time of a block; raises _BusyError if there are too many, or too many jobs."""
         self._require_room()
         if self._large >= _LARGE_BODIES_AT_ONCE:
             raise _BusyError(f"{_LARGE_BODIES_AT_ONCE} plans or sets of demands are read: try again when one is done")
@@ -288,7 +288,7 @@ def _with_known_link(action: Action, described: Description) -> Action:
 
 
 class _Events(Response):
-    """A stream of events to one reader, who is dropped when nothing that is sent is read for a while.
+    """A stream of events to one reader, who is dropped after reading nothing for a while.
 
     Args:
         chunks: the events.
@@ -374,4 +374,4 @@ async def _no_such_page(_request: Request, _error: Exception) -> Response:
 
 
 async def _no_such_method(_request: Request, _error: Exception) -> Response:
-    return refusal(405, "this address has no such method")
+    return refusal(405, "this address does not accept this method")

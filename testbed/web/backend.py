@@ -169,7 +169,7 @@ class WithdrawPlan:
 
 @dataclass(frozen=True, slots=True)
 class StartFlow:
-    """Send traffic beside that of the demands, for some seconds."""
+    """Send traffic in addition to the demands, for some seconds."""
 
     source: Name
     target: Name
@@ -235,7 +235,7 @@ class SetNetwork:
 
 @dataclass(frozen=True, slots=True)
 class RunCommand:
-    """Run a command on a host of a real lab; the backend tells the lab, and returns what it needs to run there."""
+    """Run a command on a host of a real lab; the backend asks the lab, and returns what the command needs there."""
 
     node: Name
     command: Annotated[str, ShapeLimits(longest=1000)]
@@ -280,7 +280,7 @@ class Backend(Protocol):
         """Return the state of now, within a fraction of a second."""
 
     def act(self, action: Action) -> dict[str, Any]:
-        """Carry an action out, and return what is worth telling, as JSON data, when it is done.
+        """Carry out an action, and return what clients should know, as JSON data, when it is done.
 
         Raises:
             InputError: the action names what does not exist, or is otherwise wrong; nothing has changed.
@@ -300,4 +300,4 @@ class Backend(Protocol):
         """Return the promises that a plan would break in this network; raises InputError if it is no plan for it."""
 
     def close(self) -> None:
-        """Let go of everything; no other call follows."""
+        """Release everything; no other call follows."""

@@ -17,7 +17,7 @@ MOST_VALUES = 1_000_000
 """Most lists, objects and commas of a body: a few bytes of each may take a hundred times as much memory."""
 
 _SECONDS = 20.0
-"""Time in which a body must have come."""
+"""Time in which a body must arrive."""
 
 
 class BodyError(Exception):
@@ -39,7 +39,7 @@ async def read_body(request: Request, largest: int) -> bytes:
     try:
         return await asyncio.wait_for(_received(request, largest), _SECONDS)
     except asyncio.TimeoutError as error:  # another class before Python 3.11
-        raise BodyError(408, f"the body did not come within {_SECONDS:g} s") from error
+        raise BodyError(408, f"the body did not arrive within {_SECONDS:g} s") from error
 
 
 async def _received(request: Request, largest: int) -> bytes:

@@ -1,4 +1,4 @@
-"""Commands on hosts of a lab: their output as events, within limits, and ended with all that they have started."""
+"""Commands on hosts of a lab: their output as events, within limits; they end with all that they started."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MOST_AT_ONCE = 4
 _MARK = "KUIJIA_CONSOLE"
 _CHUNK = 16 * 1024
 _PATIENCE = 2.0
-"""Seconds in which the output of a command that was ended must end: what hides from its end may keep it open."""
+"""Seconds in which the output of an ended command must end: a child that escapes may keep it open."""
 
 
 def words_of(line: str) -> list[str]:

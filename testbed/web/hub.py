@@ -1,4 +1,4 @@
-"""One look at the backend for all browsers: states and log entries, encoded once, for each reader at its own pace."""
+"""Polls the backend once for all browsers: states and log entries, encoded once, for each reader at its own pace."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import json
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import replace
+from io import BytesIO
 from typing import Any
 
 from kuijia_base.errors import KuijiaError
@@ -27,6 +28,10 @@ MOST_ENTRIES = 1000
 """Log entries that wait for a reader; one that is further behind is dropped."""
 
 _LOOKS_BETWEEN_DESCRIPTIONS = 5
+_PART = 1 << 20
+"""Bytes of a chunk: a description can have many times as many, and each copy of it would fill memory."""
+
+_TUNNELS_AT_A_TIME = 1000
 _SILENCE = 10.0
 """Seconds without anything to send after which a comment shows that the server is alive."""
 
@@ -65,20 +70,21 @@ class Reader:
                 yield b": nothing new\n\n"
                 continue
             self._news.clear()
-            taken = b"".join(self._frames) + (self._state or b"")
+            taken = [*self._frames, self._state or b""]
             self._frames.clear()
             self._state = None
-            if taken and not self.is_dropped:
-                yield taken
+            for part in _parts(taken):
+                if part and not self.is_dropped:
+                    yield part
 
 
 class Hub:
-    """Looks at the backend while anybody reads; all methods run in the server's event loop.
+    """Looks at the backend while there are readers; all methods run in the server's event loop.
 
     Args:
         backend: what is shown.
         view_only: True if the server refuses actions, which descriptions then say.
-        recorder: takes down what is shown, and makes the hub look without readers, too.
+        recorder: records what is shown, and makes the hub look without readers, too.
         interval: seconds between two states.
     """
 
@@ -125,7 +131,7 @@ class Hub:
                 self._complain(f"the server has a fault: {type(error).__name__}")
 
     def refresh(self) -> None:
-        """Let the next look not wait for the end of the interval, and describe the lab: something has been done."""
+        """Make the next look due at once, with a description: something has been done."""
         self._looked, self._looks = -math.inf, 0
 
     def close(self) -> None:
@@ -177,7 +183,7 @@ class Hub:
             if self._is_closed or len(self._readers) >= MOST_READERS:
                 return None
             seen = [_entry_frame(each) for each in entries if each.seq <= self._entry]
-            reader.offer([_frame("lab", lab), *seen[-FIRST_ENTRIES:]], _frame("state", state, self._seq))
+            reader.offer([*_lab_frames(lab), *seen[-FIRST_ENTRIES:]], _frame("state", state, self._seq))
             self._readers.add(reader)
         self._wanted.set()
         return reader
@@ -195,10 +201,10 @@ class Hub:
         self._offer([_frame("trouble", _dumped({"error": error}))], None)
 
     def _news(self, described: bool) -> tuple[list[bytes], bytes]:  # noqa: FBT001  # for a thread, by position
-        frames = []
+        frames: list[bytes] = []
         if described and (now := self._described()) != self._description_json:
             self._description_json = now
-            frames.append(_frame("lab", now))
+            frames += _lab_frames(now)
             if self._recorder is not None:
                 self._recorder.lab(now)
         entries = self._backend.events(self._entry)
@@ -219,8 +225,38 @@ class Hub:
     def _described(self) -> bytes:
         description = replace(self._backend.describe(), view_only=self._view_only)
         if description != self._described_last[0]:
-            self._described_last = description, _dumped(to_json(description))
+            self._described_last = description, _encoded(description)
         return self._described_last[1]
+
+
+def _encoded(description: Description) -> bytes:
+    """Return the JSON of a description, made part by part: the data of a large plan's tunnels would fill memory."""
+    before, after = _dumped(to_json(replace(description, tunnels=()))).split(b'"tunnels":[]', 1)
+    tunnels, found = description.tunnels, BytesIO()
+    found.write(before + b'"tunnels":[')
+    for first in range(0, len(tunnels), _TUNNELS_AT_A_TIME):
+        part = _dumped(to_json(tunnels[first : first + _TUNNELS_AT_A_TIME]))
+        found.write((b"," if first else b"") + part[1:-1])
+    found.write(b"]" + after)
+    return found.getvalue()
+
+
+def _parts(frames: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield short frames joined, and long ones in parts."""
+    short: list[bytes] = []
+    for frame in frames:
+        if len(frame) <= _PART:
+            short.append(frame)
+            continue
+        yield b"".join(short)
+        short.clear()
+        yield from (frame[first : first + _PART] for first in range(0, len(frame), _PART))
+    yield b"".join(short)
+
+
+def _lab_frames(description: bytes) -> tuple[bytes, bytes, bytes]:
+    """Return the message of a description, which is not copied."""
+    return b"event: lab\ndata: ", description, b"\n\n"
 
 
 def _dumped(data: Any) -> bytes:  # noqa: ANN401  # JSON has no type

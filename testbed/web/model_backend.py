@@ -11,7 +11,7 @@ from kuijia_base.errors import InputError, UnsoundError, key_path
 from simulator.live.flow_model import REQUEST, SCHEMES, LiveFlowModel
 from simulator.live.packet_model import LivePacketModel, layout_for
 from simulator.live.states import LogEntry
-from te_solver.formats.plan_file import plan_to_json
+from te_solver.formats.plan_file import plan_to_json, topology_to_json
 from te_solver.model.demands import Demand, scaled_to
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology
@@ -108,8 +108,7 @@ class ModelBackend:
         return plan_to_json(plan) if plan else None
 
     def topology(self) -> dict[str, Any]:
-        topology: dict[str, Any] = plan_to_json(self._first)["topology"]
-        return topology
+        return topology_to_json(self._first.topology)
 
     def verify(self, plan: dict[str, Any]) -> list[Finding]:
         checked = sound_plan(plan, self._first)
@@ -171,7 +170,7 @@ class ModelBackend:
         return {"pairs": len(plan.pairs), "tunnels": len(plan.tunnels), "allocated": plan.allocated}
 
     def _solved(self, topology: Topology, demands: Sequence[Demand]) -> Plan:
-        """Solve for other demands; nothing waits for it but its request."""
+        """Solve for other demands; only its own request waits for it."""
         try:
             return self._solve(topology, demands)
         except UnsoundError as error:

@@ -17,7 +17,7 @@ from kuijia_app.tables.options import PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError, KuijiaError, TestbedError, quoted
 from kuijia_base.text import link_id
 from simulator.live.states import Direction, FlowState, LinkState, LogEntry, QueueInfo, QueueLoad, Role, View
-from te_solver.formats.plan_file import plan_from_json, plan_to_json
+from te_solver.formats.plan_file import plan_from_json, plan_to_json, topology_to_json
 from te_solver.model.plan import Plan
 from testbed.lab.lab_client import ask, running_lab, the_running_lab
 from testbed.lab.lab_options import LabOptions
@@ -229,21 +229,20 @@ class RealLab:
         return plan_to_json(plan) if plan.pairs else None
 
     def topology(self) -> dict[str, Any]:
-        topology: dict[str, Any] = plan_to_json(self._in_force().plan)["topology"]
-        return topology
+        return topology_to_json(self._in_force().plan.topology)
 
     def verify(self, plan: dict[str, Any]) -> list[Finding]:
         known = self._in_force()
         return findings(sound_plan(plan, known.plan), known.tables)
 
     def close(self) -> None:
-        """Let go of the lab, which stays up."""
+        """Release the lab, which stays up."""
 
     def _ask(self, do: str, **details: object) -> Any:  # noqa: ANN401  # JSON
         return self._ask_lab(self._lab, do, **details)
 
     def _look(self, do: str, **details: object) -> Any:  # noqa: ANN401  # JSON
-        """Ask for something; if the lab is down and another one is up, ask and show that one from now on."""
+        """Send a request; if the lab is down and another one is up, use and show the other one from now on."""
         asked = self._lab
         try:
             return self._ask(do, **details)
@@ -269,7 +268,7 @@ class RealLab:
         return _InForce(found["number"], plan, LabOptions(**found["options"]))
 
     def _in_force(self, number: int | None = None) -> _InForce:
-        """Return the plan of now, read again if its number, which may be told, is a new one."""
+        """Return the present plan, read again if its number, which may be given, is new."""
         wanted = self._look("counters")["plan"] if number is None else number
         if wanted != self._known.number:
             self._known = self._read_plan()

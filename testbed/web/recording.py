@@ -54,7 +54,7 @@ class Recorder:
         self._write(b"lab", encoded)
 
     def state(self, without_views: bytes, views: bytes) -> None:
-        """Take a state down: its JSON with an empty list of views, and the JSON of the views."""
+        """Record a state: its JSON with an empty list of views, and the JSON of the views."""
         if views == self._views:
             self._write(b"again", without_views)
         else:

@@ -39,7 +39,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Done:
-    """An action that is done: what the backend tells of it, and the log entries since it began."""
+    """A completed action: what the backend reports of it, and the log entries since it began."""
 
     done: dict[str, Any]
     log: tuple[LogEntry, ...]
@@ -93,16 +93,16 @@ class Liveness:
 REFUSALS: Mapping[int, str] = {
     400: "the request is malformed",
     401: "the token is missing or wrong",
-    403: "a page of another origin asks, or the server runs with `--view`",
-    404: "there is no such thing",
-    405: "the address has no such method",
-    408: "the body has not come within 20 s",
-    409: "refused with the reason; `findings` has the broken promises of a plan",
+    403: "a page of another origin sent the request, or the server runs with `--view`",
+    404: "no such resource",
+    405: "the address does not accept this method",
+    408: "the body did not arrive within 20 s",
+    409: "refused with a reason; `findings` has the broken promises of a plan",
     413: "the body is too large",
     415: "the type of the body is not `application/json`",
     421: "`Host` is none of the server's names",
     422: "body or query have another shape; the message names the key",
-    429: "too much is asked for at once; `Retry-After` has the seconds after which to come again",
+    429: "too many requests at once; `Retry-After` has the seconds to wait",
     431: "the request has more than 100 headers",
     500: "the server has a fault, which its standard error describes",
     503: "the network does not answer",

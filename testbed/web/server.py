@@ -102,7 +102,7 @@ def listen(address: str, port: int) -> PageListener:
 
 
 SILENT_SECONDS = 20.0
-"""Time in which the head of a request must have come."""
+"""Time in which the head of a request must arrive."""
 
 
 class PunctualProtocol(H11Protocol):
@@ -251,7 +251,7 @@ def _use(config: uvicorn.Config, followed: FollowedTls) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready and when its certificate expires, and for which Ctrl-C is no error."""
+    """A server that says when it is ready and when its certificate expires, and that treats Ctrl-C as a normal end."""
 
     def __init__(
         self,

@@ -43,6 +43,35 @@ def test_results_are_saved_with_their_details(tmp_path: Path) -> None:
     assert json.loads((folder / "packet.json").read_text())["runs"] == json.loads(json.dumps(found.runs))
 
 
+def test_saved_results_are_read_again(tmp_path: Path) -> None:
+    found = kuijia.packet(kuijia.load_topology("fig1"), details=True, **SMALL)
+    folder = found.save(tmp_path / "study")
+    for place in (folder, folder / "packet.json"):
+        again = kuijia.load_packet(place)
+        assert (repr(again), again.notes, again.files) == (repr(found), found.notes, found.files)
+        assert list(again.flows()) == list(found.flows())
+        assert again.to_csv() == found.to_csv()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("{}", "holds something else"),
+        ('{"format": "kuijia-packet", "version": 2}', "holds something else"),
+        ('{"format": "kuijia-packet", "version": 1}', "cannot be read (KeyError: 'options')"),
+        (
+            '{"format": "kuijia-packet", "version": 1, "options": {"network": "n"}, "assumptions": [], "runs": [{}]}',
+            "cannot be read (KeyError: ",
+        ),
+    ],
+)
+def test_other_files_are_refused(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "packet.json").write_text(text)
+    with pytest.raises(kuijia.InputError) as refusal:
+        kuijia.load_packet(tmp_path)
+    assert str(refusal.value).startswith(f"{tmp_path / 'packet.json'}: {problem}")
+
+
 @pytest.mark.parametrize(
     ("network", "options", "message"),
     [

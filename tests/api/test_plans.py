@@ -195,7 +195,7 @@ def test_a_picture_is_shown_and_saved_by_its_suffix(fig1: kuijia.Plan, tmp_path:
     assert picture._repr_png_().startswith(b"\x89PNG")
     assert picture.save(tmp_path / "plan.svg").read_text(encoding="utf-8").startswith("<?xml")
     with pytest.raises(
-        kuijia.InputError, match=r"plan\.txt: \.txt is no picture's suffix, expected \.png, \.svg, \.pdf$"
+        kuijia.InputError, match=r"plan\.txt: \.txt is not the suffix of a picture, expected \.png, \.svg, \.pdf$"
     ):
         picture.save(tmp_path / "plan.txt")
 

@@ -261,7 +261,7 @@ def test_an_address_that_others_reach_is_printed_with_what_it_means(
     _announcement(Namespace(json=False, bind=address), "gscale")(PageLink("127.0.0.1", 8400, "secret"))
     said = capsys.readouterr()
     assert said.out == "gscale: http://127.0.0.1:8400/#token=secret\n"
-    assert ("note: --bind: whoever reaches 0.0.0.0 and has the link" in said.err) == warns
+    assert ("note: --bind: anyone who can reach 0.0.0.0 and has the link" in said.err) == warns
     assert ("in clear text" in said.err) == warns
     _announcement(Namespace(json=False, bind=address), "gscale")(PageLink("127.0.0.1", 8400, "secret", "https"))
     said = capsys.readouterr()

@@ -244,7 +244,7 @@ def test_a_run_that_does_not_fit_into_memory_ends_with_one_line(
     assert packet(*SMALL, "--seeds", seeds, "--workers", "1") == 2
     told = capsys.readouterr().err.splitlines()[-1]
     expected = "fewer flows, lower rates, shorter delays, less to wait, or an earlier end"
-    assert told.endswith(f"packet: takes more memory than there is, expected {expected}")
+    assert told.endswith(f"packet: needs more memory than is available, expected {expected}")
 
 
 def test_a_load_of_one_is_allowed_with_a_warning(capsys: pytest.CaptureFixture[str]) -> None:

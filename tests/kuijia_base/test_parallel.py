@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from joblib.externals.loky.process_executor import _ExecutorManagerThread
 
-from kuijia_base.parallel import in_processes, processors
+from kuijia_base.parallel import in_processes, processors, workers
 
 
 def _sum(shared: int, task: int) -> int:
@@ -44,6 +44,14 @@ def test_results_come_in_the_order_of_the_tasks(processes: int) -> None:
 def test_one_process_is_this_one_and_more_are_others() -> None:
     assert set(in_processes(_process, None, range(3), 1)) == {os.getpid()}
     assert os.getpid() not in set(in_processes(_process, None, range(3), 2))
+
+
+@pytest.mark.parametrize("processes", [1, 2])
+def test_workers_do_several_lots_of_tasks(processes: int) -> None:
+    with workers(10, processes) as results_of:
+        assert list(results_of(_sum, range(3))) == [10, 11, 12]
+        used = {*results_of(_process, range(6)), *results_of(_process, range(6))}
+    assert len(used) <= processes
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="workers get no Ctrl-C of their own")

@@ -12,7 +12,7 @@ NASTY = "a\nb\x1b[31m\u202e\ud800\x00" + "x" * 10_000
     ("error", "complaint"),
     [
         (RecursionError(), "net.yaml: nested too deeply, expected a topology"),
-        (MemoryError(), "net.yaml: takes more memory than there is, expected a topology"),
+        (MemoryError(), "net.yaml: needs more memory than is available, expected a topology"),
         (
             OSError(40, "Too many levels of symbolic links"),
             "net.yaml: cannot be read (Too many levels of symbolic links)",

@@ -132,7 +132,7 @@ def test_a_file_of_no_known_suffix_is_refused_beside_a_broken_format(
 ) -> None:
     install(tmp_path, monkeypatch, "format-x", {additions.TOPOLOGY_FORMATS: {"x": "format_x:X"}}, "X = 1")
     (tmp_path / "net.x").write_text("a b\n", encoding="utf-8")
-    with caplog.at_level(logging.WARNING), pytest.raises(InputError, match="is no known suffix of a topology"):
+    with caplog.at_level(logging.WARNING), pytest.raises(InputError, match="is not a known suffix of a topology"):
         load_topology(tmp_path / "net.x")
     assert "package format-x 1.0: topology format 'x' is a int" in caplog.text
 

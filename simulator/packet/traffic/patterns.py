@@ -142,7 +142,7 @@ class AllToAll(_Fixed):
 
 @dataclass(frozen=True)
 class Incast(Pattern):
-    """`senders` hosts send to another one at the same time, all drawn anew each time."""
+    """`senders` hosts send to another one at the same time; all are drawn again each time."""
 
     senders: int
 

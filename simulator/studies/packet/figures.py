@@ -1,4 +1,4 @@
-"""Picture of a packet study: how much longer flows take than alone, over the offered load."""
+"""Picture of a packet study: slowdown of flows over the offered load."""
 
 from __future__ import annotations
 

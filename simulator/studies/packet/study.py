@@ -176,7 +176,7 @@ def enough_memory() -> Iterator[None]:
         yield
     except MemoryError as error:
         smaller = "fewer flows, lower rates, shorter delays, less to wait, or an earlier end"
-        raise InputError("packet", "", "takes more memory than there is", smaller) from error
+        raise InputError("packet", "", "needs more memory than is available", smaller) from error
 
 
 def _simulation(study: Study, run: Run) -> Simulation:

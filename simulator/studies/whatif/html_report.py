@@ -28,7 +28,7 @@ _NAMED_LINKS = 2
 
 _CAPTIONS = {
     "loss-distribution": "How many of the failures cost more than a given part of the traffic sent.",
-    "loss-and-vacancy": "What a scheme leaves vacant beforehand, and what failures cost it: the mean and the worst.",
+    "loss-and-vacancy": "What a scheme leaves vacant in advance, and what failures cost it: the mean and the worst.",
     "loss-ranked": "Each failure by what it costs, and who loses it.",
 }
 

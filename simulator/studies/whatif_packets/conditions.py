@@ -40,7 +40,7 @@ class Conditions:
 
     Attributes:
         sizes: of flows, in bytes of payload.
-        load: share of the planned rates that flows offer on the mean, in payload.
+        load: mean share of the planned rates that flows offer, in payload.
         seconds: from the cut until the last flow begins, for which losses are counted.
         transport: congestion control of TCP.
         buffer: bytes that may wait in each queue of a port.
@@ -78,7 +78,7 @@ class Conditions:
         return Physical(queue=Fifo(self.buffer, marking))
 
     def packets(self, plan: Plan) -> float:
-        """Return the data packets of a run on the mean; each flow's last one may be small."""
+        """Return the mean number of data packets of a run; each flow's last one may be small."""
         flows = self.load * plan.allocated * 1e6 / 8 * self.end / self.sizes.mean
         return flows * (self.sizes.mean / self.tcp.payload + 1)
 

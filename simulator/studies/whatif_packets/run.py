@@ -1,4 +1,4 @@
-"""One failure under one scheme: what its flows lose and how long they take, beside the same flows without a failure."""
+"""One failure under one scheme: what its flows lose and how long they take, compared with no failure."""
 
 from __future__ import annotations
 

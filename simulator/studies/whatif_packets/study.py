@@ -15,7 +15,7 @@ from simulator.studies.whatif_packets.run import Play
 
 @dataclass(frozen=True, eq=False)
 class PacketStudy:
-    """Findings of a study with all that they hang on.
+    """Results of a study together with its inputs.
 
     Attributes:
         how: its conditions.

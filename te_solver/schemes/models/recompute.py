@@ -1,4 +1,4 @@
-"""Recomputation by the controller: traffic engineering anew on the surviving network."""
+"""Recomputation by the controller: traffic engineering again on the surviving network."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ Path = tuple[str, ...]
 class Recompute:
     """The traffic once the controller has solved again and updated all switches.
 
-    All demands, also of unharmed pairs, are placed anew within the remaining capacities, class after class. Traffic
+    All demands, also of unharmed pairs, are placed again within the remaining capacities, class after class. Traffic
     that a pair loses by this is withheld at the ingress; additional traffic is gained. A failure that breaks no tunnel
     changes nothing, as the plan is still optimal; neither does a healed one.
 

@@ -36,11 +36,11 @@ class TunnelColumns:
     def of(cls, plan: Plan, paths: Sequence[Sequence[tuple[str, ...]]]) -> TunnelColumns:
         """Return the columns of these paths of each pair, which count through the first pair's, then the second's."""
         sizes = [len(of_pair) for of_pair in paths]
-        return cls(
-            Incidence.of(plan.topology, paths),
-            tuple(path for of_pair in paths for path in of_pair),
-            np.repeat(np.arange(len(paths)), sizes),
-        )
+        every = tuple(path for of_pair in paths for path in of_pair)
+        in_order = links_of_paths(plan.topology, every)
+        columns = cls(Incidence.along(plan.topology, sizes, *in_order), every, np.repeat(np.arange(len(paths)), sizes))
+        columns.__dict__["links_in_order"] = in_order  # of a large plan they take a while to find
+        return columns
 
     def joined(self, other: TunnelColumns) -> TunnelColumns:
         """Return these columns followed by those of `other`, which has the same links and pairs."""
@@ -81,7 +81,9 @@ class TunnelColumns:
 
     @cached_property
     def _by_link(self) -> sp.csr_array:
-        return sp.csr_array(self.incidence.links)
+        links = self.incidence.links
+        entries = np.ones(links.nnz, np.bool_)  # of one byte, as nobody reads them
+        return sp.csr_array(sp.csc_array((entries, links.indices, links.indptr), shape=links.shape))
 
     def crossing(self, links: Indices) -> Indices:
         """Return the tunnels that use any of the links, given as rows; a tunnel that uses two of them comes twice."""

@@ -1,4 +1,4 @@
-"""Weights that were computed beforehand for every failure."""
+"""Weights that were computed in advance for every failure."""
 
 from __future__ import annotations
 

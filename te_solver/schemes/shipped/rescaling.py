@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class RescalingScheme(FailureScheme):
-    """Rescaling with the failed tunnels' hash ranges cut beforehand."""
+    """Rescaling with the failed tunnels' hash ranges cut in advance."""
 
     name = "rescaling"
     order = 20

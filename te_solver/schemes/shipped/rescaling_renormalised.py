@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class RenormalisedScheme(FailureScheme):
     """Rescaling as Kuijia, section 4.1, describes it.
 
-    On switches, groups that were cut beforehand lead past a dead tunnel until the controller removes its slots.
+    On switches, groups that were cut in advance lead past a dead tunnel until the controller removes its slots.
     """
 
     name = "rescaling-renormalised"

@@ -50,7 +50,7 @@ def test_the_first_paragraph_says_where_numbers_do_not_match(tmp_path: Path) -> 
     assert scored == ["0 of 1", "20%, or 1 where that is more", "460%", "1", ""]
     assert (published, ours, deviation) == ("3.57", "20.0", "16.4 (+460%)")
     assert "docs/gscale.md" in why
-    assert "Losses hang on which pairs are drawn" in lead
+    assert "Losses depend on the sampled pairs" in lead
     page = page_of(report_of(tmp_path))
     assert page.index("<th>verdict</th>") < page.index("Differ: ") < page.index("<h2")
     opening = markdown_page(report).split("\n\n")[1:3]

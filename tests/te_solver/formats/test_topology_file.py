@@ -189,7 +189,7 @@ def test_an_unknown_suffix_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError) as raised:
         load_topology(path)
     assert str(raised.value) == (
-        f"{path}: .xls is no known suffix of a topology, "
+        f"{path}: .xls is not a known suffix of a topology, "
         "expected .yaml, .yml, .json, .graphml, .gml, .xml, .dot, .graph, .tab, .txt or the option --format"
     )
 

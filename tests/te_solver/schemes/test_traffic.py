@@ -25,6 +25,20 @@ def test_tunnels_are_columns_in_the_order_of_the_plan(plan: Plan) -> None:
     assert list(traffic.classes) == sorted({pair.priority for pair in plan.pairs})
 
 
+@given(plans())
+def test_links_of_tunnels_are_in_the_order_of_the_path(plan: Plan) -> None:
+    tunnels = PlannedTraffic.of(plan).tunnels
+    row_of = {link.ends: row for row, link in enumerate(plan.topology.links)}
+    starts, links = tunnels.links_in_order
+    assert links.tolist() == [row_of[hop] for tunnel in plan.tunnels for hop in tunnel.hops]
+    assert starts.tolist() == np.cumsum([0, *(len(tunnel.hops) for tunnel in plan.tunnels)]).tolist()
+
+
+def test_indices_take_four_bytes_each() -> None:
+    incidence = PlannedTraffic.of(parallel_plan([0.5, 0.5])).tunnels.incidence
+    assert (incidence.links.indices.dtype, incidence.links.indptr.dtype) == (np.int32, np.int32)
+
+
 @given(plans(), st.data())
 def test_a_failure_breaks_the_links_it_names_and_the_tunnels_over_them(plan: Plan, data: st.DataObject) -> None:
     failure = data.draw(failures(plan.topology))

@@ -289,7 +289,7 @@ def test_a_plan_for_the_network_before_a_drawing_is_not_put_in_force(plan: Plan)
         return solved(topology, demands)
 
     steered = ModelBackend(LiveFlowModel(plan), drawn_meanwhile)
-    with pytest.raises(KuijiaError, match="the network is drawn by now"):
+    with pytest.raises(KuijiaError, match="the network is now drawn"):
         steered.act(SetDemands((("a", "d", 4.0, 0),)))
     assert {flow.source for flow in steered.state().views[0].flows} == {"x", "y"}
 

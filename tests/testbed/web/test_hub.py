@@ -5,17 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Coroutine
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from kuijia.api.lab import Lab
 from kuijia_base.errors import KuijiaError
 from testbed.web.app import make_app
-from testbed.web.backend import SetLink, SetScheme, State
+from testbed.web.backend import Description, SetLink, SetScheme, State, TunnelInfo
 from testbed.web.hub import MOST_ENTRIES, MOST_READERS, Hub, Reader
 from testbed.web.openapi import openapi
 from testbed.web.recording import Recorder, read_recording
 from testbed.web.requests import FIRST_ENTRIES
+from testbed.web.shapes import to_json
 from tests.testbed.web.memory_backend import MemoryBackend
 from tests.testbed.web.serving import PAGE, TOKEN
 
@@ -48,6 +50,29 @@ def test_a_reader_first_gets_description_log_and_state() -> None:
         first = messages(await anext(reader.chunks()))
         assert [event for event, _ in first] == ["lab", "log", "state"]
         assert first[1][1]["seq"] == 2
+
+    run(work())
+
+
+class ManyTunnels(MemoryBackend):
+    """Describes a plan whose tunnels take some megabytes."""
+
+    def describe(self) -> Description:
+        every = (TunnelInfo(number, '"tunnels":[]', "b", 0, ("a", "b"), 0.5) for number in range(30_000))
+        return replace(super().describe(), tunnels=tuple(every))
+
+
+def test_a_large_description_is_sent_in_parts_and_none_is_a_copy_of_all() -> None:
+    async def work() -> None:
+        backend = ManyTunnels()
+        reader = await joined(Hub(backend))
+        stream, parts = reader.chunks(), [b""]
+        while b"event: state" not in parts[-1]:
+            parts.append(await anext(stream))
+        assert max(map(len, parts)) <= 1 << 20
+        (event, lab), *_ = messages(b"".join(parts))
+        assert event == "lab"
+        assert lab == json.loads(json.dumps(to_json(backend.describe())))
 
     run(work())
 
