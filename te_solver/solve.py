@@ -14,13 +14,12 @@ from te_solver.model.demands import Demand
 from te_solver.model.exposure import Exposure
 from te_solver.model.plan import DISJOINT, FIRST_PATH_ID, PairPlan, Plan, PlanOptions, Tunnel
 from te_solver.model.topology import Topology
-from te_solver.programs.feasibility import require_feasible
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, is_objective, objective_names, paths_for
-from te_solver.programs.solver import Solver
+from te_solver.programs.solver import Solver, require_feasible
 from te_solver.tunnels.finder import PairsFinder
 from te_solver.tunnels.path_finders import finder_by, finder_like
 

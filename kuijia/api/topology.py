@@ -16,8 +16,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_rate
 from kuijia_base.options import parsed_or_none, require_known
 from kuijia_base.quantities import counted, rate
-from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.rate_units import RATE_UNITS
+from te_solver.formats.draft import RATE_UNITS, NetworkDraft
 from te_solver.formats.topology_file import save_topology, topology_formats
 from te_solver.model import topology as core
 

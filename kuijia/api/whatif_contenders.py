@@ -18,13 +18,12 @@ from te_solver.model.exposure import Exposure
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology
 from te_solver.programs.effort import parts_for
-from te_solver.programs.feasibility import require_within_bounds
 from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT
 from te_solver.programs.resolve import WarmThroughput
-from te_solver.programs.solver import Solver
+from te_solver.programs.solver import Solver, require_within_bounds
 from te_solver.schemes.making import SPLITS
 from te_solver.schemes.models.interface import Scheme, SchemeOptions
 from te_solver.schemes.models.traffic import PlannedTraffic

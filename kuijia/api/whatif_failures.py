@@ -11,10 +11,8 @@ from kuijia_base.errors import UnsoundError, quoted
 from kuijia_base.options import bad_option
 from kuijia_base.suggestion import unknown
 from kuijia_base.text import Note
-from te_solver.formats.failures_file import load_failures
-from te_solver.formats.probabilities_file import load_probabilities
-from te_solver.model.failure_probabilities import PUBLISHED, FailureProbabilities, from_counts, from_links
-from te_solver.model.failures import Failure, named
+from te_solver.formats.failures_file import load_failures, load_probabilities
+from te_solver.model.failures import PUBLISHED, Failure, FailureProbabilities, from_counts, from_links, named
 from te_solver.model.topology import Topology
 
 

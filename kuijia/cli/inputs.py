@@ -14,8 +14,7 @@ from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.options import typed_options
 from kuijia_base.quantities import rate
 from te_solver.formats.demands_file import DEMAND_FORMATS
-from te_solver.formats.draft import DEFAULT_CAPACITY
-from te_solver.formats.rate_units import RATE_UNITS
+from te_solver.formats.draft import DEFAULT_CAPACITY, RATE_UNITS
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.formats.topology_file import topology_formats
 from te_solver.model.demands import Demand

@@ -1,20 +1,86 @@
-"""Solvers of CVXPY problems, as users choose them; the only module that knows solvers by name."""
+"""Solvers of CVXPY problems by name, calls of them that Ctrl-C ends at once, and the checks that every plan passes."""
 
 from __future__ import annotations
 
+import _thread
+import atexit
+import os
+import signal
+import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from contextvars import copy_context
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from kuijia_base.errors import SolverError, UnsoundError, quoted
-from te_solver.programs.interruption import interruptible
+from te_solver.model.exposure import Exposure
+from te_solver.model.plan import TOLERANCE, Plan, require_sound_tunnels
+from te_solver.programs.registry import carries_all
 
 if TYPE_CHECKING:
     import cvxpy as cp
+
+
+Value = TypeVar("Value")
+
+
+_WATCH_SECONDS = 1.0
+"""Time between two calls of `watch`."""
+
+
+def interruptible(work: Callable[[], Value], watch: Callable[[float], None] | None = None) -> Value:
+    """Return what `work` returns, or raise what it raises; Ctrl-C raises KeyboardInterrupt here without waiting for it.
+
+    Python acts on signals between two steps of the main thread, and compiled code is one step. So the work is done in
+    another thread, which cannot be stopped: after an interrupt, the process ends without waiting for it.
+
+    Args:
+        work: the call.
+        watch: called every second with the seconds since the beginning; only in the main thread.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    future: Future[Value] = Future()
+    working = _thread.allocate_lock()
+    working.acquire()
+    begun = time.monotonic()
+    # Nothing here waits on a Condition, as Thread.start and Future.result do: Ctrl-C between two of its steps leaves it
+    # without its lock, and then it raises RuntimeError.
+    _thread.start_new_thread(copy_context().run, (_settle, future, work, working))
+    try:
+        while not working.acquire(timeout=_WATCH_SECONDS):
+            if watch is not None:
+                watch(time.monotonic() - begun)
+        return future.result()
+    except KeyboardInterrupt:
+        if not future.done():
+            atexit.register(_leave, future)
+        raise
+
+
+def _settle(future: Future[Value], work: Callable[[], Value], working: _thread.LockType) -> None:
+    try:
+        future.set_result(work())
+    except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
+        future.set_exception(error)
+    finally:
+        working.release()
+
+
+def _leave(future: Future[Value]) -> None:
+    """End the process under a thread that still works: ending libraries beside it could crash."""
+    if not future.done():
+        for stream in (sys.stdout, sys.stderr):
+            if stream is not None:
+                stream.flush()
+        os._exit(128 + signal.SIGINT)
+
 
 _HIGHS = "HIGHS"
 
@@ -134,3 +200,79 @@ def _with_version(name: str) -> str:
         return f"{_title(name)} {version(_PACKAGES.get(name, name.lower()))}"
     except PackageNotFoundError:
         return _title(name)
+
+
+def require_feasible(plan: Plan) -> None:
+    """Run all checks below.
+
+    Raises:
+        UnsoundError: at the first fault.
+    """
+    require_sound_tunnels(plan)
+    require_within_bounds(plan)
+    require_protected(plan)
+
+
+def require_within_bounds(plan: Plan) -> None:
+    """Require that no rate is negative, no pair exceeds its demand or its tunnels' rates, no link its capacity.
+
+    A plan of an objective that `carries_all` must instead carry all demand, and no link may exceed the plan's
+    utilisation.
+
+    Raises:
+        UnsoundError: at the first excess of more than one part in a million.
+    """
+    all_carried = carries_all(plan.objective)
+    for index, pair in enumerate(plan.pairs):
+        for number, tunnel in enumerate(pair.tunnels):
+            if not tunnel.rate >= 0:
+                raise UnsoundError(
+                    ("pairs", index, "tunnels", number, "rate"), f"rate {tunnel.rate:.8g}", "no less than 0"
+                )
+        offered = sum(tunnel.rate for tunnel in pair.tunnels)
+        bound = min(pair.demand, offered)
+        if not 0 <= pair.allocated <= bound * (1 + TOLERANCE):
+            raise UnsoundError(
+                ("pairs", index, "allocated"),
+                f"{pair.allocated:.8g} Mbit/s allocated",
+                f"no more than the demand, {pair.demand:.8g}, and the tunnels' rates together, {offered:.8g}",
+            )
+        if all_carried and pair.allocated < pair.demand * (1 - TOLERANCE):
+            raise UnsoundError(
+                ("pairs", index, "allocated"),
+                f"{pair.allocated:.8g} Mbit/s allocated",
+                f"the demand, {pair.demand:.8g}",
+            )
+    for position, link in enumerate(plan.topology.links):
+        load = plan.link_loads[link.ends]
+        bound = link.capacity * plan.objective_value if all_carried else link.capacity
+        if not load <= bound * (1 + TOLERANCE):
+            raise UnsoundError(
+                ("topology", "links", position, "capacity"),
+                f"tunnels put {load:.8g} Mbit/s on link {link.source}-{link.target}",
+                f"no more than {bound:.8g}, {plan.objective_value:.8g} times its capacity"
+                if all_carried
+                else f"no more than its capacity, {bound:.8g}",
+            )
+
+
+def require_protected(plan: Plan) -> None:
+    """Require that each pair's allocation fits into the rates of the tunnels left after the worst failure.
+
+    Rescaling then sends no tunnel more than its rate, so no link gets more than its capacity.
+
+    Raises:
+        UnsoundError: at the first pair that could lose more than one part in a million.
+    """
+    if plan.protected_failures == 0:
+        return
+    for index, pair in enumerate(plan.pairs):
+        rates = [tunnel.rate for tunnel in pair.tunnels]
+        exposure = Exposure.of_paths([tunnel.nodes for tunnel in pair.tunnels])
+        left = exposure.surviving(rates, plan.protected_failures)
+        if not pair.allocated <= left * (1 + TOLERANCE):
+            raise UnsoundError(
+                ("pairs", index, "allocated"),
+                f"{pair.allocated:.8g} Mbit/s allocated",
+                f"no more than protection against {plan.protected_failures} leaves of the tunnels' rates, {left:.8g}",
+            )

@@ -8,8 +8,7 @@ from functools import cached_property
 
 from simulator.flow.availability import Availability, availability
 from simulator.flow.what_if import Contender, FailureOutcome
-from te_solver.model.failure_probabilities import FailureProbabilities
-from te_solver.model.failures import Failure
+from te_solver.model.failures import Failure, FailureProbabilities
 from te_solver.model.topology import Topology
 
 

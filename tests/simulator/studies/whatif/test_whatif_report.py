@@ -17,12 +17,10 @@ from simulator.studies.whatif.html_report import LISTED, html_report
 from simulator.studies.whatif.network_map import BANDS, network_map
 from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
 from te_solver.model.demands import Demand
-from te_solver.model.failure_probabilities import PUBLISHED, from_counts
-from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.model.failures import PUBLISHED, Failure, from_counts, link_pairs, single_links, single_nodes
 from te_solver.model.topology import Link, Topology
 from te_solver.pictures.layout import mapped
-from te_solver.schemes.models.kuijia import Kuijia
-from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
 
