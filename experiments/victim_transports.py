@@ -42,8 +42,7 @@ from simulator.packet.transports import Congestion, Tcp, Transport
 from simulator.planned.credit_classes import VictimCredits
 from simulator.planned.events import Cut, Timing
 from simulator.planned.network import Physical
-from simulator.planned.results import Windows
-from simulator.planned.run import PlanRun
+from simulator.planned.run import PlanRun, Windows
 from simulator.planned.traffic import SiteFlows
 from simulator.studies.packet.transports import Credits, transport_names, transport_of
 from te_solver.model.plan import Plan

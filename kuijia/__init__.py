@@ -12,20 +12,17 @@ from kuijia.rooms import find_rooms_of_clone
 
 if TYPE_CHECKING:
     from kuijia.api.choices import networks, objectives, path_choices, schemes, transports
-    from kuijia.api.demand_models import make_demands
-    from kuijia.api.demands import Demands, DemandsLike, load_demands
-    from kuijia.api.lab import Lab, connect
-    from kuijia.api.lab_requests import LabError
+    from kuijia.api.demands import Demands, DemandsLike, load_demands, make_demands
+    from kuijia.api.lab import Lab, LabError, connect
     from kuijia.api.packet import PacketResult, packet
-    from kuijia.api.picture import Picture
     from kuijia.api.plan import Plan, PlanLike, load_plan, plan_from_paths, solve
-    from kuijia.api.table import Table, Text
+    from kuijia.api.table import Picture, Table, Text
     from kuijia.api.tables import Proof, Tables, Trace, trace, verify
     from kuijia.api.tables import compile_plan as compile  # noqa: A004  # kuijia.compile
     from kuijia.api.topology import Topology, TopologyLike, load_topology
     from kuijia.api.whatif import whatif
     from kuijia.api.whatif_options import Failures
-    from kuijia.api.whatif_packets_result import WhatIfPackets
+    from kuijia.api.whatif_packets import WhatIfPackets
     from kuijia.api.whatif_result import WhatIf
     from kuijia_base.errors import InputError, KuijiaError, SolverError
     from te_solver.model.demands import Demand
@@ -90,10 +87,10 @@ _MODULES = {
     "InputError": "kuijia_base.errors",
     "KuijiaError": "kuijia_base.errors",
     "Lab": "kuijia.api.lab",
-    "LabError": "kuijia.api.lab_requests",
+    "LabError": "kuijia.api.lab",
     "Link": "te_solver.model.topology",
     "PacketResult": "kuijia.api.packet",
-    "Picture": "kuijia.api.picture",
+    "Picture": "kuijia.api.table",
     "Plan": "kuijia.api.plan",
     "PlanLike": "kuijia.api.plan",
     "Proof": "kuijia.api.tables",
@@ -105,13 +102,13 @@ _MODULES = {
     "TopologyLike": "kuijia.api.topology",
     "Trace": "kuijia.api.tables",
     "WhatIf": "kuijia.api.whatif_result",
-    "WhatIfPackets": "kuijia.api.whatif_packets_result",
+    "WhatIfPackets": "kuijia.api.whatif_packets",
     "compile": "kuijia.api.tables",
     "connect": "kuijia.api.lab",
     "load_demands": "kuijia.api.demands",
     "load_plan": "kuijia.api.plan",
     "load_topology": "kuijia.api.topology",
-    "make_demands": "kuijia.api.demand_models",
+    "make_demands": "kuijia.api.demands",
     "networks": "kuijia.api.choices",
     "objectives": "kuijia.api.choices",
     "packet": "kuijia.api.packet",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure
 
 
@@ -36,11 +37,18 @@ def look(position: int) -> Look:
     return Look(COLOURS[at], _DASHES[at], _MARKS[at], _HATCHES[at])
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, dpi: float = 150) -> Figure:
     """Return an empty figure of this size in inches that makes room for its labels."""
     from matplotlib.figure import Figure  # noqa: PLC0415  # not always installed
 
-    return Figure(figsize=(width, height), dpi=150, layout="constrained")
+    return Figure(figsize=(width, height), dpi=dpi, layout="constrained")
+
+
+def in_percent(axis: Axis) -> None:
+    """Write the numbers of an axis, which are parts of one, as percentages."""
+    from matplotlib.ticker import PercentFormatter  # noqa: PLC0415  # not always installed
+
+    axis.set_major_formatter(PercentFormatter(1.0))
 
 
 def bars(

@@ -1,15 +1,18 @@
-"""Shows the progress of an experiment: one changing line on a terminal, plain lines elsewhere."""
+"""Shows the progress of work: one changing line on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from kuijia_base.terminal import draws
 
 if TYPE_CHECKING:
     from kuijia_base.drawing import ProgressDisplay
+
 
 PLAIN_INTERVAL = 5.0
 """Seconds between two state lines if lines cannot be overwritten."""
@@ -78,3 +81,25 @@ class Progress:
     def _print(self, line: str) -> None:
         self._stream.write(f"{line}\n")
         self._stream.flush()
+
+
+class _Patient(Progress):
+    """Progress that shows nothing in the first two seconds: in a notebook what it shows stays."""
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._begun = time.monotonic()
+
+    def show(self, text: str, done: int = 0, of: int | None = None) -> None:
+        if takes_long(time.monotonic() - self._begun):
+            super().show(text, done, of)
+
+
+@contextmanager
+def progress_line(*, patient: bool = False) -> Iterator[Progress]:
+    """Yield progress on standard error, which ends its line with the block; `patient` for work of any length."""
+    progress = _Patient(sys.stderr) if patient else Progress(sys.stderr)
+    try:
+        yield progress
+    finally:
+        progress.close()

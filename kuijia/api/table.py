@@ -1,4 +1,4 @@
-"""Tables and texts as results: short on a terminal, as HTML in a notebook, whole as rows or a data frame."""
+"""Tables, texts and pictures that notebooks show and programs take apart."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ from typing import TYPE_CHECKING, Any
 from kuijia.api.frames import frame_of
 from kuijia_base import quantities
 from kuijia_base.csv_text import csv_text
+from kuijia_base.errors import InputError, shown
 from kuijia_base.quantities import counted, significant
 from kuijia_base.suggestion import meant
 from kuijia_base.terminal import columns_of, draws
-from kuijia_base.text import write_text
+from kuijia_base.text import write_bytes, write_text
 from kuijia_base.text_table import Page, TextTable
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
+
 
 SHOWN_ROWS = 20
 """Rows that a table shows of itself; all are in `rows`, `text` and the data frame."""
@@ -185,3 +188,36 @@ def _fitted(table: TextTable) -> str:
     """Return a table as text, on a terminal that is too narrow for it in several pieces."""
     stream = sys.stdout
     return table.within(columns_of(stream)) if stream is not None and draws(stream) else str(table)
+
+
+SUFFIXES = (".png", ".svg", ".pdf")
+
+_SHOWN_DPI = 80
+"""Dots per inch in a notebook."""
+
+
+class Picture:
+    """A picture, whose `figure` is matplotlib's; no screen is needed."""
+
+    def __init__(self, figure: Figure, title: str) -> None:
+        self.figure = figure
+        self.title = title
+
+    def save(self, path: str | Path) -> Path:
+        """Write the picture into a file that ends in .png, .svg or .pdf; raises InputError."""
+        path = Path(path)
+        if path.suffix not in SUFFIXES:
+            raise InputError(path, "", f"{shown(path.suffix)} is no picture's suffix", ", ".join(SUFFIXES))
+        write_bytes(path, self._content(path.suffix))
+        return path
+
+    def __repr__(self) -> str:
+        return f"Picture({self.title!r})"
+
+    def _repr_png_(self) -> bytes:
+        return self._content(".png", _SHOWN_DPI)
+
+    def _content(self, suffix: str, dpi: float | None = None) -> bytes:
+        from kuijia_base.picture_file import picture_bytes  # noqa: PLC0415  # slow to import: matplotlib
+
+        return picture_bytes(self.figure, suffix, dpi)

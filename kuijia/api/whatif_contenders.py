@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import Watch
 from kuijia.api.solving import chosen_paths, default_parts, finder_of
-from kuijia.api.whatif_options import WhatIfOptions
-from kuijia.api.whatif_study import Say
+from kuijia.api.whatif_options import Say, WhatIfOptions
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.options import spelled
 from kuijia_base.progress import Progress

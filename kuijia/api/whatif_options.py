@@ -32,6 +32,9 @@ Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
 """Kinds ("links", "pairs", "nodes") or links and nodes, several separated by commas, a CSV file, or a list of failures,
 links and nodes."""
 
+Say = Callable[[str], None]
+"""Receives a sentence for the user, which may name options."""
+
 FLOW, PACKET = BACKENDS = ("flow", "packet")
 
 DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")

@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import fields
 
-from kuijia.api.demand_models import (
+from kuijia.api.demands import (
     DEFAULT_UTILISATION,
     MASSES,
     MODELS,

@@ -11,7 +11,6 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_TUNNELS, SolveOptions, planned
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
@@ -27,6 +26,7 @@ from kuijia_base.errors import InputError, quoted
 from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
 from kuijia_base.options import typed_options
+from kuijia_base.progress import progress_line
 from te_solver.model.demands import scaled_to
 from te_solver.model.plan import DISJOINT
 from te_solver.programs.effort import parts_for

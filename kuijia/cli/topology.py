@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.topology_text import topology_lines
+from kuijia.api.topology import topology_lines
 from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
 from kuijia.cli.notes import print_notes

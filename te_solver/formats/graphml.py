@@ -1,4 +1,4 @@
-"""Reads a topology from GraphML, such as the Internet Topology Zoo's, and attributes of edges, which GML has as well."""
+"""Reads a topology from GraphML, such as the Internet Topology Zoo's; attributes of edges, which GML has as well."""
 
 from __future__ import annotations
 

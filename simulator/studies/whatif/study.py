@@ -1,4 +1,4 @@
-"""A what-if study as plain data: schemes, their common failures, the outcomes, and the probabilities."""
+"""A what-if study: all numbers, how probable failures are, where it came from, and which failures are shown."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from simulator.flow.availability import Availability, availability
-from simulator.flow.what_if import Contender, FailureOutcome
+from kuijia_base.quantities import NO_SHARE
+from simulator.flow.availability import Availability, Bounds, availability
+from simulator.flow.what_if import Contender, FailureOutcome, loss_share, ranked
 from te_solver.model.failures import Failure, FailureProbabilities
 from te_solver.model.topology import Topology
 
@@ -74,3 +75,14 @@ class WhatIfStudy:
         if self.likelihood is None:
             raise ValueError("the failures of this study have no probabilities")
         return availability(contender, self.of(contender), self.likelihood.probabilities, priority)
+
+
+def hurting(outcomes: Sequence[FailureOutcome]) -> list[FailureOutcome]:
+    """Return the failures with a visible cost, the worst first."""
+    return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NO_SHARE]
+
+
+def span(bounds: Bounds) -> str:
+    """Return both bounds as percentages, or one number if they look the same."""
+    low, high = f"{bounds.low * 100:.2f}", f"{bounds.high * 100:.2f}"
+    return f"{low}%" if low == high else f"{low}-{high}%"

@@ -13,8 +13,7 @@ from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
-from simulator.studies.whatif_packets.conditions import Conditions
-from simulator.studies.whatif_packets.run import Play
+from simulator.studies.whatif_packets.run import Conditions, Play
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan

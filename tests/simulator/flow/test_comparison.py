@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from simulator.flow.availability import _served_with, availability
-from simulator.flow.comparison import compare, ranked, recovery
 from simulator.flow.failure_impact import Role, RoleTraffic
-from simulator.flow.what_if import Contender, FailureOutcome
+from simulator.flow.what_if import Contender, FailureOutcome, compare, ranked, recovery
 from te_solver.model.failures import FailureProbabilities
 from te_solver.model.plan import PairPlan, Plan
 from te_solver.schemes.models.rescaling import Kuijia

@@ -13,8 +13,18 @@ from kuijia_base.errors import UnsoundError
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
-from simulator.studies.whatif_packets.conditions import Conditions, central_site, switch_options
-from simulator.studies.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, TunnelFlows, traffic_of
+from simulator.studies.whatif_packets.run import (
+    ABORIGINAL,
+    LARGE,
+    SMALL,
+    VICTIM,
+    Conditions,
+    Play,
+    TunnelFlows,
+    central_site,
+    switch_options,
+    traffic_of,
+)
 from simulator.studies.whatif_packets.sweep import PacketQuestions, results_of
 from te_solver.model.failures import Failure
 from te_solver.model.plan import PairPlan, Plan, Tunnel
