@@ -13,7 +13,7 @@ from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import workers_from
 
 Key = TypeVar("Key", bound=Hashable)

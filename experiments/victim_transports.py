@@ -23,16 +23,15 @@ from experiments.measuring.packet_options import DETECTION_SECONDS, add_queues
 from experiments.measuring.packet_run import FRAME, TCP_PAYLOAD, slot_of
 from experiments.motivation.report import CASES, PAPERS_CUT, TABLE_2, TABLE_3, motivation_plan, wanted_flows
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
+from experiments.results.score import limit
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import different_ones
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import write_picture
-from kuijia_base.picture_style import bars, legend_below, look, new_figure
+from kuijia_base.picture_file import bars, legend_below, look, new_figure, write_picture
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.workers import Workers, workers_from

@@ -21,10 +21,10 @@ from experiments.hedera.large import PLACEMENTS, arriving, larger, of_pattern
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP
 from experiments.hedera.simulation import FluidSetting, FluidSimulation
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
+from experiments.results.score import order
 from experiments.results.stored_files import each_file
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride

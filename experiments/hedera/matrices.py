@@ -14,11 +14,10 @@ from experiments.experiment import Experiment, Outcome, Settings
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP, FIRST_FIT
 from experiments.hedera.simulation import FluidSetting, endless_goodput, tcp_goodput
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, size
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import HASHED, Fabric, Ints
 from hedera.network.fat_tree import FatTree

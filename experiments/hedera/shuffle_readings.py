@@ -48,7 +48,7 @@ from hedera.network.matrices import authors_matrices
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import Workers, refuse_workers, workers_from
 
 NAME = "hedera-shuffle-readings"

@@ -11,10 +11,9 @@ import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.published import published_numbers
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, limit
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Fabric, Ints
 from hedera.network.fat_tree import FatTree

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.exhibit_table import heading
-from kuijia_base.picture_file import plain
-from kuijia_base.picture_style import Look, bars, legend_below, look, new_figure
+from kuijia_base.picture_file import Look, bars, legend_below, look, new_figure, plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

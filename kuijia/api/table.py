@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from kuijia.api.frames import frame_of
 from kuijia_base import quantities
-from kuijia_base.csv_text import csv_text
 from kuijia_base.errors import InputError, shown
 from kuijia_base.quantities import counted, significant
 from kuijia_base.suggestion import meant
 from kuijia_base.terminal import columns_of, draws
-from kuijia_base.text import write_bytes, write_text
+from kuijia_base.text import csv_text, write_bytes, write_text
 from kuijia_base.text_table import Page, TextTable
 
 if TYPE_CHECKING:

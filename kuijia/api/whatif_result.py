@@ -14,7 +14,6 @@ from kuijia.api.table import share as share_cell
 from kuijia.api.whatif_options import WhatIfOptions
 from kuijia_app.tables.connected_pairs import DeadPairs, dead_pairs
 from kuijia_app.tables.options import PipelineOptions
-from kuijia_base.csv_text import csv_text
 from kuijia_base.extras import is_installed, require_installed
 from kuijia_base.options import require_known
 from kuijia_base.output_folder import OutputFolder
@@ -23,6 +22,7 @@ from kuijia_base.picture_file import LIBRARY, picture_bytes
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import counted, rate, rate_of, share
 from kuijia_base.sweep.workers import Workers
+from kuijia_base.text import csv_text
 from kuijia_base.text_table import TextTable
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
 from simulator.flow.failure_impact import Role

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kuijia_base.csv_text import csv_text
-from kuijia_base.picture_style import look, new_figure
+from kuijia_base.picture_file import look, new_figure
 from kuijia_base.quantities import rate, significant
+from kuijia_base.text import csv_text
 from kuijia_base.text_table import TextTable
 from simulator.packet.simulation import Simulation
 from simulator.packet.summary import FlowTable, has_marks

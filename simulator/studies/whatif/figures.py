@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kuijia_base.picture_style import COLOURS, in_percent, look, new_figure
+from kuijia_base.picture_file import COLOURS, in_percent, look, new_figure
 from simulator.flow.failure_impact import Role
 from simulator.flow.what_if import ABORIGINAL, FailureOutcome, compare, loss_share, ranked
 from simulator.studies.whatif.study import WhatIfStudy

@@ -11,8 +11,7 @@ import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kuijia_base.manifest import python_versions
-from kuijia_base.picture_file import picture_bytes
-from kuijia_base.picture_style import bars, legend_below, look, new_figure
+from kuijia_base.picture_file import bars, legend_below, look, new_figure, picture_bytes
 from kuijia_base.quantities import counted
 from kuijia_base.text_table import TextTable
 from simulator.studies.whatif.figures import DPI, PANEL, Parts, ranked_panels
