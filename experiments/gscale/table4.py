@@ -2,6 +2,11 @@
 
 The paper does not define stability. The table itself is flow by flow, as the form of the published numbers suggests;
 beside it are the same table for victims, and one that judges the flows of a role together.
+
+The goodput of all flows of a role together is judged: victims, directly and indirectly affected ones. (A single TCP
+flow on a full link is never steady.) It is averaged over one second at a time, starting at the cut. A role is stable
+from the first mean that, with all later ones, stays within 5 % of its offered load around its final goodput, the mean
+over the last third of the time watched after the cut.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from functools import partial
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.emulation import ground_of
 from experiments.measuring.load import LoadWatch, believable
-from experiments.recovery.command import (
+from experiments.recovery.report import (
     AFTER_SECONDS,
     BEFORE_SECONDS,
     MODES,

@@ -1,4 +1,4 @@
-"""Published numbers beside ours, within which margin and over how many runs; bars about sizes, orders and limits; pu"""
+"""Published numbers beside ours, within which margin, over how many runs; bars, and runs judged by them; pure."""
 
 from __future__ import annotations
 

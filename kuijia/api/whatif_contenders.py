@@ -22,11 +22,11 @@ from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options
 from te_solver.programs.registry import FFC, MAX_THROUGHPUT
 from te_solver.programs.resolve import WarmThroughput
-from te_solver.programs.solver import Solver, require_within_bounds
+from te_solver.programs.solver import Solver
 from te_solver.schemes.making import SPLITS
 from te_solver.schemes.models.interface import Scheme, SchemeOptions
 from te_solver.schemes.models.traffic import PlannedTraffic
-from te_solver.solve import Planner, solve
+from te_solver.solve import Planner, require_within_bounds, solve
 
 Solve = Callable[[str], Plan]
 """Returns the plan for an objective; raises UnsoundError if there is none."""

@@ -20,9 +20,8 @@ from experiments.experiment import (
     Outcome,
     Settings,
 )
-from kuijia.cli.notes import print_notes
 from kuijia.cli.parsers import actions_of
-from kuijia.cli.printing import print_json, show
+from kuijia.cli.printing import print_json, print_notes, show
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.extras import command_for, is_installed

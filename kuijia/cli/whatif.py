@@ -17,8 +17,7 @@ from kuijia.api.whatif import Asker, Inputs, whatif_study
 from kuijia.api.whatif_options import FLOW, WhatIfOptions, other_options
 from kuijia.cli.common_options import add_alias
 from kuijia.cli.inputs import add_demands, add_paths, add_topology, add_tunnels, read_demands, read_topology
-from kuijia.cli.notes import print_notes
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_notes, show
 from kuijia_base.errors import InputError
 from kuijia_base.extras import command_for, require_installed
 from kuijia_base.option_values import folder_or_page, is_page

@@ -126,7 +126,8 @@ ROOMS = {
     "kuijia.cli": f"{_LIBRARIES} kuijia.api",
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",
     "tests.hedera.reference": "hedera",
-    "benchmarks": f"{_LIBRARIES} tests.hedera.reference",
+    "tests.simulator.reference": "simulator",
+    "benchmarks": f"{_LIBRARIES} tests.hedera.reference tests.simulator.reference",
     "docs.site": "kuijia",
     "tests.rehearsal": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"

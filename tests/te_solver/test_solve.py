@@ -22,8 +22,8 @@ from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Allocation, Objective, Options
 from te_solver.programs.registry import find_objective, objective_names
-from te_solver.programs.solver import Solver, require_feasible
-from te_solver.solve import Planner, solve
+from te_solver.programs.solver import Solver
+from te_solver.solve import Planner, require_feasible, solve
 from te_solver.tunnels.finder import TunnelFinder
 from te_solver.tunnels.path_finders import finder_by
 from tests.te_solver.random_networks import demands_on, topologies

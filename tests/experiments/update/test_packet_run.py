@@ -11,6 +11,7 @@ import pytest
 
 from experiments.measuring.packet_options import Notice
 from experiments.measuring.packet_run import timing_of
+from experiments.update import run
 from kuijia.cli.main import main
 from simulator.planned.events import Timing
 from te_solver.model.topology import Topology
