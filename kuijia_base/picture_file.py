@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from kuijia_base.extras import is_installed
+from kuijia_base.additions import is_installed
 from kuijia_base.output_folder import OutputFolder
 
 if TYPE_CHECKING:

@@ -28,8 +28,7 @@ from experiments.reporting.verdict import (
     Verdict,
     judgement_of,
 )
-from experiments.results.exhibit import Exhibit, Line, Point
-from experiments.results.exhibit_table import heading
+from experiments.results.exhibit import Exhibit, Line, Point, heading
 from experiments.results.result import Check
 from experiments.results.score import Score, limit, order
 from kuijia_base.errors import InputError

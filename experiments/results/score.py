@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from math import hypot, inf, isclose
 from statistics import fmean
 
-from experiments.results.exhibit import Point
-from experiments.results.exhibit_table import heading
+from experiments.results.exhibit import Point, heading
 from experiments.results.result import LIMIT, ORDER, SIZE, Check, FlowResult
 
 PART = 0.2

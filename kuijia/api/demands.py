@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from kuijia.api.frames import FrameLike, is_empty, is_frame, name_of, number_in, records
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
-from kuijia.api.table import Column, Table, html_page, words
+from kuijia.api.table import Column, FrameLike, Table, html_page, is_empty, is_frame, name_of, number_in, records, words
 from kuijia.api.topology import TopologyLike, load_topology
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.option_values import positive_number, positive_rate, whole_number

@@ -14,8 +14,8 @@ from kuijia.api.packet_options import HEADER, PacketStudyOptions, arrivals_of, p
 from kuijia.api.table import Column, Picture, Table, Text, html_page, number, words, written
 from kuijia.api.table import rate as in_words
 from kuijia.api.topology import FileName, TopologyLike, load_topology
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError
-from kuijia_base.extras import require_installed
 from kuijia_base.manifest import python_versions
 from kuijia_base.option_values import whole_number
 from kuijia_base.options import bad_option, from_keywords, options_spelled, parsed_or_none, spelled

@@ -9,9 +9,20 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
-from kuijia.api.frames import FrameLike, is_frame, name_of, number_in, records
 from kuijia.api.sources import topology_of
-from kuijia.api.table import Column, Table, Text, html_page, number, words
+from kuijia.api.table import (
+    Column,
+    FrameLike,
+    Table,
+    Text,
+    html_page,
+    is_frame,
+    name_of,
+    number,
+    number_in,
+    records,
+    words,
+)
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.option_values import positive_rate
 from kuijia_base.options import parsed_or_none, require_known

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeGuard, overload
 
 from kuijia.api.demands import DemandsLike, demands_for
-from kuijia.api.frames import name_of
 from kuijia.api.plan import load_plan
 from kuijia.api.solving import announce
+from kuijia.api.table import name_of
 from kuijia.api.topology import FileName, TopologyLike, load_topology
 from kuijia.api.whatif_options import (
     FAILURES,
@@ -37,7 +37,7 @@ from kuijia_base.progress import Progress, progress_line
 from kuijia_base.suggestion import unknown
 from kuijia_base.sweep.workers import Workers
 from kuijia_base.text import Note
-from simulator.studies.whatif_packets.sweep import PacketQuestions
+from simulator.studies.whatif_packets.run import PacketQuestions
 from te_solver.formats.failures_file import load_failures, load_probabilities
 from te_solver.model import plan as core
 from te_solver.model.demands import Demand

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from kuijia.api.packet_options import sizes_of
 from kuijia.api.table import Column, Picture, Table, Text, html_page, number, words
 from kuijia.api.whatif_options import DEFAULT_SCHEMES, DEFAULT_SIZES, FLOW, Say, WhatIfOptions, packet_options
+from kuijia_base.additions import is_installed, require_installed
 from kuijia_base.errors import UnsoundError
-from kuijia_base.extras import is_installed, require_installed
 from kuijia_base.options import bad_option, require_known, spelled
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
@@ -25,8 +25,16 @@ from simulator.flow.what_if import Contender
 from simulator.packet.units import FASTEST
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings, percent
 from simulator.studies.whatif_packets.html_report import figures, html_report
-from simulator.studies.whatif_packets.run import CLASSES, MOST_PACKETS, ROLES, TRANSPORTS, Conditions, Play
-from simulator.studies.whatif_packets.sweep import PacketQuestions, results_of
+from simulator.studies.whatif_packets.run import (
+    CLASSES,
+    MOST_PACKETS,
+    ROLES,
+    TRANSPORTS,
+    Conditions,
+    PacketQuestions,
+    Play,
+    results_of,
+)
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import switch_schemes
 from te_solver.schemes.failure_scheme import FailureScheme

@@ -14,7 +14,7 @@ from kuijia.api.table import share as share_cell
 from kuijia.api.whatif_options import WhatIfOptions
 from kuijia_app.tables.connected_pairs import DeadPairs, dead_pairs
 from kuijia_app.tables.options import PipelineOptions
-from kuijia_base.extras import is_installed, require_installed
+from kuijia_base.additions import is_installed, require_installed
 from kuijia_base.options import require_known
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import processors
@@ -37,10 +37,10 @@ from simulator.flow.what_if import (
     ranked,
     recovery,
 )
-from simulator.studies.whatif import sweep
 from simulator.studies.whatif.figures import figures
 from simulator.studies.whatif.html_report import html_report
-from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy, hurting, span
+from simulator.studies.whatif.study import Likelihood, Provenance, Questions, WhatIfStudy, hurting, span
+from simulator.studies.whatif.study import outcomes_of as swept_outcomes
 from te_solver.model.failures import Failure
 
 if TYPE_CHECKING:
@@ -260,12 +260,12 @@ def outcomes_of(
     progress: Progress,
 ) -> AbstractContextManager[list[FailureOutcome]]:
     """Return the outcomes as a context; without `workers` as many processes compute them as the work is worth."""
-    questions = sweep.Questions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
+    questions = Questions(contenders, failures, elastic=not how.udp, weighting=how.weighting)
     options = {"split": how.split, "new_tunnels": how.new_tunnels}
     tunnels = sum(contender.traffic.sent.size for contender in contenders)
     if workers is None:
         workers = Workers(1) if tunnels * len(failures) < _WORTH_PROCESSES else Workers(processors())
-    return sweep.outcomes_of(questions, options, workers, folder, progress)
+    return swept_outcomes(questions, options, workers, folder, progress)
 
 
 def write_results(folder: OutputFolder, study: WhatIfStudy, data: dict[str, object]) -> None:

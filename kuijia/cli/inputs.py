@@ -6,7 +6,7 @@ import argparse
 
 from kuijia.api.solving import DEFAULT_TUNNELS, require_paths
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in, topology_of
-from kuijia.cli.common_options import add_alias
+from kuijia.cli.parsers import add_alias
 from kuijia.cli.printing import print_notes
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number

@@ -15,8 +15,8 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError
-from kuijia_base.extras import require_installed
 from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path
 from kuijia_base.options import add_options, from_arguments, typed_options
 from kuijia_base.picture_file import LIBRARY

@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from kuijia_base.extras import EXTRAS
+from kuijia_base.additions import EXTRAS
 from tests.packaging.project_lists import ROOT, project_lists
 
 PACKAGES = ("experiments", "hedera", "kuijia", "kuijia_app", "kuijia_base", "simulator", "te_solver", "testbed")

@@ -36,7 +36,7 @@ from experiments.hedera.shuffle_readings import (
     run_readings,
 )
 from experiments.hedera.simulation import FluidSetting
-from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.exhibit_output import exhibit_figure
 from hedera.network.fat_tree import FatTree
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError

@@ -10,7 +10,7 @@ from matplotlib.patches import Rectangle
 
 from experiments.hedera import timing
 from experiments.hedera.timing import exhibits, run_timing
-from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.exhibit_output import exhibit_figure
 from tests.experiments.executions import execution_in
 
 

@@ -21,7 +21,7 @@ from experiments.motivation.report import (
     unbelievable,
     wanted_flows,
 )
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from experiments.results.published import published_throughput
 from experiments.results.result import Result
 from experiments.results.score import judge

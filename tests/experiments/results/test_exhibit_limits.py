@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.exhibit_output import exhibit_figure
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
 from experiments.results.result import Check
 from experiments.results.stored_files import refuse_unshowable

@@ -19,13 +19,14 @@ from simulator.studies.whatif_packets.run import (
     SMALL,
     VICTIM,
     Conditions,
+    PacketQuestions,
     Play,
     TunnelFlows,
     central_site,
+    results_of,
     switch_options,
     traffic_of,
 )
-from simulator.studies.whatif_packets.sweep import PacketQuestions, results_of
 from te_solver.model.failures import Failure
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
