@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.additions import TOPOLOGY_FORMATS as FORMATS_GROUP
@@ -13,6 +11,7 @@ from kuijia_base.additions import additions, usable
 from kuijia_base.errors import InputError, UnsoundError, shown
 from kuijia_base.reading import reading
 from kuijia_base.text import Note, unheard, write_text
+from te_solver.formats.added_format import TopologyFormat
 from te_solver.formats.flexile import read_flexile_topology
 from te_solver.formats.gml import read_gml
 from te_solver.formats.graphml import read_graphml
@@ -24,22 +23,6 @@ from te_solver.formats.topohub_networks import PREFIX, read_topohub_topology
 from te_solver.formats.topology_yaml import read_yaml_topology, topology_yaml
 from te_solver.formats.yates import read_yates_topology
 from te_solver.model.topology import Topology
-
-
-@dataclass(frozen=True)
-class TopologyFormat:
-    """A format of topology files; its name is that of its entry point.
-
-    Attributes:
-        read: reads a file. The second argument is the capacity in Mbit/s of links for which the file has none, None for
-            `draft.DEFAULT_CAPACITY`; assumptions go to the third, one sentence each. Raises InputError for a file that
-            cannot be used.
-        suffixes: suffixes of its files in small letters, with the dot; none of ours.
-    """
-
-    read: Callable[[Path, float | None, Note], Topology]
-    suffixes: tuple[str, ...] = ()
-
 
 _READERS = {"graphml": read_graphml, "gml": read_gml, "yates": read_yates_topology}
 _READERS_OF_OPEN_UNITS = {
