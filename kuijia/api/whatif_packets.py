@@ -21,10 +21,8 @@ from kuijia_base.picture_file import LIBRARY, picture_bytes
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import counted, rate
 from kuijia_base.sweep.workers import Workers
-from simulator.flow.what_if import Contender
 from simulator.packet.units import FASTEST
 from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings, percent
-from simulator.studies.whatif_packets.html_report import figures, html_report
 from simulator.studies.whatif_packets.run import (
     CLASSES,
     MOST_PACKETS,
@@ -41,6 +39,8 @@ from te_solver.schemes.failure_scheme import FailureScheme
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from simulator.flow.what_if import Contender
 
 
 FILE = "whatif-packets.json"
@@ -134,6 +134,8 @@ def options_of(study: PacketStudy) -> dict[str, Any]:
 
 def write_report(folder: OutputFolder, study: PacketStudy, command: str) -> None:
     """Write a study's page and its pictures, which need matplotlib."""
+    from simulator.studies.whatif_packets.html_report import figures, html_report  # noqa: PLC0415  # slow to import: SciPy, jinja2
+
     folder.write_text("whatif-packets.html", html_report(study, command))
     for name, figure in figures(study.found).items():
         for suffix in (".svg", ".pdf"):
@@ -256,6 +258,7 @@ class WhatIfPackets:
     def plot(self, of: PacketDrawing = "missing-ranked") -> Picture:
         """Draw all failures by the payload that they cost, or how much longer flows take."""
         require_installed(LIBRARY, "pictures")
+        from simulator.studies.whatif_packets.html_report import figures  # noqa: PLC0415  # slow to import: SciPy, jinja2
 
         require_known("of", of, get_args(PacketDrawing))
         return Picture(figures(self.study.found)[of], f"{self.study.network}, {of}")

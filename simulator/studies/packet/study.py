@@ -208,7 +208,7 @@ def _require_wait(study: Study, run: Run, network: Network, transport: FlashPass
     """Require a waiting time that is long enough, and not too long, before flows are made; raises UnsoundError."""
     if transport.wait is None and not may_wait_too_long(network, transport, study.until):
         return
-    from simulator.packet.round_trips import require_wait, round_trips  # noqa: PLC0415  # slow to import: SciPy
+    from simulator.packet.pair_round_trips import require_wait, round_trips  # noqa: PLC0415  # slow to import: SciPy
 
     pairs = study.traffic.pairs(network, run.load, run.seed)
     if transport.wait is not None:
