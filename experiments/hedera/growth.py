@@ -56,7 +56,7 @@ def run_growth(run: Execution, ports: Sequence[int]) -> Outcome:
     parts = [(each, part) for each in ports for part in (*PATTERNS, *ARRIVALS)]
     run.show(f"{len(parts)} simulations of {min(ports)} to {max(ports)} ports")
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        played = threads.map(lambda part: in_own_process(*part, run.settings.seed), parts)
+        played = threads.map(lambda part: in_own_process(part[0], part[1], run.settings.seed), parts)
         found = dict(zip(parts, played, strict=True))
     rows = [
         {
