@@ -8,8 +8,8 @@ import numpy as np
 
 from benchmarks.measure import timed
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
-from simulator.flow import reference
 from simulator.flow.model import FluidFlows, Vector, share
+from tests.simulator import reference
 
 _PORTS = 32
 _CAPACITY = 1000.0

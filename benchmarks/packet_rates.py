@@ -14,9 +14,8 @@ from benchmarks.measure import apart, processor_time
 from benchmarks.registry import BenchmarkSetting, Comparison, benchmark, goal
 from experiments.gscale.cases import Case
 from experiments.gscale.plans import plan_of
-from experiments.hermes.networks import SIMULATED
+from experiments.hermes.networks import NAMES, SIMULATED, BalancingScheme
 from experiments.hermes.runs import LeafSpineRun
-from experiments.hermes.schemes import NAMES, BalancingScheme
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_base.progress import Progress
 from simulator.packet.flows import Flows

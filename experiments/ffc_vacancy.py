@@ -10,8 +10,8 @@ import numpy as np
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.gscale.plans import TUNNELS, gscale
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.score import size
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from te_solver.model.demand_generators import gravity, scaled_to_total

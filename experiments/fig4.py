@@ -15,9 +15,9 @@ import numpy as np
 
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import refuse_fault
+from experiments.results.score import limit
 from experiments.results.stored_files import StoredFile, told_apart
 from kuijia_base.errors import InputError
 from kuijia_base.manifest import describe_program, package_versions

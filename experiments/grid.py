@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from experiments.experiment import Configure, Experiment, Outcome, Settings, no_options
-from experiments.reporting.exhibit_output import write_exhibits
+from experiments.reporting.exhibit_output import write_exhibits, write_study
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.stored_files import Reader
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import workers_from
 
 Key = TypeVar("Key", bound=Hashable)
@@ -56,6 +57,14 @@ class Execution:
         """Write the exhibits and return the outcome."""
         return write_exhibits(self.name, exhibits, self.settings, self.output)
 
+    def studied(self, data: Mapping[str, object], exhibits: Sequence[Exhibit]) -> Outcome:
+        """Write the data of a study with the exhibits that are made of them and return the outcome."""
+        return write_study(self.name, data, exhibits, self.output)
+
+    def show(self, text: str) -> None:
+        """Show the present state of the execution."""
+        self.progress.show(f"{self.name}: {text}")
+
 
 @dataclass(frozen=True)
 class Offered:
@@ -68,6 +77,7 @@ class Offered:
         full: help of --full.
         sweeps: True if it runs cases in several processes.
         configure: adds its own options.
+        reader: makes exhibits of the files that runs leave; None if all of them are exhibits.
     """
 
     run: Callable[[Execution], Outcome]
@@ -76,6 +86,7 @@ class Offered:
     full: str = ""
     sweeps: bool = True
     configure: Configure = no_options
+    reader: Reader | None = None
 
     def experiment(self, name: str) -> Experiment:
         """Return it as the catalog finds it under this name."""
@@ -90,7 +101,7 @@ class Offered:
             return self.run(Execution(name, settings, args, output, progress))
 
         without = ("capacity", *self.without)
-        return Experiment(run, self.configure, sweeps=self.sweeps, without=without, own_help=own_help)
+        return Experiment(run, self.configure, self.sweeps, without, own_help, self.reader)
 
     def _seeds_of(self, args: argparse.Namespace, *, quick_run: bool) -> int:
         default, quick, full = (*self.seeds, *self.seeds[:1] * 2)[:3]

@@ -11,11 +11,10 @@ from experiments.experiment import Experiment, Outcome, Runner, Settings
 from experiments.gscale.cases import DEMANDS, LINKS, Case
 from experiments.gscale.plans import plan_of
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.results.bars import limit, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, limit, size
 from kuijia_app.tables.field_counts import count_fields
 from kuijia_app.tables.identifiers import DROP_PRIORITY
 from kuijia_app.tables.options import Form, PipelineOptions

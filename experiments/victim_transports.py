@@ -23,16 +23,15 @@ from experiments.measuring.packet_options import DETECTION_SECONDS, add_queues
 from experiments.measuring.packet_run import FRAME, TCP_PAYLOAD, slot_of
 from experiments.motivation.report import CASES, PAPERS_CUT, TABLE_2, TABLE_3, motivation_plan, wanted_flows
 from experiments.reporting.exhibit_output import write_exhibits
-from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
+from experiments.results.score import limit
 from kuijia_app.tables.options import OptionWords, PipelineOptions, pipeline_options
 from kuijia_base.errors import InputError
 from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import different_ones
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_file import write_picture
-from kuijia_base.picture_style import bars, legend_below, look, new_figure
+from kuijia_base.picture_file import bars, legend_below, look, new_figure, write_picture
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.sweep import Sweep, no_preparation, swept
 from kuijia_base.sweep.workers import Workers, workers_from
@@ -42,8 +41,7 @@ from simulator.packet.transports import Congestion, Tcp, Transport
 from simulator.planned.credit_classes import VictimCredits
 from simulator.planned.events import Cut, Timing
 from simulator.planned.network import Physical
-from simulator.planned.results import Windows
-from simulator.planned.run import PlanRun
+from simulator.planned.run import PlanRun, Windows
 from simulator.planned.traffic import SiteFlows
 from simulator.studies.packet.transports import Credits, transport_names, transport_of
 from te_solver.model.plan import Plan

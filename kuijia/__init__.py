@@ -12,20 +12,17 @@ from kuijia.rooms import find_rooms_of_clone
 
 if TYPE_CHECKING:
     from kuijia.api.choices import networks, objectives, path_choices, schemes, transports
-    from kuijia.api.demand_models import make_demands
-    from kuijia.api.demands import Demands, DemandsLike, load_demands
-    from kuijia.api.lab import Lab, connect
-    from kuijia.api.lab_requests import LabError
+    from kuijia.api.demands import Demands, DemandsLike, load_demands, make_demands
+    from kuijia.api.lab import Lab, LabError, connect
     from kuijia.api.packet import PacketResult, load_packet, packet
-    from kuijia.api.picture import Picture
     from kuijia.api.plan import Plan, PlanLike, load_plan, plan_from_paths, solve
-    from kuijia.api.table import Table, Text
+    from kuijia.api.table import Picture, Table, Text
     from kuijia.api.tables import Proof, Tables, Trace, trace, verify
     from kuijia.api.tables import compile_plan as compile  # noqa: A004  # kuijia.compile
     from kuijia.api.topology import Topology, TopologyLike, load_topology
     from kuijia.api.whatif import whatif
     from kuijia.api.whatif_options import Failures
-    from kuijia.api.whatif_packets_result import WhatIfPackets
+    from kuijia.api.whatif_packets import WhatIfPackets
     from kuijia.api.whatif_result import WhatIf
     from kuijia_base.errors import InputError, KuijiaError, SolverError
     from te_solver.model.demands import Demand
@@ -81,51 +78,26 @@ __all__ = [
     "whatif",
 ]
 
-_MODULES = {
-    "Demand": "te_solver.model.demands",
-    "Demands": "kuijia.api.demands",
-    "DemandsLike": "kuijia.api.demands",
-    "Failure": "te_solver.model.failures",
-    "FailureScheme": "te_solver.schemes.failure_scheme",
-    "Failures": "kuijia.api.whatif_options",
-    "InputError": "kuijia_base.errors",
-    "KuijiaError": "kuijia_base.errors",
-    "Lab": "kuijia.api.lab",
-    "LabError": "kuijia.api.lab_requests",
-    "Link": "te_solver.model.topology",
-    "PacketResult": "kuijia.api.packet",
-    "Picture": "kuijia.api.picture",
-    "Plan": "kuijia.api.plan",
-    "PlanLike": "kuijia.api.plan",
-    "Proof": "kuijia.api.tables",
-    "SolverError": "kuijia_base.errors",
-    "Table": "kuijia.api.table",
-    "Tables": "kuijia.api.tables",
-    "Text": "kuijia.api.table",
-    "Topology": "kuijia.api.topology",
-    "TopologyLike": "kuijia.api.topology",
-    "Trace": "kuijia.api.tables",
-    "WhatIf": "kuijia.api.whatif_result",
-    "WhatIfPackets": "kuijia.api.whatif_packets_result",
-    "compile": "kuijia.api.tables",
-    "connect": "kuijia.api.lab",
-    "load_demands": "kuijia.api.demands",
-    "load_packet": "kuijia.api.packet",
-    "load_plan": "kuijia.api.plan",
-    "load_topology": "kuijia.api.topology",
-    "make_demands": "kuijia.api.demand_models",
-    "networks": "kuijia.api.choices",
-    "objectives": "kuijia.api.choices",
-    "packet": "kuijia.api.packet",
-    "path_choices": "kuijia.api.choices",
-    "plan_from_paths": "kuijia.api.plan",
-    "schemes": "kuijia.api.choices",
-    "solve": "kuijia.api.plan",
-    "trace": "kuijia.api.tables",
-    "transports": "kuijia.api.choices",
-    "verify": "kuijia.api.tables",
-    "whatif": "kuijia.api.whatif",
+_NAMES_OF = {
+    "kuijia.api.choices": "networks objectives path_choices schemes transports",
+    "kuijia.api.demands": "Demands DemandsLike load_demands make_demands",
+    "kuijia.api.lab": "Lab LabError connect",
+    "kuijia.api.packet": "PacketResult load_packet packet",
+    "kuijia.api.plan": "Plan PlanLike load_plan plan_from_paths solve",
+    "kuijia.api.table": "Picture Table Text",
+    "kuijia.api.tables": "Proof Tables Trace compile trace verify",
+    "kuijia.api.topology": "Topology TopologyLike load_topology",
+    "kuijia.api.whatif": "whatif",
+    "kuijia.api.whatif_options": "Failures",
+    "kuijia.api.whatif_packets": "WhatIfPackets",
+    "kuijia.api.whatif_result": "WhatIf",
+    "kuijia_base.errors": "InputError KuijiaError SolverError",
+    "te_solver.model.demands": "Demand",
+    "te_solver.model.failures": "Failure",
+    "te_solver.model.topology": "Link",
+    "te_solver.schemes.failure_scheme": "FailureScheme",
 }
+_MODULES = {name: module for module, names in _NAMES_OF.items() for name in names.split()}
 """Modules of the names; a test compares them with the imports above."""
 
 _NAMES_THERE = {"compile": "compile_plan"}

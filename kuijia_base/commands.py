@@ -1,4 +1,4 @@
-"""Runs external programs: the only module that starts one and waits for its end."""
+"""Runs external programs, the only module that starts one and waits for its end; finds our own program."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
@@ -116,3 +117,18 @@ def _complaint(completed: subprocess.CompletedProcess[str]) -> str:
         status, output = f"exit status {completed.returncode}", completed.stdout.splitlines()[:3]
         complaint = ": ".join([status, *filter(None, ["; ".join(line.strip() for line in output)])])
     return one_line(complaint)
+
+
+PACKAGE = "kuijia"
+"""Package of the command line."""
+
+
+def kuijia_command(verb: str, *arguments: str) -> list[str]:
+    """Return the command that runs a verb under this Python; start it in the folder of our packages."""
+    return [sys.executable, "-m", PACKAGE, verb, *arguments]
+
+
+def source_folder(package: str) -> Path:
+    """Return the folder of one of our packages: next to this one in a clone, inside `kuijia` once installed."""
+    root = Path(__file__).resolve().parents[1]
+    return root / package if (root / package).is_dir() else root / PACKAGE / package

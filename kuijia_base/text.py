@@ -1,17 +1,61 @@
-"""Reads and writes files and their text: every failure becomes one clear InputError."""
+"""Reads and writes files and their text, pipes and CSV for others too: every failure becomes one clear InputError."""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import stat
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import BinaryIO
 
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.partial_file import replace_file, replace_files
-from kuijia_base.pipes import open_to_read
 from kuijia_base.reading import reason_of
+
+SECONDS = 0.75
+"""Time in which somebody must open a pipe to write: with the start of a command less than two seconds."""
+
+
+def open_to_read(path: Path) -> BinaryIO:
+    """Return an open file.
+
+    Raises:
+        OSError: it cannot be opened, or it is a named pipe that nobody opens to write in time.
+        ValueError: the path has a NUL.
+    """
+    if not stat.S_ISFIFO(path.stat().st_mode):
+        return path.open("rb")
+    opened: SimpleQueue[BinaryIO | OSError] = SimpleQueue()
+
+    def wait() -> None:
+        try:
+            opened.put(path.open("rb"))
+        except OSError as error:
+            opened.put(error)
+
+    Thread(target=wait, daemon=True).start()
+    try:
+        found = opened.get(timeout=SECONDS)
+    except Empty:
+        _end_wait(path)
+        raise TimeoutError("nobody writes to this pipe") from None
+    if isinstance(found, OSError):
+        raise found
+    return found
+
+
+def _end_wait(path: Path) -> None:
+    """Be the writer of a pipe for a moment, so that whoever waits for one gets an empty file."""
+    if sys.platform != "win32":  # which has no such files
+        with suppress(OSError):
+            os.close(os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC))
+
 
 LARGEST_FILE = 64 * 2**20
 """Most bytes of a file that is read as a whole, unless its format says otherwise."""
@@ -226,3 +270,23 @@ def link_words(identity: str) -> str:
 
 def unheard(_sentence: str) -> None:
     """Ignore notes: a `Note` for callers who do not need them."""
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""Beginnings of cells that spreadsheets compute; an apostrophe before them makes a cell text."""
+
+
+def csv_text(header: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
+    """Return the text of a CSV file; numbers keep all digits, text that a spreadsheet would compute gets an apostrophe.
+
+    A name such as `=HYPERLINK(...)` may come from somebody else's file, and the reader of the table trusts us.
+    """
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(map(_inert, row) for row in rows)
+    return text.getvalue()
+
+
+def _inert(cell: object) -> object:
+    return f"'{cell}" if isinstance(cell, str) and len(cell) > 1 and cell.startswith(_FORMULA) else cell

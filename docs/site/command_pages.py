@@ -6,8 +6,7 @@ import argparse
 import re
 from collections.abc import Iterator
 
-from kuijia.cli.common_options import add_common_options
-from kuijia.cli.parsers import actions_of, help_of, parsers_below
+from kuijia.cli.parsers import actions_of, add_common_options, help_of, parsers_below
 from kuijia.cli.verbs import VERBS, load_verb
 
 

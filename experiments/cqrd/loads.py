@@ -34,12 +34,10 @@ from experiments.cqrd.runs import (
 )
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
-from kuijia_base.picture_file import write_picture
-from kuijia_base.picture_style import look, new_figure
+from experiments.results.score import SizeBar, limit, order, size
+from kuijia_base.picture_file import look, new_figure, write_picture
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -11,10 +11,9 @@ import numpy as np
 from experiments.cqrd.runs import PUBLISHED, SWITCHES, Choices, conditions, packet_exhibit, queueing, transport
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import order, size
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, order, size
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.scenario import Setting

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from experiments.experiment import Outcome
 from experiments.flashpass.schemes import CUBIC_KEEPS, HEADER, PUBLISHED, packet_exhibit
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.score import order
 from simulator.packet.credited import DATA
 from simulator.packet.flows import Flows
 from simulator.packet.queues import Fifo

@@ -12,10 +12,9 @@ import numpy as np
 from experiments.experiment import Outcome
 from experiments.flashpass.schemes import EXPRESSPASS, HEADER, PRINTED, PUBLISHED, packet_exhibit, with_printed_credits
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, order
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, SHARE, ExpressPass
 from simulator.packet.flows import Flows

@@ -21,10 +21,9 @@ from experiments.flashpass.schemes import (
     published_name,
 )
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import slower
 from experiments.results.exhibit import Line, Point
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, slower
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.flow_sizes.published import published_flow_sizes
 from simulator.packet.credited import Finishing, FlashPass

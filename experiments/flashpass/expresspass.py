@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from experiments.experiment import Outcome
 from experiments.flashpass.schemes import EXPRESSPASS, PRINTED, PUBLISHED, packet_exhibit
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, limit, order, size
 from simulator.packet.credited import DATA, EXPRESSPASS_PORTS, SHARE, ExpressPass, Ports
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network

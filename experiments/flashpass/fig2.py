@@ -10,13 +10,11 @@ import numpy as np
 
 from experiments.experiment import Options, Outcome
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
-from kuijia_base.picture_file import write_picture
-from kuijia_base.picture_style import legend_below, look, new_figure
+from experiments.results.score import SizeBar, order
+from kuijia_base.picture_file import legend_below, look, new_figure, write_picture
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import Fifo

@@ -23,12 +23,10 @@ from experiments.flashpass.schemes import (
     published_name,
 )
 from experiments.grid import Execution, Offered, lines_of, offered
-from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
-from kuijia_base.picture_file import write_picture
-from kuijia_base.picture_style import legend_below, look, new_figure
+from experiments.results.score import SizeBar, limit, order
+from kuijia_base.picture_file import legend_below, look, new_figure, write_picture
 from simulator.packet.credited import CONTROL, DATA, SHARE, ExpressPass, Finishing, FlashPass
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network

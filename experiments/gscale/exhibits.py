@@ -18,10 +18,10 @@ from experiments.gscale.cases import AXIS, CURVES, HIGH, LOW, UNNAMED, Traffic, 
 from experiments.gscale.plans import plan_of, reading_of
 from experiments.gscale.table4 import DEFINITIONS, TOLERANCES, definitions_table, roles_table, table_4, victims_table
 from experiments.measuring.failure_run import WantedFlow
-from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_curves
 from experiments.results.result import Check, FlowResult, Result, Role
+from experiments.results.score import limit, order
 from experiments.results.stored_files import StoredFile, StoredResult, refuse_flows, refuse_mixtures, stored_results
 
 TCP_LOSS, UDP_LOSS = "throughput loss (%)", "packet loss (%)"

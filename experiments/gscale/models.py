@@ -20,9 +20,8 @@ from experiments.results.stored_files import timing_told
 from kuijia_app.tables.options import OptionWords, pipeline_options
 from kuijia_base.manifest import describe_computation
 from simulator.flow.events import FlowsRerouted, LinksFail, stages
-from simulator.flow.model import FluidFlows, share
+from simulator.flow.model import FluidFlows, share, weighed_by_round_trips
 from simulator.flow.ramp import Ramp
-from simulator.flow.round_trips import weighed_by_round_trips
 from simulator.flow.timeline import play
 from te_solver.model.plan import Plan, Tunnel
 from te_solver.model.topology import Topology

@@ -11,9 +11,9 @@ from typing import Any
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.experiment import Experiment, Outcome, Settings
 from experiments.gscale.cases import DEMANDS, LINKS, Case
-from experiments.gscale.convergence import OWN_TOLERANCE, restless_flows, seconds_by_flow
 from experiments.gscale.models import PAPER_CAPACITY, PacketModel, compute_packets
 from experiments.gscale.plans import plan_of
+from experiments.gscale.table4 import OWN_TOLERANCE, restless_flows, seconds_by_flow
 from experiments.measuring.packet_run import PacketConditions
 from experiments.reporting.exhibit_output import write_exhibits
 from experiments.results.exhibit import Exhibit, Line, Point

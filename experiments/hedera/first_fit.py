@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from statistics import fmean
@@ -10,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.matrices import published
 from experiments.hedera.schemes import AUTHORS_NIC_RATE, FIRST_FIT
 from experiments.hedera.simulation import reached_and_control, tcp_goodput
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Fabric, Ints, Vector
@@ -23,8 +22,6 @@ from hedera.network.matrices import Matrix, authors_matrices
 from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import amounts
 from hedera.placement.registry import hashed_labels
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 
 Order = Literal["random", "by sender", "by receiver"]
 """In which flows are detected."""
@@ -134,28 +131,27 @@ KINDS = {
 """The published matrices by kind, without the two that block nothing."""
 
 
-def run_first_fit(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
+def run_first_fit(run: Execution) -> Outcome:
     """Run every reading on the published matrices; write a table and a picture."""
     tree = FatTree(4, AUTHORS_NIC_RATE)
     matrices = authors_matrices()
-    drawn = range(settings.seed, settings.seed + seeds)
     compared = [name for names in KINDS.values() for name in names]
     parts: dict[str, dict[str, list[float]]] = {}
     for name, reading in READINGS.items():
-        progress.show(f"{NAME}: {name}")
-        parts[name] = {each: [part_of(tree, matrices[each], reading, seed) for seed in drawn] for each in compared}
+        run.show(name)
+        parts[name] = {each: [part_of(tree, matrices[each], reading, seed) for seed in run.seeds] for each in compared}
     theirs = published()
     column = theirs["columns"].index(FIRST_FIT)
     data = {
         "experiment": NAME,
         "backend": "flow",
-        "seed": settings.seed,
-        "seeds": seeds,
+        "seed": run.settings.seed,
+        "seeds": len(run.seeds),
         "parts": parts,
         "published": {each: theirs["rows"][each][column] / theirs["rows"][each][0] for each in compared},
         "source": theirs["source"],
     }
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def part_of(fabric: Fabric, matrix: Matrix, reading: FirstFitReading, seed: int) -> float:
@@ -196,19 +192,8 @@ def _points(parts: Mapping[str, list[float]], theirs: Mapping[str, float]) -> It
     yield Point.of("distance", [fmean(map(abs, off))])
 
 
-_SEEDS, _QUICK_SEEDS = 20, 2
-
-
-def hedera_first_fit(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    return run_first_fit(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
-
-
 SIZE_BARS = {"hedera-first-fit": None}  # shows readings beside each other
 
-EXPERIMENTS = {
-    "hedera-first-fit": Experiment(
-        hedera_first_fit,
-        without=("capacity", "repetitions", "full"),
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {NAME: Offered(run_first_fit, (20, 2), ("repetitions", "full"), sweeps=False, reader=each_file(exhibits))}
+)

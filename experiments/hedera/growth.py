@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import multiprocessing
 import os
 import time
@@ -16,22 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.large import PLACEMENTS, arriving, larger, of_pattern
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP
 from experiments.hedera.simulation import FluidSetting, FluidSimulation
-from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
+from experiments.results.score import order
 from experiments.results.stored_files import each_file
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, random_bijection, random_targets, staggered, stride
 from kuijia_base.manifest import describe_computation
-from kuijia_base.output_folder import OutputFolder
 from kuijia_base.parallel import end_with
-from kuijia_base.progress import Progress
 from simulator.flow_sizes.published import published_flow_sizes
 
 NAME = "hedera-growth"
@@ -53,15 +50,14 @@ ARRIVALS = (ECMP, ANNEALING)
 """Placements to run with arriving flows."""
 
 
-def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, progress: Progress) -> Outcome:
+def run_growth(run: Execution, ports: Sequence[int]) -> Outcome:
     """Simulate every size, with as many parts in parallel as processors; write the table as text, JSON and picture."""
     began = time.time()
     parts = [(each, part) for each in ports for part in (*PATTERNS, *ARRIVALS)]
-    progress.show(f"{NAME}: {len(parts)} simulations of {min(ports)} to {max(ports)} ports")
+    run.show(f"{len(parts)} simulations of {min(ports)} to {max(ports)} ports")
     with ThreadPoolExecutor(os.cpu_count()) as threads:
-        found = dict(
-            zip(parts, threads.map(lambda part: in_own_process(part[0], part[1], settings.seed), parts), strict=True)
-        )
+        played = threads.map(lambda part: in_own_process(part[0], part[1], run.settings.seed), parts)
+        found = dict(zip(parts, played, strict=True))
     rows = [
         {
             "ports": each,
@@ -75,13 +71,13 @@ def run_growth(settings: Settings, ports: Sequence[int], output: OutputFolder, p
     data = {
         "experiment": NAME,
         "backend": "flow",
-        "seed": settings.seed,
+        "seed": run.settings.seed,
         "load": LOAD,
         "flow_sizes": FLOW_SIZES,
         "sizes": rows,
         "manifest": describe_computation(began, time.time() - began),
     }
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def in_own_process(ports: int, part: str, seed: int) -> dict[str, float]:
@@ -211,14 +207,10 @@ def _checks(sizes: Iterable[Mapping[str, Any]]) -> Iterator[Check]:
 _PORTS, _QUICK_PORTS = (16, 32, 48, 64), (4, 8)
 
 
-def hedera_growth(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    return run_growth(settings, _QUICK_PORTS if settings.quick else _PORTS, output, progress)
+def hedera_growth(run: Execution) -> Outcome:
+    return run_growth(run, run.sized(_QUICK_PORTS, _PORTS))
 
 
-EXPERIMENTS = {
-    "hedera-growth": Experiment(
-        hedera_growth,
-        without=("capacity", "repetitions", "full"),
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {NAME: Offered(hedera_growth, without=("repetitions", "full"), sweeps=False, reader=each_file(exhibits))}
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,10 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.schemes import AUTHORS_NIC_RATE
 from experiments.hedera.simulation import fair_rates, reached_and_control, tcp_goodput
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.score import SizeBar
@@ -27,8 +26,6 @@ from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import Elephants
 from hedera.placement.simulated_annealing import Annealing, AnnealingPerHost, Start
 from kuijia_base.manifest import describe_computation
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 
 NAME = "hedera-iterations"
 
@@ -183,15 +180,16 @@ CURVES = {OURS: 2_000_000, NEAREST: 100_000}
 published bandwidth changes little beyond 100,000, which are 38 million exchanges in a minute on 8,192 hosts."""
 
 
-def run_iterations(settings: Settings, scope: Scope, output: OutputFolder, progress: Progress) -> Outcome:
+def run_iterations(run: Execution) -> Outcome:
     """Run every reading; write tables and pictures."""
+    scope = run.sized(_QUICK, _USUAL, _FULL)
     began = time.time()
     theirs = published()
     rows = []
     for ports, (name, reading), iterations in _cases(scope, theirs["iterations"]):
-        progress.show(f"{NAME}: {ports} ports, {name}, {iterations:,} iterations")
+        run.show(f"{ports} ports, {name}, {iterations:,} iterations")
         tree = FatTree(ports, AUTHORS_NIC_RATE)
-        seeds = range(settings.seed, settings.seed + scope.seeds)
+        seeds = range(run.settings.seed, run.settings.seed + scope.seeds)
         found = [carried(tree, targets(tree, reading.flows, seed), reading, iterations, seed) for seed in seeds]
         rows.append(
             {
@@ -210,7 +208,7 @@ def run_iterations(settings: Settings, scope: Scope, output: OutputFolder, progr
         "published": theirs,
         "manifest": describe_computation(began, time.time() - began),
     }
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def _cases(scope: Scope, iterations: list[int]) -> Iterator[tuple[int, tuple[str, IterationReading], int]]:
@@ -253,13 +251,6 @@ _USUAL = Scope((16, 24), seeds=3)
 _FULL = Scope((16, 24, 32), seeds=3)
 
 
-def hedera_iterations(
-    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
-) -> Outcome:
-    scope = _FULL if args.full else _QUICK if settings.quick else _USUAL
-    return run_iterations(settings, scope, output, progress)
-
-
 SIZE_BARS = {
     "hedera-iterations-[!n]*": None,
     "hedera-iterations": SizeBar(
@@ -267,11 +258,14 @@ SIZE_BARS = {
     ),
 }
 
-EXPERIMENTS = {
-    "hedera-iterations": Experiment(
-        hedera_iterations,
-        without=("capacity", "repetitions"),
-        own_help={"full": "also 32 ports (default: 16 and 24)"},
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            run_iterations,
+            without=("repetitions",),
+            full="also 32 ports (default: 16 and 24)",
+            sweeps=False,
+            reader=each_file(exhibits),
+        )
+    }
+)

@@ -30,9 +30,9 @@ from experiments.hedera.schemes import (
 )
 from experiments.hedera.simulation import FlowTrace, FluidHistory, FluidSetting, FluidSimulation, endless_goodput
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import limit, order
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.result import Check
+from experiments.results.score import limit, order
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import HASHED, Fabric, Ints
 from hedera.network.fat_tree import FatTree
@@ -46,7 +46,7 @@ from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import positive_number_within
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import Workers, workers_from
 from kuijia_base.text import parse_whole
 from simulator.flow.ramp import Ramp

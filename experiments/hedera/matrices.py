@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, pstdev
@@ -10,15 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.schemes import ANNEALING, AUTHORS_NIC_RATE, ECMP, FIRST_FIT
 from experiments.hedera.simulation import FluidSetting, endless_goodput, tcp_goodput
-from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, size
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import HASHED, Fabric, Ints
 from hedera.network.fat_tree import FatTree
@@ -27,8 +25,6 @@ from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.interface import Elephants
 from hedera.placement.registry import EcmpPlacement, GlobalFirstFit, hashed_labels, make_placement
 from hedera.placement.simulated_annealing import AnnealingPerHost
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 
 NAME = "hedera-matrices"
 WINDOW = (10.0, 50.0)
@@ -63,15 +59,15 @@ class MatrixRow:
     parts: Mapping[str, list[float]]
 
 
-def run_matrices(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
+def run_matrices(run: Execution) -> Outcome:
     """Simulate a minute of every matrix; write the table as text, JSON and picture."""
     tree = FatTree(4, AUTHORS_NIC_RATE)
     rows = []
     for name, matrix in authors_matrices().items():
-        progress.show(f"hedera-matrices: {name}")
-        rows.append(row_of(tree, matrix, range(settings.seed, settings.seed + seeds)))
+        run.show(name)
+        rows.append(row_of(tree, matrix, run.seeds))
     data = summary(rows, published())
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def row_of(tree: Fabric, matrix: Matrix, seeds: range) -> MatrixRow:
@@ -201,21 +197,10 @@ def _checks(data: Mapping[str, Any]) -> Iterator[Check]:
     yield size(f"{FIRST_FIT} in the mean", data["mean"][FIRST_FIT], theirs[FIRST_FIT])
 
 
-_SEEDS, _QUICK_SEEDS = 20, 4
-
-
-def hedera_matrices(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    return run_matrices(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
-
-
 SIZE_BARS = {
     "hedera-matrices": SizeBar(cause="neither ECMP's hash nor what first fit reserves is known (docs/hedera.md)")
 }
 
-EXPERIMENTS = {
-    "hedera-matrices": Experiment(
-        hedera_matrices,
-        without=("capacity", "repetitions", "full"),
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {NAME: Offered(run_matrices, (20, 4), ("repetitions", "full"), sweeps=False, reader=each_file(exhibits))}
+)

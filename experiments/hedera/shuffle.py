@@ -39,11 +39,10 @@ from experiments.hedera.schemes import (
 )
 from experiments.hedera.simulation import FlowTrace, FluidSetting, FluidSimulation
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, order
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Fabric, Ints
 from hedera.network.fat_tree import FatTree
@@ -52,7 +51,7 @@ from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import positive_count, positive_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import Workers, workers_from
 from simulator.flow.ramp import Ramp
 from testbed.traffic.transfers import Errand, Transfer, run_transfers

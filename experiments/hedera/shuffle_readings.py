@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +11,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from experiments.experiment import Experiment, Outcome, Settings
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.hedera.schemes import (
     ANNEALING,
     AUTHORS_NIC_RATE,
@@ -39,17 +39,14 @@ from experiments.hedera.shuffle import (
 )
 from experiments.hedera.simulation import FluidSetting, tcp_goodput
 from experiments.hedera.testbed import published_goodput
-from experiments.reporting.exhibit_output import write_study
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices
 from kuijia_base.manifest import describe_computation
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
-from kuijia_base.sweep.workers import Workers, refuse_workers, workers_from
+from kuijia_base.sweep.sweep import swept_by_key
+from kuijia_base.sweep.workers import refuse_workers, workers_from
 
 NAME = "hedera-shuffle-readings"
 
@@ -124,25 +121,25 @@ _IN_FLOWS = (NON_BLOCKING, ECMP, FIRST_FIT, ANNEALING)
 _IN_PACKETS = (NON_BLOCKING, ONE_TREE, ECMP, ANNEALING)
 
 
-def run_readings(settings: Settings, seeds: int, output: OutputFolder, progress: Progress) -> Outcome:
+def run_readings(run: Execution, seeds: int) -> Outcome:
     """Run the readings in the flow model and write their means over the seeds (orders and hashes)."""
     tree = FatTree(PORTS_OF_SWITCH, AUTHORS_NIC_RATE)
-    drawn = range(settings.seed, settings.seed + seeds)
+    drawn = range(run.settings.seed, run.settings.seed + seeds)
     readings = {}
     for name, reading in READINGS.items():
-        progress.show(f"{NAME}: {name}")
+        run.show(name)
         readings[name] = of_reading(tree, reading, drawn)
     theirs = published_shuffle()
     data = {
         "experiment": NAME,
         "backend": "flow",
-        "seed": settings.seed,
+        "seed": run.settings.seed,
         "seeds": seeds,
         "readings": readings,
         "published": compared({scheme: theirs["schemes"][scheme] for scheme in _IN_FLOWS}),
         "source": theirs["source"],
     }
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def of_reading(tree: FatTree, reading: ShuffleReading, seeds: range) -> dict[str, float]:
@@ -187,24 +184,26 @@ def off_the_matrices(tree: FatTree, kind: Hash, seeds: range) -> float:
     return fmean(off)
 
 
-def run_packet_readings(
-    settings: Settings, scale: float, workers: Workers, output: OutputFolder, progress: Progress
-) -> Outcome:
+def run_packet_readings(run: Execution, scale: float) -> Outcome:
     """Run the readings in packets with `scale` of the authors' data and rounds in proportion."""
-    size, period = round(AUTHORS_BYTES * scale), AUTHORS_PERIOD * scale
+    seed, size, period = run.settings.seed, round(AUTHORS_BYTES * scale), AUTHORS_PERIOD * scale
     cases = {
         name: [
-            ShuffleCase(scheme, settings.seed, size, each.at_once, each.order, AUTHORS_NIC_RATE, period, each.options)
+            ShuffleCase(
+                scheme, run.settings.seed, size, each.at_once, each.order, AUTHORS_NIC_RATE, period, each.options
+            )
             for scheme in _IN_PACKETS
         ]
         for name, each in PACKET_READINGS.items()
     }
     began = time.time()
-    with swept_by_key(f"{NAME}-packet", cases, run_shuffle_case, workers, output, progress) as runs:
+    with swept_by_key(
+        f"{NAME}-packet", cases, run_shuffle_case, workers_from(run.args), run.output, run.progress
+    ) as runs:
         found = {
             name: {
-                scheme: {**figures(transfers_from(run), size), **{key: run[key] for key in run if key != "transfers"}}
-                for scheme, run in zip(_IN_PACKETS, of_reading, strict=True)
+                scheme: {**figures(transfers_from(one), size), **{key: one[key] for key in one if key != "transfers"}}
+                for scheme, one in zip(_IN_PACKETS, of_reading, strict=True)
             }
             for name, of_reading in runs.items()
         }
@@ -212,7 +211,7 @@ def run_packet_readings(
         data = {
             "experiment": NAME,
             "backend": "packet",
-            "seed": settings.seed,
+            "seed": seed,
             "size": size,
             "period": period,
             "readings": {name: {**compared_in_packets(each), "lost": lost[name]} for name, each in found.items()},
@@ -221,7 +220,7 @@ def run_packet_readings(
             "source": published_shuffle()["source"],
             "manifest": describe_computation(began, time.time() - began),
         }
-        return write_study(NAME, data, exhibits(data), output)
+        return run.studied(data, exhibits(data))
 
 
 def compared(means: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
@@ -325,24 +324,22 @@ _SCALE, _QUICK_SCALE = 0.1, 0.01
 """Part of the authors' data in packets, unless `--full`."""
 
 
-def hedera_shuffle_readings(
-    settings: Settings, args: argparse.Namespace, output: OutputFolder, progress: Progress
-) -> Outcome:
-    if settings.backend == "packet":
-        scale = 1.0 if args.full else _QUICK_SCALE if settings.quick else _SCALE
-        return run_packet_readings(settings, scale, workers_from(args), output, progress)
-    refuse_workers(args, f"changes nothing on {settings.backend}", ["those with --backend packet"])
-    return run_readings(settings, _QUICK_SEEDS if settings.quick else _SEEDS, output, progress)
+def hedera_shuffle_readings(run: Execution) -> Outcome:
+    if run.settings.backend == "packet":
+        return run_packet_readings(run, run.sized(_QUICK_SCALE, _SCALE, 1.0))
+    refuse_workers(run.args, f"changes nothing on {run.settings.backend}", ["those with --backend packet"])
+    return run_readings(run, run.sized(_QUICK_SEEDS, _SEEDS))
 
 
 SIZE_BARS = {"hedera-shuffle-readings*": None}  # shows readings beside each other
 
-EXPERIMENTS = {
-    NAME: Experiment(
-        hedera_shuffle_readings,
-        sweeps=True,
-        without=("capacity", "repetitions"),
-        own_help={"full": "with --backend packet: the authors' amount of data (default: a tenth)"},
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {
+        NAME: Offered(
+            hedera_shuffle_readings,
+            without=("repetitions",),
+            full="with --backend packet: the authors' amount of data (default: a tenth)",
+            reader=each_file(exhibits),
+        )
+    }
+)

@@ -39,11 +39,10 @@ from experiments.hedera.schemes import (
 )
 from experiments.hedera.simulation import FluidSetting, endless_goodput
 from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import published_numbers
 from experiments.results.result import Check
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, limit, order, size
 from experiments.results.stored_files import each_file
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import Matrix, authors_matrices, authors_matrix
@@ -55,7 +54,7 @@ from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from kuijia_base.reading import reading
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import Workers, workers_from
 from testbed.traffic.iperf import IperfFlow, IperfRun
 

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
-from experiments.experiment import Experiment, Outcome, Settings
-from experiments.reporting.exhibit_output import write_study
-from experiments.results.bars import limit
+from experiments.experiment import Outcome
+from experiments.grid import Execution, Offered, offered
 from experiments.results.exhibit import Exhibit, Line
 from experiments.results.published import published_numbers
-from experiments.results.score import SizeBar
+from experiments.results.score import SizeBar, limit
 from experiments.results.stored_files import each_file
 from hedera.network.fabric import Fabric, Ints
 from hedera.network.fat_tree import FatTree
 from hedera.placement.demand_estimation import estimate_demands
 from hedera.placement.scheduling_round import PollReply, SchedulingRound
 from hedera.placement.simulated_annealing import SimulatedAnnealing
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 
 Ends = tuple[Ints, Ints]
 
@@ -81,21 +77,21 @@ _PERIOD = 0.1
 _ALL_ARE_ELEPHANTS = 0.01
 
 
-def run_timing(most_hosts: int, output: OutputFolder, progress: Progress) -> Outcome:
+def run_timing(run: Execution, most_hosts: int) -> Outcome:
     """Time all sizes up to this number of hosts; an estimation slower than the paper's is a missed bar."""
     theirs = published_numbers("hedera_timing")
     rows = []
     for hosts, flows, published in theirs["estimation"]:
         if hosts <= most_hosts:
-            progress.show(f"hedera-timing: {flows:,} flows on {hosts:,} hosts")
+            run.show(f"{flows:,} flows on {hosts:,} hosts")
             rows.append(_row("estimation", hosts, flows, estimation_ms(hosts, flows), published))
     for hosts, per_host, published in theirs["loop"]:
         if hosts <= most_hosts:
-            progress.show(f"hedera-timing: a round of {per_host} flows per host on {hosts:,} hosts")
+            run.show(f"a round of {per_host} flows per host on {hosts:,} hosts")
             computing = round(published - theirs["polling"], 1)
             rows.append(_row("round", hosts, per_host * hosts, round_ms(hosts, per_host), computing))
     data = {"experiment": NAME, "backend": "flow", "rows": rows, "source": theirs["source"]}
-    return write_study(NAME, data, exhibits(data), output)
+    return run.studied(data, exhibits(data))
 
 
 def _row(what: str, hosts: int, flows: int, ours: float, published: float) -> dict[str, Any]:
@@ -162,18 +158,12 @@ def _place(row: Mapping[str, Any]) -> str:
 _MOST_HOSTS, _QUICK_HOSTS = 27_648, 8_192
 
 
-def hedera_timing(settings: Settings, _: argparse.Namespace, output: OutputFolder, progress: Progress) -> Outcome:
-    # The kernels are imported on use, so that experiments can be listed without them.
-
-    return run_timing(_QUICK_HOSTS if settings.quick else _MOST_HOSTS, output, progress)
+def hedera_timing(run: Execution) -> Outcome:
+    return run_timing(run, run.sized(_QUICK_HOSTS, _MOST_HOSTS))
 
 
 SIZE_BARS = {"hedera-timing*": SizeBar(cause="another machine, fifteen years younger")}
 
-EXPERIMENTS = {
-    "hedera-timing": Experiment(
-        hedera_timing,
-        without=("capacity", "repetitions", "full"),
-        reader=each_file(exhibits),
-    ),
-}
+EXPERIMENTS = offered(
+    {NAME: Offered(hedera_timing, without=("repetitions", "full"), sweeps=False, reader=each_file(exhibits))}
+)

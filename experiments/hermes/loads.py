@@ -8,7 +8,21 @@ from dataclasses import dataclass, replace
 
 from experiments.experiment import Options, Outcome
 from experiments.grid import Execution, Offered, offered
-from experiments.hermes.networks import CUT_TESTBED, PUBLIC_UNEQUAL, SIMULATED, TESTBED, UNEQUAL, Fault, LeafSpineFabric
+from experiments.hermes.networks import (
+    CUT_TESTBED,
+    NAMES,
+    ONE_WAY,
+    PUBLIC_UNEQUAL,
+    PUBLISHED,
+    SIMULATED,
+    SIMULATED_HERMES,
+    TESTBED,
+    UNEQUAL,
+    BalancingScheme,
+    Fault,
+    LeafSpineFabric,
+    packet_exhibit,
+)
 from experiments.hermes.runs import (
     Grid,
     GridRuns,
@@ -20,7 +34,6 @@ from experiments.hermes.runs import (
     swept_grids,
     theirs_of,
 )
-from experiments.hermes.schemes import NAMES, ONE_WAY, PUBLISHED, SIMULATED_HERMES, BalancingScheme, packet_exhibit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from simulator.flow_sizes.published import published_flow_sizes

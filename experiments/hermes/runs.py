@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from experiments.grid import Execution
-from experiments.hermes.networks import Fault, LeafSpineFabric
-from experiments.hermes.schemes import NAMES, PUBLISHED, BalancingScheme
+from experiments.hermes.networks import NAMES, PUBLISHED, BalancingScheme, Fault, LeafSpineFabric
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
 from simulator.flow_sizes.published import published_flow_sizes

@@ -20,8 +20,7 @@ from simulator.packet.queues import Fifo, Threshold
 from simulator.packet.transports import Congestion, ConstantRate, Packets, Tcp
 from simulator.planned.events import Bfd, Cut, Timing, controller_at
 from simulator.planned.network import Physical
-from simulator.planned.results import PlanResults, Windows
-from simulator.planned.run import PlanRun
+from simulator.planned.run import PlanResults, PlanRun, Windows
 from simulator.planned.traffic import SiteFlows
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology

@@ -24,15 +24,15 @@ from experiments.experiment import Outcome, Settings
 from experiments.measuring.failure_run import Phases, WantedFlow
 from experiments.measuring.load import ATTEMPTS
 from experiments.reporting.exhibit_output import write_tables
-from experiments.results.bars import Bar, around, judge, order
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.published import PublishedThroughput, published_throughput
 from experiments.results.result import Check, FlowResult, NoticedCut, Result, Window
+from experiments.results.score import Bar, around, judge, order
 from experiments.results.stored_files import StoredFile, refuse_flows, refuse_mixtures, stored_results
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.manifest import describe_computation
 from kuijia_base.output_folder import OutputFolder
-from kuijia_base.picture_style import look, new_figure
+from kuijia_base.picture_file import look, new_figure
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan

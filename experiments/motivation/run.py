@@ -33,9 +33,9 @@ from experiments.motivation.report import (
     wanted_flows,
     write_outcome,
 )
-from experiments.results.bars import judge, uncarried
 from experiments.results.published import published_throughput
 from experiments.results.result import Result, result_to_json
+from experiments.results.score import judge, uncarried
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import write_picture

@@ -21,8 +21,9 @@ from experiments.measuring.packet_run import (
     told_of,
     way_taken,
 )
-from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.recovery.report import (
+    AFTER_SECONDS,
+    BEFORE_SECONDS,
     MODES,
     TICK_SECONDS,
     CutRecord,
@@ -30,6 +31,7 @@ from experiments.recovery.report import (
     ModeResult,
     RecoveryOptions,
     cuts_in_turn,
+    interruption,
     mode_data,
     recovery_plan,
     write_outcome,

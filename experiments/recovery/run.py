@@ -11,8 +11,9 @@ from functools import partial
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.emulation import ground_of
 from experiments.measuring.load import LoadWatch, believable
-from experiments.recovery.interruption import AFTER_SECONDS, BEFORE_SECONDS, interruption
 from experiments.recovery.report import (
+    AFTER_SECONDS,
+    BEFORE_SECONDS,
     MODES,
     TICK_SECONDS,
     CutRecord,
@@ -20,6 +21,7 @@ from experiments.recovery.report import (
     ModeResult,
     RecoveryOptions,
     cuts_in_turn,
+    interruption,
     mode_data,
     recovery_plan,
     write_outcome,

@@ -24,8 +24,7 @@ from experiments.reporting.verdict import (
     judged,
     judgement_of,
 )
-from experiments.results.exhibit import Exhibit
-from experiments.results.exhibit_table import number, value_text
+from experiments.results.exhibit import Exhibit, number, value_text
 from experiments.results.result import Result
 from experiments.results.score import Score
 from experiments.results.stored_files import StoredFile, files_in

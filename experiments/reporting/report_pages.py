@@ -8,11 +8,10 @@ from dataclasses import dataclass
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.exhibit_output import exhibit_figure
 from experiments.reporting.report import HEADINGS, NUMBERS, Report, difference
 from experiments.reporting.verdict import judgement_of
-from experiments.results.exhibit import Exhibit
-from experiments.results.exhibit_table import Row, table_of
+from experiments.results.exhibit import Exhibit, Row, table_of
 from kuijia_base.picture_file import picture_bytes
 
 _RULE = tuple("---:" if column in NUMBERS else "---" for column in range(len(HEADINGS)))

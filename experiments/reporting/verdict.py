@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 from experiments.catalog import owner_of
 from experiments.results.exhibit import Exhibit
-from experiments.results.exhibit_table import number as in_digits
+from experiments.results.exhibit import number as in_digits
 from experiments.results.result import ORDER, SIZE, Check
 from experiments.results.score import PART, PublishedNumber, Score, SizeBar
 

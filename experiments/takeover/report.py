@@ -8,9 +8,9 @@ from typing import Any
 
 from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_tables
-from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
+from experiments.results.score import limit
 from kuijia_base.output_folder import OutputFolder
 
 NETWORK = "fig1"

@@ -45,7 +45,7 @@ def update(settings: Settings, args: argparse.Namespace, output: OutputFolder, p
         if args.restarts is not None:
             problem = "the simulated controller cannot be restarted"
             raise InputError("option", "--restarts", problem, "--backend emulation or boxes")
-        from experiments.update.packet_run import simulate_update  # noqa: PLC0415  # only on Linux
+        from experiments.update.run import simulate_update  # noqa: PLC0415  # only on Linux
 
         options = replace(options, restarts=0)
         notice = notice_from(args, load_topology(shipped_network(NETWORK)).nodes)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from experiments.experiment import Outcome, Settings
 from experiments.measuring.load import ATTEMPTS, MachineLoad
 from experiments.reporting.exhibit_output import write_tables
-from experiments.results.bars import limit
 from experiments.results.exhibit import Exhibit, Line, Point
+from experiments.results.score import limit
 from kuijia_base.output_folder import OutputFolder
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand

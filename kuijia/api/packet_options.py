@@ -27,9 +27,8 @@ from simulator.packet.traffic.load import Reference
 from simulator.packet.traffic.patterns import AllToAll, Incast, Pattern, Permutation, Random, Stride
 from simulator.packet.transports import Congestion, Tcp
 from simulator.packet.units import FASTEST, LONGEST, SLOWEST
-from simulator.studies.packet.schemes import DEFAULT_BUFFER, DISCIPLINES, Mark
 from simulator.studies.packet.study import Run
-from simulator.studies.packet.transports import transport_names
+from simulator.studies.packet.transports import DEFAULT_BUFFER, DISCIPLINES, Mark, transport_names
 
 HEADER = Tcp().header
 """Bytes of headers in a packet."""

@@ -10,17 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from kuijia.api.demands import Demands, DemandsLike, demands_for, load_demands
-from kuijia.api.frames import name_of
-from kuijia.api.picture import Picture
 from kuijia.api.plan_summary import path_of, plan_summary
-from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, SolveOptions, planned
-from kuijia.api.table import Column, Table, Text, html_page, share, words
+from kuijia.api.table import Column, Picture, Table, Text, html_page, name_of, share, words
 from kuijia.api.topology import Topology, TopologyLike, load_topology
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.extras import require_installed
 from kuijia_base.options import from_keywords, require_known
 from kuijia_base.picture_file import LIBRARY
+from kuijia_base.progress import progress_line
 from kuijia_base.quantities import counted, rate, rate_of
 from te_solver.formats.plan_file import load_plan as load_core_plan
 from te_solver.formats.plan_file import plan_to_json, save_plan

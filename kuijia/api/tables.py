@@ -7,10 +7,8 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from kuijia.api.frames import Node, name_of
 from kuijia.api.plan import Plan, PlanLike, load_plan
-from kuijia.api.progress import progress_line
-from kuijia.api.table import Column, Table, Text, html_page, share, words
+from kuijia.api.table import Column, Node, Table, Text, html_page, name_of, share, words
 from kuijia.api.table_building import FAILURE_KINDS, Built, built_tables, followed, proved, write_tables
 from kuijia_app.proof.model.network import ModelNetwork, Walk
 from kuijia_app.proof.trace import trace_json, walk_text
@@ -21,6 +19,7 @@ from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.table_sizes import TableSize
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.options import bad_option, options_spelled, require_known
+from kuijia_base.progress import progress_line
 from kuijia_base.quantities import counted
 from te_solver.model.failures import Failure
 from te_solver.model.topology import Topology

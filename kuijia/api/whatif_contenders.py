@@ -6,8 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kuijia.api.solve_effort import Watch
 from kuijia.api.solving import chosen_paths, default_parts, finder_of
-from kuijia.api.whatif_options import WhatIfOptions
-from kuijia.api.whatif_study import Say
+from kuijia.api.whatif_options import Say, WhatIfOptions
 from kuijia_base.errors import InputError, UnsoundError, key_path
 from kuijia_base.options import spelled
 from kuijia_base.progress import Progress
@@ -18,7 +17,6 @@ from te_solver.model.exposure import Exposure
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology
 from te_solver.programs.effort import parts_for
-from te_solver.programs.feasibility import require_within_bounds
 from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Objective, Options
@@ -28,7 +26,7 @@ from te_solver.programs.solver import Solver
 from te_solver.schemes.making import SPLITS
 from te_solver.schemes.models.interface import Scheme, SchemeOptions
 from te_solver.schemes.models.traffic import PlannedTraffic
-from te_solver.solve import Planner, solve
+from te_solver.solve import Planner, require_within_bounds, solve
 
 Solve = Callable[[str], Plan]
 """Returns the plan for an objective; raises UnsoundError if there is none."""

@@ -21,8 +21,7 @@ from kuijia_base.errors import quoted
 from kuijia_base.option_values import whole_number
 from kuijia_base.options import Option, bad_option, declared, require_known, spelled
 from kuijia_base.text import parse_number
-from te_solver.model.failure_probabilities import PUBLISHED
-from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.model.failures import PUBLISHED, Failure, link_pairs, single_links, single_nodes
 from te_solver.model.plan import DISJOINT, MOST_PATHS
 from te_solver.programs.effort import PAIRS_OF_A_PART, PAIRS_OF_ONE_PROGRAM
 from te_solver.programs.registry import MAX_THROUGHPUT
@@ -32,6 +31,9 @@ from te_solver.schemes.failure_scheme import FailureScheme
 Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
 """Kinds ("links", "pairs", "nodes") or links and nodes, several separated by commas, a CSV file, or a list of failures,
 links and nodes."""
+
+Say = Callable[[str], None]
+"""Receives a sentence for the user, which may name options."""
 
 FLOW, PACKET = BACKENDS = ("flow", "packet")
 

@@ -10,8 +10,8 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from pathlib import Path
 
-from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import add_topology, read_topology
+from kuijia.cli.parsers import add_common_options
 from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_wiring
 from kuijia_app.framework.metrics.address import add_metrics_option

@@ -21,8 +21,8 @@ from kuijia.cli.inputs import (
 )
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.tables.options import Liveness, OptionWords, pipeline_options
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, KuijiaError
-from kuijia_base.extras import require_installed
 from kuijia_base.json_document import read_json
 from kuijia_base.manifest import describe_computation
 from kuijia_base.option_values import (

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from experiments.catalog import all_entries
 from kuijia.cli.parsers import actions_of, all_parsers, whole_parser
+from kuijia_base.additions import is_installed
 from kuijia_base.errors import KuijiaError
-from kuijia_base.extras import is_installed
 
 _SHELLS = ("bash", "zsh")
 _FILES = frozenset({"PLAN", "FILE", "INVENTORY"})

@@ -11,8 +11,8 @@ from pathlib import Path
 from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_table_options, build, option_words
 from kuijia_app.tables.options import OptionWords
+from kuijia_base.additions import require_linux
 from kuijia_base.errors import InputError
-from kuijia_base.extras import require_linux
 from kuijia_base.option_values import whole_number
 from kuijia_base.progress import Progress
 from kuijia_base.quantities import counted

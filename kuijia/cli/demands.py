@@ -7,7 +7,7 @@ import json
 import sys
 from dataclasses import fields
 
-from kuijia.api.demand_models import (
+from kuijia.api.demands import (
     DEFAULT_UTILISATION,
     MASSES,
     MODELS,
@@ -25,8 +25,7 @@ from kuijia_base.options import typed_options
 from kuijia_base.progress import Progress as ProgressLine
 from kuijia_base.quantities import counted, rate, share
 from kuijia_base.reading import uncollected
-from te_solver.formats.demands_csv import demands_csv
-from te_solver.formats.demands_file import save_demands
+from te_solver.formats.demands_file import demands_csv, save_demands
 from te_solver.model.demand_generators import shortest_path_utilisation
 from te_solver.model.demands import Demand
 from te_solver.model.ncflow_demands import MODELS as NCFLOW_MODELS

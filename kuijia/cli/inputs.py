@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import argparse
 
-from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_TUNNELS, require_paths
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in, topology_of
-from kuijia.cli.common_options import add_alias
-from kuijia.cli.notes import print_notes
+from kuijia.cli.parsers import add_alias
+from kuijia.cli.printing import print_notes
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import positive_rate, whole_number
 from kuijia_base.options import typed_options
+from kuijia_base.progress import progress_line
 from kuijia_base.quantities import rate
 from te_solver.formats.demands_file import DEMAND_FORMATS
-from te_solver.formats.draft import DEFAULT_CAPACITY
-from te_solver.formats.rate_units import RATE_UNITS
+from te_solver.formats.draft import DEFAULT_CAPACITY, RATE_UNITS
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.formats.topology_file import topology_formats
 from te_solver.model.demands import Demand

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kuijia.cli import lab_web
-from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
     add_paths,
@@ -23,6 +22,7 @@ from kuijia.cli.inputs import (
     read_finder,
     read_topology,
 )
+from kuijia.cli.parsers import add_common_options
 from kuijia.cli.printing import print_json, show
 from kuijia.cli.table_options import add_table_options, option_words
 from kuijia_app.framework.metrics.address import add_metrics_option

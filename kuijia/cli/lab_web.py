@@ -11,9 +11,7 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.progress import progress_line
 from kuijia.api.solving import DEFAULT_TUNNELS, SolveOptions, planned
-from kuijia.cli.common_options import add_common_options
 from kuijia.cli.inputs import (
     add_demands,
     add_paths,
@@ -22,11 +20,13 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
+from kuijia.cli.parsers import add_common_options
 from kuijia.cli.printing import print_json
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, quoted
-from kuijia_base.extras import require_installed
 from kuijia_base.option_values import different_ones, positive_number_within, whole_number
 from kuijia_base.options import typed_options
+from kuijia_base.progress import progress_line
 from kuijia_base.reading import uncollected
 from te_solver.model.demands import scaled_to
 from te_solver.model.plan import DISJOINT

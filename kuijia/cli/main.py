@@ -15,12 +15,11 @@ from importlib import metadata
 from pathlib import Path
 from typing import NoReturn, TextIO
 
-from kuijia.cli.common_options import add_common_options
-from kuijia.cli.complaints import complaint, fault, unrecognized
-from kuijia.cli.notes import notes_held_back
+from kuijia.cli.parsers import add_common_options, complaint, fault, unrecognized
+from kuijia.cli.printing import notes_held_back
 from kuijia.cli.verbs import DESCRIPTION, VERBS, load_verb, module_of, verbs_by_task, with_default_action
+from kuijia_base.additions import missing_package
 from kuijia_base.errors import LONGEST_FAILURE, InputError, InterruptedWorkError, KuijiaError, one_line
-from kuijia_base.extras import missing_package
 
 _LONGEST_COMPLAINT = 450
 """Most characters of a message of argparse about an argument."""

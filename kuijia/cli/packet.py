@@ -9,8 +9,7 @@ import sys
 from kuijia.api.packet import FILES, packet_study
 from kuijia.api.packet_options import PacketStudyOptions
 from kuijia.cli.inputs import add_reading
-from kuijia.cli.notes import print_notes
-from kuijia.cli.printing import show
+from kuijia.cli.printing import print_notes, show
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.option_values import folder_name
 from kuijia_base.options import add_options, from_arguments, typed_options

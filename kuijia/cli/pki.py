@@ -8,14 +8,14 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kuijia.cli.common_options import add_common_options
+from kuijia.cli.parsers import add_common_options
 from kuijia.cli.printing import print_json, show
 from kuijia_app.framework.certificate_expiry import WARNING_DAYS
 from kuijia_app.framework.certificate_names import datapath_name
 from kuijia_app.pki.holders import AUTHORITY_FILE, CertificateKind, Holder, require_address, require_name
 from kuijia_app.tables.wiring_file import DATAPATH_EXPECTED, parse_datapath_id
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError, quoted, shown
-from kuijia_base.extras import require_installed
 from kuijia_base.option_values import whole_number
 from kuijia_base.text_table import TextTable
 

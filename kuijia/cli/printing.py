@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from kuijia_base.errors import InputError, one_line
 from kuijia_base.terminal import draws
 from kuijia_base.text_table import Page, TextTable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
+
 
 _FOLDED = 24
 """Characters to which a column of words may be folded where a terminal is narrow."""
@@ -81,3 +85,39 @@ def _drawn(table: TextTable, most: int | None = None) -> Table:
     for row in table.rows[table.headings :]:
         drawn.add_row(*map(Text, row))
     return drawn
+
+
+_LONGEST = 500
+"""Characters of a note; the name of its source may have thousands."""
+
+_held: ContextVar[list[str] | None] = ContextVar("_held", default=None)
+
+
+def print_notes(source: str, notes: Iterable[str]) -> None:
+    """Print an assumption about an input, at once or, within `notes_held_back`, at its end."""
+    lines = [one_line(f"note: {source}: {note}", _LONGEST) for note in notes]
+    held = _held.get()
+    if held is None:
+        _print(lines)
+    else:
+        held += [line for line in dict.fromkeys(lines) if line not in held]  # a file may be topology and demands
+
+
+@contextmanager
+def notes_held_back() -> Iterator[None]:
+    """Print the notes of the block at its end, and none if it ends with an InputError."""
+    held: list[str] = []
+    token = _held.set(held)
+    try:
+        yield
+    except InputError:
+        held.clear()
+        raise
+    finally:
+        _held.reset(token)
+        _print(held)
+
+
+def _print(lines: Iterable[str]) -> None:
+    for line in lines:
+        print(line, file=sys.stderr)

@@ -9,8 +9,8 @@ from dataclasses import asdict
 from pathlib import Path
 
 from kuijia.cli.printing import print_json, show
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError
-from kuijia_base.extras import require_installed
 from kuijia_base.option_values import folder_or_page
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY

@@ -20,12 +20,11 @@ from experiments.experiment import (
     Outcome,
     Settings,
 )
-from kuijia.cli.notes import print_notes
 from kuijia.cli.parsers import actions_of
-from kuijia.cli.printing import print_json, show
+from kuijia.cli.printing import print_json, print_notes, show
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS
+from kuijia_base.additions import command_for, is_installed
 from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
-from kuijia_base.extras import command_for, is_installed
 from kuijia_base.option_values import folder_name, positive_count, positive_rate, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY

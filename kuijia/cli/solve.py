@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 
 from kuijia.api.plan_summary import plan_summary
-from kuijia.api.progress import progress_line
 from kuijia.api.solving import SolveOptions, planned
 from kuijia.cli.inputs import (
     add_demands,
@@ -16,11 +15,12 @@ from kuijia.cli.inputs import (
     read_demands,
     read_topology,
 )
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError
-from kuijia_base.extras import require_installed
 from kuijia_base.option_values import PICTURE_SUFFIXES, path_name, picture_path
 from kuijia_base.options import add_options, from_arguments, typed_options
 from kuijia_base.picture_file import LIBRARY
+from kuijia_base.progress import progress_line
 from kuijia_base.text import require_writable, write_bytes
 from te_solver.formats.plan_file import plan_text
 from te_solver.model.plan import MOST_PATHS

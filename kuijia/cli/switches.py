@@ -7,8 +7,8 @@ import sys
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from kuijia.cli.common_options import add_common_options
 from kuijia.cli.controller import add_bfd_interval, add_host_mtu, add_tls_files, tls_files
+from kuijia.cli.parsers import add_common_options
 from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.preparation.changes import Change, script_lines

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kuijia.api.table_building import Built, built_tables
-from kuijia.cli.common_options import add_alias
+from kuijia.cli.parsers import add_alias
 from kuijia_app.tables.options import Form, Liveness, OptionWords, OtherTraffic, Tagging, pipeline_options
 from kuijia_app.tables.queue_layouts import LAYOUTS, PLAIN, layout_file
 from kuijia_app.tables.slots import DEFAULT_SLOT_COUNT, SLOT_COUNTS

@@ -8,11 +8,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kuijia.api.topology_text import topology_lines
-from kuijia.cli.common_options import add_common_options
+from kuijia.api.topology import topology_lines
 from kuijia.cli.inputs import add_topology, read_topology
-from kuijia.cli.notes import print_notes
-from kuijia.cli.printing import print_json
+from kuijia.cli.parsers import add_common_options
+from kuijia.cli.printing import print_json, print_notes
 from kuijia_base.errors import InputError, UnsoundError, one_line
 from kuijia_base.option_values import path_name, positive_rate
 from kuijia_base.quantities import counted

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from kuijia.api.table_building import followed
-from kuijia.cli.common_options import add_alias
+from kuijia.cli.parsers import add_alias
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.trace import PACKET_SYNTAX, trace_json, walk_text
 

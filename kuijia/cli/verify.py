@@ -6,12 +6,12 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import asdict
 
-from kuijia.api.progress import progress_line
 from kuijia.api.table_building import FAILURE_KINDS, proved
 from kuijia.cli.printing import print_json
 from kuijia.cli.table_options import add_plan_and_options, build
 from kuijia_app.proof.verification import Verification
 from kuijia_app.tables.connected_pairs import dead_pairs
+from kuijia_base.progress import progress_line
 from kuijia_base.quantities import counted
 
 _PAIRS = "pairs"

@@ -15,12 +15,11 @@ from typing import Any
 from kuijia.api.solving import DEFAULT_TUNNELS
 from kuijia.api.whatif import Asker, Inputs, whatif_study
 from kuijia.api.whatif_options import FLOW, WhatIfOptions, other_options
-from kuijia.cli.common_options import add_alias
 from kuijia.cli.inputs import add_demands, add_paths, add_topology, add_tunnels, read_demands, read_topology
-from kuijia.cli.notes import print_notes
-from kuijia.cli.printing import show
+from kuijia.cli.parsers import add_alias
+from kuijia.cli.printing import print_notes, show
+from kuijia_base.additions import command_for, require_installed
 from kuijia_base.errors import InputError
-from kuijia_base.extras import command_for, require_installed
 from kuijia_base.option_values import folder_or_page, is_page
 from kuijia_base.options import add_options, from_arguments, typed_options
 from kuijia_base.output_folder import OutputFolder

@@ -13,10 +13,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NoReturn
 
-from kuijia.cli.common_options import add_common_options
-from kuijia.cli.complaints import fault
 from kuijia.cli.controller import add_listening_address, binding_option, tls_files
 from kuijia.cli.inputs import add_reading, add_topology, read_topology
+from kuijia.cli.parsers import add_common_options, fault
 from kuijia_app.discovery.findings import DiscoveredNetwork, wiring_found
 from kuijia_app.discovery.ovs_output import read_interfaces, read_output, wiring_of
 from kuijia_app.framework.ending import EXIT_STATUS, end_process

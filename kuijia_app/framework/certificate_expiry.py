@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Final
 
-from kuijia_base.extras import command_for, is_installed
+from kuijia_base.additions import command_for, is_installed
 
 WARNING_DAYS: Final = 30
 

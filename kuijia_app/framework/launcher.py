@@ -11,7 +11,7 @@ from typing import NoReturn
 from kuijia_app.framework.ending import end_process
 from kuijia_app.framework.listening import require_free, require_usable
 from kuijia_app.framework.tls import TlsFiles
-from kuijia_base.extras import UnfitSystemError
+from kuijia_base.additions import UnfitSystemError
 from kuijia_base.log_lines import DEFAULT_FORM, DEFAULT_LEVEL, part_logger, set_up_logs
 
 _NEEDED = ("SIGHUP", "SIGUSR1", "SIGUSR2")

@@ -1,4 +1,4 @@
-"""The file that keeps the finished cases of a sweep: appended line by line; other sweeps refuse it."""
+"""The file that keeps the finished cases of a sweep, locked: appended line by line; other sweeps refuse it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,35 @@ import sys
 import time
 import zlib
 from collections.abc import Iterator, Mapping
+from io import FileIO
 from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError
-from kuijia_base.file_lock import lock
+
+if sys.platform == "win32":
+    import msvcrt
+
+    _BEHIND = 2**30
+    """Place of the locked byte, behind any content: others may not even read a byte that is locked."""
+
+    def lock(file: FileIO) -> None:
+        """Lock an open file; raise BlockingIOError if another process holds the lock."""
+        file.seek(_BEHIND)
+        try:
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        except OSError as error:
+            raise BlockingIOError(*error.args) from error
+        finally:
+            file.seek(0)
+
+else:
+    import fcntl
+
+    def lock(file: FileIO) -> None:
+        """Lock an open file; raise BlockingIOError if another process holds the lock."""
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
 
 FORMAT = "kuijia-sweep"
 

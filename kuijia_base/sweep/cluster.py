@@ -8,8 +8,8 @@ from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import InputError, KuijiaError
-from kuijia_base.extras import require_installed
 from kuijia_base.sweep.work import Answer, Assignment, answer
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Any, Generic, TypeVar
 
 from kuijia_base.errors import InterruptedWorkError, KuijiaError
 from kuijia_base.option_values import is_page
@@ -205,3 +205,25 @@ def _kept(sweep: Sweep[Any, Any, Any], done: int, checkpoint: Checkpoint | None)
     page = checkpoint.path.with_suffix("")
     output = page if is_page(page) else page.parent
     return f"{cases} and are kept: the same command with -o {output} resumes"
+
+
+Key = TypeVar("Key")
+
+
+@contextmanager
+def swept_by_key(
+    name: str,
+    keyed: Mapping[Key, Sequence[Case]],
+    work: Callable[[None, Case], Any],
+    workers: Workers,
+    output: OutputFolder,
+    progress: Progress,
+) -> Iterator[dict[Key, list[Any]]]:
+    """Yield what `work` makes of each case, by key and in order, while the block writes the sweep's own files."""
+    cases = [case for of_key in keyed.values() for case in of_key]
+    sweep = Sweep(
+        name, {"cases_of": [repr(case) for case in cases]}, None, prepare=no_preparation, work=work, cases=cases
+    )
+    with swept(sweep, workers, output, progress) as found:
+        left = iter(found)
+        yield {key: [next(left) for _ in of_key] for key, of_key in keyed.items()}

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, Generic, TypeVar
 
+from kuijia_base.commands import source_folder
 from kuijia_base.errors import KuijiaError
 from kuijia_base.manifest import library_version
-from kuijia_base.program import source_folder
 
 Context = TypeVar("Context")
 Ready = TypeVar("Ready")

@@ -8,10 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.flow.comparison import OLD
 from simulator.flow.failure_impact import Role
-from simulator.flow.what_if import Contender, FailureOutcome, loss_share
-from te_solver.model.failure_probabilities import FailureProbabilities
+from simulator.flow.what_if import OLD, Contender, FailureOutcome, loss_share
+from te_solver.model.failures import FailureProbabilities
 
 KEPT = (1.0, 0.99, 0.95, 0.9)
 """Shares of the sent traffic; each scheme reports the probability that at least so much arrives."""

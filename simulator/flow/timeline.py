@@ -42,12 +42,6 @@ class History:
         overlap = np.clip(np.minimum(self.end, end) - np.maximum(self.start, start), 0.0, None)
         return np.asarray(overlap @ self.goodput / (end - start))
 
-    def undelivered(self) -> Vector:
-        """Return the Mbit of each flow's finite offer that were not delivered, over the whole time, shape (F,)."""
-        offered = np.stack([self.stages[number].flows.offered for number in self.stage])
-        missing = np.where(np.isfinite(offered), offered, 0.0) - np.where(np.isfinite(offered), self.goodput, 0.0)
-        return np.asarray((self.end - self.start) @ missing)
-
     def settling_time(self, stage: int, flows: Flags | None = None, tolerance: float = 0.05) -> float:
         """Return the seconds from a stage's start until the flows reach their steady rates and keep them to its end.
 

@@ -15,9 +15,8 @@ from kuijia_base.errors import InputError, KuijiaError, quoted
 from kuijia_base.quantities import counted, rate
 from kuijia_base.suggestion import meant
 from kuijia_base.text import link_id, link_words
-from simulator.live.clock import LiveJournal, SimulatedClock
 from simulator.live.fluid import Effect, ExtraFlow, FluidNetwork, link_states
-from simulator.live.states import ClockState, LogKind, QueueInfo, View
+from simulator.live.states import ClockState, LiveJournal, LogKind, QueueInfo, SimulatedClock, View
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Topology

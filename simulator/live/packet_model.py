@@ -29,8 +29,7 @@ from simulator.packet.queues import Fifo
 from simulator.packet.transports import ConstantRate, Tcp
 from simulator.planned.events import Cut, CutNode, Heal, HealNode, Timing
 from simulator.planned.network import MOST_HOSTS, Physical
-from simulator.planned.results import Windows
-from simulator.planned.run import PlanRun
+from simulator.planned.run import PlanRun, Windows
 from simulator.planned.traffic import SiteFlows
 from te_solver.model.plan import Plan
 from te_solver.schemes.all_schemes import failure_scheme

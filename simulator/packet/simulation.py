@@ -29,8 +29,7 @@ from simulator.packet.results import (
     Totals,
 )
 from simulator.packet.round_trips import ready_transports
-from simulator.packet.rules import core_rules
-from simulator.packet.scenario import Setting, check_sizes, core_scenario, flow_columns
+from simulator.packet.scenario import Setting, check_sizes, core_rules, core_scenario, flow_columns
 from simulator.packet.units import LONGEST, picoseconds, seconds
 
 _EVENTS_AT_A_TIME = 1_000_000

@@ -1,16 +1,17 @@
-"""Builds a Topology from the nodes and edges of a file; notes each assumption about what the file leaves open."""
+"""Networks and demands while their files are being read: drafts, sums, nodes called by number, open units of rates."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.quantities import counted, exact, rate
-from kuijia_base.text import Note, parse_number
+from kuijia_base.text import Note, parse_number, parse_whole
 from te_solver.model.connectivity import connected_parts
+from te_solver.model.demands import Demand
 from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Link, Topology
 
 DEFAULT_CAPACITY = 1000.0
@@ -223,3 +224,106 @@ def note_hyperedge_nodes(number: int, note: Note) -> None:
         note(
             f"{counted(number, 'node stands', 'nodes stand')} for a medium that others share (hyperedge): kept as nodes"
         )
+
+
+class DemandSum:
+    """Demands while their file is being read: those of the same pair are added, traffic within a node is left out."""
+
+    def __init__(self, source: str | Path, topology: Topology) -> None:
+        self._source = source
+        self._topology = topology
+        self._demands: dict[tuple[str, str], Demand] = {}
+        self._repeated: set[tuple[str, str]] = set()
+        self._zero = 0
+        self._within = 0
+
+    def add(self, source: str, target: str, rate: float, place: str | int) -> None:
+        """Add a demand in Mbit/s; raises InputError for an unknown node or a rate that is negative or not finite."""
+        if source == target:
+            self._within += rate != 0
+            return
+        try:
+            demand = Demand(source, target, rate)
+            demand.require_nodes_of(self._topology)
+            present = self._demands.get(demand.pair)
+            if present is not None:
+                self._repeated.add(demand.pair)
+                demand = Demand(source, target, present.rate + rate)
+        except UnsoundError as error:
+            raise InputError(self._source, place, error.problem, error.expected) from error
+        if rate == 0:
+            self._zero += 1
+        else:
+            self._demands[demand.pair] = demand
+
+    def demands(self, note: Note) -> tuple[Demand, ...]:
+        """Return the demands in the order of each pair's first mention; raises InputError if none is above zero."""
+        if self._repeated:
+            note(f"{counted(len(self._repeated), 'pair')} with several demands: they are added")
+        if self._within:
+            note(f"{counted(self._within, 'demand')} of a node to itself left out")
+        if self._zero:
+            note(f"{counted(self._zero, 'demand')} of zero left out")
+        if not self._demands:
+            raise InputError(self._source, "", "there is no demand above zero", "at least one")
+        return tuple(self._demands.values())
+
+
+def finder_of_nodes(topology: Topology, first: int, prefix: str, note: Note) -> Callable[[Path, int, str], str]:
+    """Return a function that finds the node that a line of a file calls by a name or a number.
+
+    A word is a name where the network has such a node. Otherwise the number in it, after `prefix`, is a name or a place
+    in the order of nodes, counted from `first`; the first such place is noted. The function raises InputError for any
+    other word.
+    """
+    noted = False
+
+    def node_of(path: Path, line: int, text: str) -> str:
+        nonlocal noted
+        word = text.strip()
+        if topology.has_node(word):
+            return word
+        number = word.removeprefix(prefix)
+        whole = parse_whole(number)
+        if whole is not None:
+            if topology.has_node(number):
+                return number
+            if 0 <= whole - first < len(topology.nodes):
+                found = topology.nodes[whole - first]
+                if not noted:
+                    note(f"{word} is taken as {found}: numbers are places in the order of nodes")
+                    noted = True
+                return found
+        raise InputError(path, line, f"unknown node {quoted(word)}", f"a node of {topology.name}")
+
+    return node_of
+
+
+_PER_MBIT = {"bit/s": 1e6, "kbit/s": 1e3, "Mbit/s": 1.0, "Gbit/s": 1e-3}
+
+RATE_UNITS = tuple(_PER_MBIT)
+
+
+@dataclass(frozen=True)
+class RateUnit:
+    """Unit of the rates in a file whose format leaves it open.
+
+    Attributes:
+        stated: what the user says, one of `RATE_UNITS`; None if nothing.
+        assumed: what the reader takes otherwise.
+        remark: end of the note about that.
+    """
+
+    stated: str | None
+    assumed: str
+    remark: str = ""
+
+    @property
+    def per_mbit(self) -> float:
+        """Units that make one Mbit/s."""
+        return _PER_MBIT[self.stated or self.assumed]
+
+    def note(self, what: str, note: Note) -> None:
+        """Note the assumed unit of `what`, such as "capacities"."""
+        if self.stated is None:
+            note(f"{what} are taken as {self.assumed}{self.remark}")

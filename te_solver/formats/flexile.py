@@ -9,10 +9,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.quantities import counted
 from kuijia_base.text import Note, parse_whole, read_lines, require_number
-from te_solver.formats.demand_sum import DemandSum
-from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.numbered_nodes import finder_of_nodes
-from te_solver.formats.rate_units import RateUnit
+from te_solver.formats.draft import DemandSum, NetworkDraft, RateUnit, finder_of_nodes
 from te_solver.model.demands import Demand
 from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, UnsoundError, quoted
 from kuijia_base.text import Note, read_text
 from te_solver.formats.draft import NetworkDraft, note_hyperedge_nodes
-from te_solver.formats.edge_attributes import edge_capacity, edge_delay, note_unused
+from te_solver.formats.graphml import edge_capacity, edge_delay, note_unused
 from te_solver.model.topology import Topology
 
 _EXPECTED = "a topology in GML"

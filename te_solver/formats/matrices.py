@@ -9,8 +9,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError
 from kuijia_base.quantities import counted
 from kuijia_base.text import Note, read_lines, require_number, unheard
-from te_solver.formats.demand_sum import DemandSum
-from te_solver.formats.rate_units import RateUnit
+from te_solver.formats.draft import DemandSum, RateUnit
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
 

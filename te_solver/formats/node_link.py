@@ -7,8 +7,7 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.json_document import read_json
 from kuijia_base.text import Note
-from te_solver.formats.draft import NetworkDraft
-from te_solver.formats.rate_units import RateUnit
+from te_solver.formats.draft import NetworkDraft, RateUnit
 from te_solver.model.topology import MOST_LINKS, POSITIVE_RATE, Topology
 
 _WHAT = "a network in node-link JSON"

@@ -8,11 +8,10 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from kuijia_base.additions import command_for, is_installed
 from kuijia_base.errors import InputError
-from kuijia_base.extras import command_for, is_installed
 from kuijia_base.text import Note
-from te_solver.formats.demand_sum import DemandSum
-from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.draft import DemandSum, NetworkDraft
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
 

@@ -11,8 +11,7 @@ import yaml
 
 from kuijia_base.errors import UnsoundError, one_line
 from kuijia_base.quantities import RATE_EXPECTED
-from kuijia_base.yaml_document import YamlDocument
-from kuijia_base.yaml_nodes import MOST_VALUES
+from kuijia_base.yaml_document import MOST_VALUES, YamlDocument
 from te_solver.model.topology import MOST_LINKS, Link, Topology
 
 _TOPOLOGY_KEYS = ("name", "directed", "nodes", "links")
@@ -89,7 +88,7 @@ def topology_as_data(topology: Topology) -> dict[str, Any]:
 
 
 def _values(data: dict[str, Any]) -> int:
-    """Return the number of keys, texts, lists and mappings, as `yaml_nodes` counts them."""
+    """Return the number of keys, texts, lists and mappings, as `yaml_document` counts them."""
     return 1 + 2 * len(data) + len(data["nodes"]) + sum(1 + 2 * len(link) for link in data["links"])
 
 

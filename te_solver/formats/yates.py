@@ -10,9 +10,8 @@ from pathlib import Path
 from kuijia_base.errors import InputError, quoted
 from kuijia_base.quantities import counted, require_rate
 from kuijia_base.text import Note, read_lines, read_text
-from te_solver.formats.draft import NetworkDraft
+from te_solver.formats.draft import NetworkDraft, RateUnit
 from te_solver.formats.matrices import read_matrix
-from te_solver.formats.rate_units import RateUnit
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Topology
 

@@ -15,8 +15,7 @@ from kuijia_base.picture_file import picture_bytes, plain
 from kuijia_base.quantities import rate_of
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link
-from te_solver.pictures.label_places import Point, TakenArea, fit_in_place, places_beside
-from te_solver.pictures.layout import Positions, mapped
+from te_solver.pictures.layout import Point, Positions, TakenArea, fit_in_place, mapped, places_beside
 
 _LINED_NODES = 150
 """Networks with more have no lines from names to nodes, only the names for which there is room beside them."""

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from kuijia_base.errors import UnsoundError
-from te_solver.formats.probabilities_file import load_down
+from te_solver.formats.failures_file import load_down
 from te_solver.programs.highs import Indices
 from te_solver.programs.incidence import Incidence, Vector
 from te_solver.programs.program import Program

@@ -14,9 +14,8 @@ import scipy.sparse as sp
 from kuijia_base.errors import SolverError
 from te_solver.programs.highs import OPTIONS
 from te_solver.programs.incidence import Incidence, Vector, scaled, within_bounds
-from te_solver.programs.interruption import interruptible
 from te_solver.programs.scale import Scale, could_carry
-from te_solver.programs.solver import INTERIOR, Solver
+from te_solver.programs.solver import INTERIOR, Solver, interruptible
 
 Method = Literal["simplex", "interior"]
 """`interior` is HiGHS's interior point method without crossover: for programs that simplex takes minutes for."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from te_solver.programs.resolve import maximise_throughput
 from te_solver.schemes.all_schemes import failure_scheme, scheme_names
 from te_solver.schemes.models.interface import RateSolver, Scheme, SchemeOptions
-from te_solver.schemes.models.splits import Split, failover_order, proportional
+from te_solver.schemes.models.rerouting import Split, failover_order, proportional
 
 __all__ = ["SPLITS", "make_scheme", "scheme_names"]
 

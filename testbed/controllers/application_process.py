@@ -19,9 +19,8 @@ from typing import IO, Literal
 from kuijia_app.framework import event_log
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_base.bounded_output import LONGEST_OUTPUT, one_line, require_short
-from kuijia_base.commands import MODULES
+from kuijia_base.commands import MODULES, kuijia_command
 from kuijia_base.errors import TestbedError, quoted
-from kuijia_base.program import kuijia_command
 from testbed.controllers.event_history import Event, EventHistory
 from testbed.machine.processes import LISTENING, owns_socket
 

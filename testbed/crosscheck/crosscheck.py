@@ -23,7 +23,7 @@ from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, TCP, UDP, Group, GroupType
-from simulator.planned.lone_switch import Headers, LoneSwitch, Sent
+from simulator.planned.table_rows import Headers, LoneSwitch, Sent
 from te_solver.model.failures import Failure
 from testbed.crosscheck.dummy_switches import DummyBridges
 from testbed.crosscheck.ofproto_trace import TracedPacket, parse_trace

@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from kuijia_base.additions import command_for
 from kuijia_base.commands import find_program, run_command
 from kuijia_base.errors import InputError, TestbedError
-from kuijia_base.extras import command_for
 from kuijia_base.manifest import distribution_version, kernel_name
 from kuijia_base.parallel import processors
 from testbed.machine.network_namespace import private_network

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from kuijia_base.errors import InputError
-from kuijia_base.json_files import json_files
+from kuijia_base.json_document import json_files
 from kuijia_base.reading import reading
 from simulator.live.states import Direction, FlowState, LinkState, LogEntry, QueueInfo, QueueLoad, Role, View
 from te_solver.model.topology import Link, Topology

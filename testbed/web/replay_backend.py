@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import Any
 
 from kuijia_base.errors import InputError, KuijiaError
-from simulator.live.clock import SimulatedClock
-from simulator.live.states import ClockState, LogEntry
+from simulator.live.states import ClockState, LogEntry, SimulatedClock
 from testbed.web.backend import Action, Description, Finding, SetClock, State
 from testbed.web.recording import Recorded
 

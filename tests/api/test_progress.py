@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kuijia
-from kuijia.api import progress
+from kuijia_base import progress
 
 
 def test_silent_progress_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ from kuijia.cli.main import main
 from kuijia_base.progress import Progress
 from te_solver.programs import effort
 from te_solver.programs.effort import Effort
-from te_solver.programs.interruption import interruptible
+from te_solver.programs.solver import interruptible
 
 LARGE = Effort(38_612, 115_836, 1_600_000)
 
@@ -80,7 +80,7 @@ def test_an_estimate_is_shown_until_it_has_passed() -> None:
 
 
 def test_long_calls_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("te_solver.programs.interruption._WATCH_SECONDS", 0.001)
+    monkeypatch.setattr("te_solver.programs.linear._WATCH_SECONDS", 0.001)
     seen: list[float] = []
     was_seen = Event()
 

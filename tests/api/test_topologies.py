@@ -103,7 +103,7 @@ def test_it_is_shown_in_a_line_a_table_and_a_summary() -> None:
 def test_without_pandas_a_data_frame_is_refused_with_the_command_that_installs_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("kuijia_base.extras.find_spec", lambda _: None)
+    monkeypatch.setattr("kuijia_base.additions.find_spec", lambda _: None)
     with pytest.raises(kuijia.KuijiaError) as raised:
         kuijia.load_topology("fig1").to_frame()
     command = "pip install 'kuijia[notebook]'"

@@ -10,7 +10,7 @@ import pytest
 
 from kuijia.cli import main as main_module
 from kuijia.cli.main import main
-from kuijia_base.program import kuijia_command
+from kuijia_base.commands import kuijia_command
 from te_solver.formats.plan_file import save_plan
 from tests.te_solver.formats.test_plan_file import PLAN
 

@@ -21,7 +21,7 @@ import pytest
 from kuijia.cli import lab, lab_web
 from kuijia.cli.lab_web import _announcement
 from kuijia.cli.main import main
-from kuijia_base import extras
+from kuijia_base import additions
 from testbed.web import real_lab
 from testbed.web.server import PageLink
 
@@ -225,7 +225,7 @@ def test_consoles_are_for_an_emulated_lab_and_only_when_asked_for(kind: str, mon
 def test_without_the_packages_the_extra_is_named(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(extras, "is_installed", lambda module: module != "uvicorn")
+    monkeypatch.setattr(additions, "is_installed", lambda module: module != "uvicorn")
     assert main(["lab", "web", "fig1", "fig1"]) == 2
     assert "pip install 'kuijia[web]'" in capsys.readouterr().err
 

@@ -12,8 +12,7 @@ import yaml
 from kuijia.cli.main import main
 from kuijia_app.tables.wiring import Neighbours, Wiring
 from kuijia_app.tables.wiring_file import load_wiring
-from kuijia_base.commands import MODULES
-from kuijia_base.program import kuijia_command
+from kuijia_base.commands import MODULES, kuijia_command
 from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_network
 from testbed.crosscheck.dummy_switches import DummyNetwork

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import kuijia
-from kuijia.api.demand_models import MASSES, MODELS
+from kuijia.api.demands import MASSES, MODELS
 from kuijia.api.packet_options import REFERENCES
 from kuijia.api.table_building import FAILURE_KINDS
 from kuijia.api.whatif_options import BACKENDS, DEFAULT_SCHEMES, SPLIT_NAMES, WEIGHTING_NAMES

@@ -15,7 +15,7 @@ from experiments import fig4
 from experiments.catalog import find_entry
 from experiments.experiment import Settings
 from experiments.fig4 import CURVES, DEMANDS, Draw, figure_4_from_json, losses_of, random_graph, random_pairs, summary
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from kuijia.cli.main import main
 from kuijia_base.errors import SolverError
 from kuijia_base.progress import Progress

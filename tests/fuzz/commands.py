@@ -11,7 +11,7 @@ from pathlib import Path
 from random import Random
 from unittest import mock
 
-from kuijia.cli.common_options import add_common_options
+from kuijia.cli.parsers import add_common_options
 from kuijia.cli.verbs import VERBS, load_verb
 from kuijia_base.errors import KuijiaError
 from tests.fuzz import examples, hostile

@@ -13,8 +13,7 @@ from experiments.gscale.campaign import LOG_NAME, _read_log
 from experiments.hedera.testbed import FILE_NAME, MatrixOptions, Record, Span
 from experiments.reporting.report import report_of
 from experiments.reporting.report_pages import markdown_page
-from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import Exhibit, Line, Point, exhibit_text, exhibit_to_json
 from experiments.results.result import Check, load_result, result_to_json
 from kuijia_app.discovery.ovs_output import read_interfaces
 from kuijia_app.tables.options import OptionWords, pipeline_options

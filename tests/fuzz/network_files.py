@@ -7,10 +7,8 @@ from functools import cache, partial
 from pathlib import Path
 from random import Random
 
-from te_solver.formats.demands_csv import demands_csv
-from te_solver.formats.demands_file import load_demands
-from te_solver.formats.failures_file import load_failures
-from te_solver.formats.probabilities_file import load_probabilities
+from te_solver.formats.demands_file import demands_csv, load_demands
+from te_solver.formats.failures_file import load_failures, load_probabilities
 from te_solver.formats.topohub_networks import PREFIX
 from te_solver.formats.topology_file import load_topology, save_topology
 from te_solver.formats.topology_yaml import topology_yaml

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from experiments.reporting.report import report_of
 from experiments.reporting.report_pages import markdown_page
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from kuijia.cli.main import main
 from kuijia.cli.parsers import actions_of, all_parsers, help_of, whole_parser
 from kuijia.cli.verbs import verbs_by_task

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from kuijia_base.csv_text import csv_text
+from kuijia_base.text import csv_text
 
 
 @pytest.mark.parametrize("name", ['=HYPERLINK("http://x","y")', "+1", "-1+1", "@SUM(A1)", "\t=1"])

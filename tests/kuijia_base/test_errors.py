@@ -9,9 +9,9 @@ from multiprocessing import get_context
 import pytest
 
 import kuijia
-from kuijia.api.lab_requests import LabError
+from kuijia.api.lab import LabError
+from kuijia_base.additions import MissingPackageError
 from kuijia_base.errors import InputError, KuijiaError, UnsoundError
-from kuijia_base.extras import MissingPackageError
 from kuijia_base.options import bad_option
 from kuijia_base.sweep.sweep import CaseError
 

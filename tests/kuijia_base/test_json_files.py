@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_base import json_files as module
+from kuijia_base import json_document as module
 from kuijia_base.errors import InputError
-from kuijia_base.json_files import ARCHIVE, json_files, packed_files
+from kuijia_base.json_document import ARCHIVE, json_files, packed_files
 
 
 def tar_of(texts: Mapping[str, str]) -> bytes:

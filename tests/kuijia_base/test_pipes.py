@@ -12,7 +12,7 @@ from threading import enumerate as enumerate_threads
 
 import pytest
 
-from kuijia_base import pipes
+from kuijia_base import text
 from kuijia_base.errors import InputError
 from kuijia_base.text import read_bytes, read_lines
 from te_solver.formats.topology_file import load_topology
@@ -40,7 +40,7 @@ def pipe(tmp_path: Path) -> Path:
 def test_a_pipe_that_nobody_writes_to_is_refused(
     read: Callable[[Path], object], pipe: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pipes, "SECONDS", 0.1)
+    monkeypatch.setattr(text, "SECONDS", 0.1)
     before = set(enumerate_threads())
     with pytest.raises(InputError, match=r"pipe\.yaml: cannot be read \(nobody writes to this pipe\), expected a"):
         read(pipe)
@@ -51,7 +51,7 @@ def test_a_pipe_that_nobody_writes_to_is_refused(
 
 
 def test_a_pipe_is_read_to_its_end_also_if_its_writer_is_slow(pipe: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pipes, "SECONDS", 30.0)  # a busy machine may be slow to start the writer
+    monkeypatch.setattr(text, "SECONDS", 30.0)  # a busy machine may be slow to start the writer
 
     def write() -> None:
         time.sleep(0.1)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import subprocess
 from importlib import metadata
 
-from kuijia_base.commands import MODULES
-from kuijia_base.program import kuijia_command
+from kuijia_base.commands import MODULES, kuijia_command
 
 
 def test_a_started_verb_is_the_one_of_the_command_line() -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from kuijia_base import yaml_document, yaml_nodes
-from kuijia_base.yaml_nodes import compose
+from kuijia_base import yaml_document
+from kuijia_base.yaml_document import compose
 from tests.cpu_time import at_most
 from tests.te_solver.formats.reading import complaint, read
 
@@ -100,7 +100,7 @@ def test_aliases_do_not_make_a_small_file_large(tmp_path: Path, monkeypatch: pyt
 
 
 def test_more_values_than_the_limit_are_refused_with_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_nodes, "MOST_VALUES", 10)
+    monkeypatch.setattr(yaml_document, "MOST_VALUES", 10)
     assert complaint(tmp_path / "net.yaml", f"nodes: [a, b, c]\n{LINKS}").startswith(":2: too many values, expected at")
 
 
@@ -111,6 +111,6 @@ def test_a_file_beyond_the_limit_is_refused_with_the_limit(tmp_path: Path, monke
 
 
 def test_without_libyaml_files_are_read_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(yaml_nodes, "_QUICK_LOADER", yaml.SafeLoader)
+    monkeypatch.setattr(yaml_document, "_QUICK_LOADER", yaml.SafeLoader)
     assert read(tmp_path / "net.yaml", f"nodes: [a, b]\n{LINKS}")[0].nodes == ("a", "b")
     assert complaint(tmp_path / "net.yaml", f'nodes: ["\\UFFFFFFFF", b]\n{LINKS}')

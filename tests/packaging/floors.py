@@ -118,7 +118,8 @@ ROOMS = {
     "experiments.gscale": f"{_MEASURED} simulator experiments.compared_schemes",
     "experiments.victim_transports": f"{_MEASURED} simulator experiments.motivation experiments.gscale"
     " experiments.compared_schemes",
-    "experiments.hedera": f"{_MEASURED} simulator hedera kuijia_app.preparation kuijia_app.proof.model",
+    "experiments.hedera": f"{_MEASURED} experiments.grid simulator hedera kuijia_app.preparation"
+    " kuijia_app.proof.model",
     "experiments.ffc_vacancy": f"{_EXPERIMENT} experiments.gscale.plans",
     "experiments.memory": f"{_EXPERIMENT} kuijia_app.tables experiments.compared_schemes experiments.gscale.cases"
     " experiments.gscale.plans",
@@ -126,7 +127,8 @@ ROOMS = {
     "kuijia.cli": f"{_LIBRARIES} kuijia.api",
     "kuijia": f"{_LIBRARIES} kuijia.api kuijia.cli",
     "tests.hedera.reference": "hedera",
-    "benchmarks": f"{_LIBRARIES} tests.hedera.reference",
+    "tests.simulator.reference": "simulator",
+    "benchmarks": f"{_LIBRARIES} tests.hedera.reference tests.simulator.reference",
     "docs.site": "kuijia",
     "tests.rehearsal": (
         "kuijia_base te_solver kuijia_app.tables kuijia_app.framework kuijia_app.control kuijia_app.proof"

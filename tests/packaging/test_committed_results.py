@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from experiments.results.result import FORMAT
-from kuijia_base.json_files import ARCHIVE
+from kuijia_base.json_document import ARCHIVE
 
 ROOT = Path(__file__).parents[2]
 RESULTS = ROOT / "docs" / "results"

@@ -7,18 +7,13 @@ import re
 import sys
 from collections.abc import Iterable, Iterator
 
-from kuijia_base.extras import EXTRAS
+from kuijia_base.additions import EXTRAS
 from tests.packaging.project_lists import ROOT, project_lists
 
 PACKAGES = ("experiments", "hedera", "kuijia", "kuijia_app", "kuijia_base", "simulator", "te_solver", "testbed")
 MODULE_OF = {"cvxpy-base": "cvxpy", "pyyaml": "yaml", "os-ken": "os_ken", "prometheus-client": "prometheus_client"}
 EXTRAS_OF_ALL = {"plot", "networks", "controller", "web", "ryu", "cluster", "notebook"}
 LATE = {
-    "simulator/studies/packet/figures.py": "matplotlib",
-    "simulator/studies/whatif/figures.py": "matplotlib",
-    "simulator/studies/whatif/html_report.py": "matplotlib",
-    "simulator/studies/whatif_packets/figures.py": "matplotlib",
-    "simulator/studies/whatif_packets/html_report.py": "matplotlib",
     "kuijia_app/pki/folder.py": "cryptography",
     "kuijia_app/pki/making.py": "cryptography",
     "kuijia_app/framework/metrics/exposition.py": "prometheus_client",

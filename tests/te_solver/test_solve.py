@@ -16,7 +16,6 @@ from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan
 from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_demands, shipped_network
-from te_solver.programs.feasibility import require_feasible
 from te_solver.programs.incidence import Vector
 from te_solver.programs.max_throughput import MaxThroughput
 from te_solver.programs.partition import Partitioning
@@ -24,7 +23,7 @@ from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Allocation, Objective, Options
 from te_solver.programs.registry import find_objective, objective_names
 from te_solver.programs.solver import Solver
-from te_solver.solve import Planner, solve
+from te_solver.solve import Planner, require_feasible, solve
 from te_solver.tunnels.finder import TunnelFinder
 from te_solver.tunnels.path_finders import finder_by
 from tests.te_solver.random_networks import demands_on, topologies

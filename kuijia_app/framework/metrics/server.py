@@ -16,8 +16,8 @@ from typing import Any, Protocol
 
 from kuijia_app.framework.metrics.address import PageAddress
 from kuijia_app.framework.metrics.tally import Tally
+from kuijia_base.additions import require_installed
 from kuijia_base.errors import KuijiaError
-from kuijia_base.extras import require_installed
 from kuijia_base.fair_places import FairPlaces, origin_of
 
 PATH = "/metrics"

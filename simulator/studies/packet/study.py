@@ -1,4 +1,4 @@
-"""A packet study as plain data: the common settings of its runs, the runs, and the result of one."""
+"""A packet study as plain data: the common settings of its runs, the runs, alone or as a sweep, and their results."""
 
 from __future__ import annotations
 
@@ -11,6 +11,10 @@ from math import isfinite
 from typing import Any
 
 from kuijia_base.errors import InputError, UnsoundError, key_path
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
 from simulator.packet.credited import Credited, FlashPass
 from simulator.packet.faults import SwitchFault
@@ -26,11 +30,9 @@ from simulator.packet.traffic.patterns import Pairs, Pattern
 from simulator.packet.traffic.workload import Workload, flows_at_once, pairs_at_once
 from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
-from simulator.studies.packet.limits import may_wait_too_long, require_default_wait
-from simulator.studies.packet.networks import equipped
-from simulator.studies.packet.schemes import DEFAULT_BUFFER, Mark, queueing
+from simulator.studies.packet.networks import equipped, may_wait_too_long, require_default_wait
 from simulator.studies.packet.tables import flows_csv, links_csv
-from simulator.studies.packet.transports import Credits, transport_of, with_ports
+from simulator.studies.packet.transports import DEFAULT_BUFFER, Credits, Mark, queueing, transport_of, with_ports
 
 NOT_DIVIDED = "the run cannot be divided among threads"
 """Beginning of the core's reason to refuse several threads."""
@@ -243,3 +245,24 @@ def finished_result(study: Study, run: Run) -> dict[str, Any]:
 def digest(data: object) -> str:
     """Return a digest that identifies data, by its JSON and the `repr` of values without JSON."""
     return hashlib.sha256(json.dumps(data, default=repr).encode()).hexdigest()[:12]
+
+
+@contextmanager
+def results_of(
+    study: Study, runs: Sequence[Run], workers: Workers, output: OutputFolder | None, progress: Progress
+) -> Iterator[list[dict[str, Any]]]:
+    """Yield the results of all runs, in order.
+
+    A checkpoint in `output` keeps finished runs until the block, which writes the files made from them, has ended.
+
+    Raises:
+        As `swept`.
+    """
+    settings = {"runs": digest([astuple(run) for run in runs]), **study.identity()}
+    sweep = Sweep("packet", settings, study, _same, finished_result, runs)
+    with swept(sweep, workers, output, progress) as results:
+        yield results
+
+
+def _same(study: Study) -> Study:
+    return study

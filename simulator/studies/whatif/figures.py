@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
-from matplotlib.ticker import PercentFormatter
 
-from kuijia_base.picture_style import COLOURS, look
-from simulator.flow.comparison import ABORIGINAL, compare, ranked
+from kuijia_base.picture_file import COLOURS, in_percent, look, new_figure
 from simulator.flow.failure_impact import Role
-from simulator.flow.what_if import FailureOutcome, loss_share
+from simulator.flow.what_if import ABORIGINAL, FailureOutcome, compare, loss_share, ranked
 from simulator.studies.whatif.study import WhatIfStudy
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 _VICTIMS, _OTHERS = COLOURS[1], COLOURS[0]
 _COLUMNS = 3
 _SIZE = (6.4, 3.8)
 PANEL = (3.1, 2.5)
 """Inches of a panel: width, height."""
+
+DPI = 100
 
 Parts = np.ndarray[tuple[int], np.dtype[np.float64]]
 """Part of the traffic by failure."""
@@ -35,7 +38,7 @@ def figures(study: WhatIfStudy) -> dict[str, Figure]:
 
 def loss_distribution(study: WhatIfStudy) -> Figure:
     """Return, for each scheme, the share of failures that cost more than a given part of the traffic sent."""
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = new_figure(*_SIZE, DPI)
     axes = figure.subplots()
     for position, contender in enumerate(study.contenders):
         losses = np.sort([loss_share(outcome.total()) for outcome in study.of(contender)])
@@ -54,7 +57,7 @@ def loss_distribution(study: WhatIfStudy) -> Figure:
     axes.set_xlabel("part of the traffic sent that is lost")
     axes.set_ylabel("failures that cost more")
     for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_formatter(PercentFormatter(1.0))
+        in_percent(axis)
     axes.grid(alpha=0.3)
     axes.legend(frameon=False)
     return figure
@@ -71,7 +74,7 @@ def ranked_panels(parts: Mapping[str, tuple[Parts, Parts]], quantity: str) -> Fi
     """Return a panel for each scheme: parts of victims and, above them, of others, the worst failure first."""
     rows, columns = -(-len(parts) // _COLUMNS), min(_COLUMNS, len(parts))
     width, height = PANEL
-    figure = Figure(figsize=(max(width * columns, width + 2), height * rows + 0.5), layout="constrained")
+    figure = new_figure(max(width * columns, width + 2), height * rows + 0.5, DPI)
     panels = figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     for panel in panels[len(parts) :]:
         panel.set_visible(False)
@@ -93,7 +96,7 @@ def ranked_panels(parts: Mapping[str, tuple[Parts, Parts]], quantity: str) -> Fi
         panel.grid(axis="y", alpha=0.3)
     panels[0].set_xlim(0.5, len(next(iter(parts.values()))[0]) + 0.5)
     panels[0].set_ylim(bottom=0)
-    panels[0].yaxis.set_major_formatter(PercentFormatter(1.0))
+    in_percent(panels[0].yaxis)
     figure.supxlabel("failures, the worst first", fontsize="medium")
     figure.supylabel(quantity, fontsize="medium")
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside upper center", ncols=2, frameon=False)
@@ -102,7 +105,7 @@ def ranked_panels(parts: Mapping[str, tuple[Parts, Parts]], quantity: str) -> Fi
 
 def loss_and_vacancy(study: WhatIfStudy) -> Figure:
     """Return the cost of failures under each scheme, the mean and a line up to the worst, above its vacant capacity."""
-    figure = Figure(figsize=_SIZE, layout="constrained")
+    figure = new_figure(*_SIZE, DPI)
     losses, vacancies = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     # Schemes on one plan leave the same capacity vacant: places of their own keep them apart.
     for place, contender in enumerate(study.contenders):
@@ -117,7 +120,7 @@ def loss_and_vacancy(study: WhatIfStudy) -> Figure:
     vacancies.set_ylabel("vacant before\nanything fails")
     vacancies.set_xticks(range(len(study.contenders)), [contender.scheme.name for contender in study.contenders])
     for axes in (losses, vacancies):
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0))
+        in_percent(axes.yaxis)
         axes.grid(axis="y", alpha=0.3)
     return figure
 

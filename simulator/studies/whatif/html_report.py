@@ -1,25 +1,197 @@
-"""A what-if study as one self-contained HTML page: figures, maps, tables, their meaning and their provenance."""
+"""A what-if study as one self-contained HTML page: figures, maps of the network, tables and provenance."""
 
 from __future__ import annotations
 
 from base64 import b64encode
+from bisect import bisect_left
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from matplotlib.figure import Figure
 
 from kuijia_base.picture_file import picture_bytes
-from kuijia_base.quantities import counted, rate, rate_of, share
+from kuijia_base.quantities import NO_SHARE, counted, rate, rate_of, share
 from simulator.flow.availability import GUARANTEED, KEPT, Availability
-from simulator.flow.comparison import ABORIGINAL, OLD, Recovery, SchemeFigures, compare, recovery
 from simulator.flow.failure_impact import Role, RoleTraffic
-from simulator.flow.what_if import Contender, FailureOutcome, loss_share
+from simulator.flow.what_if import (
+    ABORIGINAL,
+    OLD,
+    Contender,
+    FailureOutcome,
+    Recovery,
+    SchemeFigures,
+    compare,
+    loss_share,
+    recovery,
+)
 from simulator.studies.whatif.figures import figures
-from simulator.studies.whatif.network_map import NetworkMap, network_map
-from simulator.studies.whatif.shown import hurting, span
-from simulator.studies.whatif.study import Provenance, WhatIfStudy
-from te_solver.pictures.layout import mapped
+from simulator.studies.whatif.study import Provenance, WhatIfStudy, hurting, span
+from te_solver.pictures.layout import Positions, mapped
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Part = frozenset[str]
+"""Failing part: a link by its two nodes, or a node by itself."""
+
+WIDTH = 640.0
+_MARGIN = 34.0
+_HIGHEST = 560.0
+
+STEPS = (0.01, 0.05, 0.1, 0.25, 1.0)
+"""Upper ends of the loss bands after the first, which is no loss."""
+
+_NAMED_NODES = 60
+_ABOVE, _BELOW = -10.0, 19.0
+"""Vertical offsets of names, away from most of a node's links."""
+
+_LETTER, _LINE_HEIGHT = 6.6, 12.0
+"""Width of a letter and height of a line of names, generously."""
+
+_SHOWN_CHARACTERS = 14
+
+
+@dataclass(frozen=True)
+class Band:
+    """A range of losses with its name in the legend; `css` is its class."""
+
+    css: str
+    title: str
+
+
+BANDS = (
+    Band("b0", "nothing"),
+    *(
+        Band(f"b{number}", f"{low:.0%} to {high:.0%}" if low else f"up to {high:.0%}")
+        for number, (low, high) in enumerate(zip((0.0, *STEPS), STEPS, strict=False), start=1)
+    ),
+)
+UNTRIED = Band("bx", "not examined")
+
+
+@dataclass(frozen=True)
+class MapLink:
+    """A cable as a line."""
+
+    x1: float
+    y1: float
+    x2: float
+    y2: float
+    css: str
+    title: str
+
+
+@dataclass(frozen=True)
+class MapNode:
+    """A node as a dot; its `label`, empty where there is no room for it, stands `label_below` its middle."""
+
+    x: float
+    y: float
+    css: str
+    title: str
+    label: str
+    label_below: float
+
+
+@dataclass(frozen=True)
+class NetworkMap:
+    """All shapes, links with the smallest losses first, so that large losses are drawn over them.
+
+    `named` is True if nodes have labels.
+    """
+
+    width: float
+    height: float
+    named: bool
+    links: Sequence[MapLink]
+    nodes: Sequence[MapNode]
+    bands: Sequence[Band]
+
+
+def network_map(study: WhatIfStudy, contender: Contender, places: Positions, roles: Sequence[Role]) -> NetworkMap:
+    """Return a map of the losses of these roles under a scheme, relative to their traffic, when a link or node fails.
+
+    The part fails alone or, if that case was not computed, in the worst failure that includes it.
+    """
+    costs = _costs(study, contender, roles)
+    spots, height = _on_page(places)
+    ends = sorted(study.topology.edges, key=lambda edge: costs.get(frozenset(edge), -1.0))
+    links = [MapLink(*spots[a], *spots[b], *_look(costs.get(frozenset((a, b))), f"{a}-{b}")) for a, b in ends]
+    named = len(study.topology.nodes) <= _NAMED_NODES
+    dots = []
+    for node in study.topology.nodes:
+        css, title = _look(costs[alone], node) if (alone := frozenset((node,))) in costs else ("n", node)
+        around = [spots[other][1] for other in study.topology.neighbours[node]]
+        is_below = bool(around) and sum(around) / len(around) < spots[node][1]
+        label = _short(node) if named else ""
+        dots.append(MapNode(*spots[node], css, title, label, _BELOW if is_below else _ABOVE))
+    dots = _without_overlap(dots, study)
+    seen = {link.css for link in links} | {dot.css for dot in dots}
+    bands = (*BANDS, UNTRIED) if UNTRIED.css in seen else BANDS
+    return NetworkMap(WIDTH, height, named, links, dots, bands)
+
+
+def _without_overlap(dots: Sequence[MapNode], study: WhatIfStudy) -> list[MapNode]:
+    """Return the nodes with names above or below them that cover no other name, those with many links first."""
+    taken: list[tuple[float, float, float]] = []
+    shown: dict[int, MapNode] = {}
+    degree = [len(study.topology.neighbours[node]) for node in study.topology.nodes]
+    for number in sorted(range(len(dots)), key=lambda number: -degree[number]):
+        dot = dots[number]
+        half = len(dot.label) * _LETTER / 2
+        for below in (dot.label_below, _ABOVE + _BELOW - dot.label_below):
+            y = dot.y + below
+            if not any(abs(dot.x - x) < half + other and abs(y - row) < _LINE_HEIGHT for x, row, other in taken):
+                shown[number] = replace(dot, label_below=below)
+                break
+        else:
+            shown[number] = replace(dot, label="")
+        if shown[number].label:
+            taken.append((dot.x, dot.y + shown[number].label_below, half))
+    return [shown[number] for number in range(len(dots))]
+
+
+def _costs(study: WhatIfStudy, contender: Contender, roles: Sequence[Role]) -> dict[Part, float]:
+    """Return the share lost when a link or node fails, for each one that does."""
+    alone: dict[Part, float] = {}
+    worst: dict[Part, float] = {}
+    for failure, outcome in zip(study.failures, study.of(contender), strict=True):
+        share = loss_share(outcome.total(roles))
+        parts = (*map(frozenset, failure.edges), *(frozenset((node,)) for node in failure.nodes))
+        for part in parts:
+            worst[part] = max(share, worst.get(part, 0.0))
+        if len(parts) == 1:
+            alone[parts[0]] = share
+    return worst | alone
+
+
+def _on_page(places: Positions) -> tuple[dict[str, tuple[float, float]], float]:
+    """Return the places as points on a page with y downwards, and the page's height."""
+    spots = np.array(list(places.values()))
+    spots = (spots - spots.min(axis=0)) * (1, -1)
+    wide, high = np.ptp(spots, axis=0)
+    inside = WIDTH - 2 * _MARGIN
+    scale = min(inside / wide if wide > 0 else np.inf, (_HIGHEST - 2 * _MARGIN) / high if high > 0 else np.inf)
+    page = (spots - spots.min(axis=0)) * scale + _MARGIN
+    page[:, 0] += (inside - wide * scale) / 2
+    return (
+        {node: (round(float(x), 1), round(float(y), 1)) for node, (x, y) in zip(places, page, strict=True)},
+        round(float(high * scale) + 2 * _MARGIN, 1),
+    )
+
+
+def _look(share: float | None, name: str) -> tuple[str, str]:
+    if share is None:
+        return UNTRIED.css, f"{name}: {UNTRIED.title}"
+    band = BANDS[0 if share <= NO_SHARE else 1 + min(bisect_left(STEPS, share), len(STEPS) - 1)]
+    return band.css, f"{name}: {share:.2%}"
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _SHOWN_CHARACTERS else f"{name[: _SHOWN_CHARACTERS - 1]}…"
+
 
 LISTED = 25
 """Failures that the page lists for each scheme; a file lists all."""

@@ -1,15 +1,26 @@
-"""A what-if study as plain data: schemes, their common failures, the outcomes, and the probabilities."""
+"""A what-if study as plain data: schemes, failures, outcomes and probabilities; the sweep that computes outcomes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, astuple, dataclass, field
 from functools import cached_property
+from itertools import chain
+from typing import Any
 
-from simulator.flow.availability import Availability, availability
-from simulator.flow.what_if import Contender, FailureOutcome
-from te_solver.model.failure_probabilities import FailureProbabilities
-from te_solver.model.failures import Failure
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.quantities import NO_SHARE
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
+from simulator.flow.availability import Availability, Bounds, availability
+from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic, Weighting
+from simulator.flow.what_if import Contender, FailureOutcome, loss_share, outcome_of, ranked
+from te_solver.formats.plan_file import plan_to_json
+from te_solver.model.failures import Failure, FailureProbabilities
 from te_solver.model.topology import Topology
 
 
@@ -75,3 +86,133 @@ class WhatIfStudy:
         if self.likelihood is None:
             raise ValueError("the failures of this study have no probabilities")
         return availability(contender, self.of(contender), self.likelihood.probabilities, priority)
+
+
+def hurting(outcomes: Sequence[FailureOutcome]) -> list[FailureOutcome]:
+    """Return the failures with a visible cost, the worst first."""
+    return [outcome for outcome in ranked(outcomes) if loss_share(outcome.total()) > NO_SHARE]
+
+
+def span(bounds: Bounds) -> str:
+    """Return both bounds as percentages, or one number if they look the same."""
+    low, high = f"{bounds.low * 100:.2f}", f"{bounds.high * 100:.2f}"
+    return f"{low}%" if low == high else f"{low}-{high}%"
+
+
+_FAILURES_AT_ONCE = 16
+"""Failures in one case of the sweep."""
+
+
+@dataclass(frozen=True, eq=False)
+class Questions:
+    """Question of a what-if study, the same for all cases.
+
+    Attributes:
+        contenders: the schemes; the first call of any solver of theirs was for their plan's own problem.
+        failures: of the plans' topology.
+        elastic, weighting: see `FailureModel`.
+    """
+
+    contenders: Sequence[Contender]
+    failures: Sequence[Failure]
+    elastic: bool
+    weighting: Weighting
+
+
+@dataclass(frozen=True)
+class FailureRange:
+    """One case: a contender by its position, and the failures from `first` up to, but not including, `end`."""
+
+    contender: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True, eq=False)
+class ReadyModels:
+    """The questions, and a model for each contender that was used."""
+
+    questions: Questions
+    models: dict[int, FailureModel] = field(default_factory=dict)
+
+    def model(self, contender: int) -> FailureModel:
+        if contender not in self.models:
+            asked = self.questions
+            traffic = asked.contenders[contender].traffic
+            self.models[contender] = FailureModel(traffic, elastic=asked.elastic, weighting=asked.weighting)
+        return self.models[contender]
+
+
+@contextmanager
+def outcomes_of(
+    questions: Questions, options: Mapping[str, Any], workers: Workers, output: OutputFolder | None, progress: Progress
+) -> Iterator[list[FailureOutcome]]:
+    """Yield every failure under every scheme, in the order of `simulator.flow.what_if.what_if`.
+
+    A checkpoint in `output` keeps finished cases until the block, which writes the files made from them, has ended.
+
+    Args:
+        questions: the schemes and the failures.
+        options: of the schemes, as JSON data: influences on the outcomes beside plans and failures.
+        workers: workers of the sweep.
+        output: folder of the checkpoint, None for none.
+        progress: shows the remaining time.
+
+    Raises:
+        KuijiaError, InterruptedWorkError: see `kuijia_base.sweep.sweep.swept`.
+    """
+    with swept(what_if_sweep(questions, options), workers, output, progress) as parts:
+        schemes = len(questions.contenders)
+        of_schemes = (chain.from_iterable(parts[contender::schemes]) for contender in range(schemes))
+        yield [_outcome(data) for data in chain.from_iterable(of_schemes)]
+
+
+def what_if_sweep(questions: Questions, options: Mapping[str, Any]) -> Sweep[Questions, ReadyModels, FailureRange]:
+    count = len(questions.failures)
+    parts = [
+        # Schemes take turns: some take much longer than others, which would distort the estimate of the remaining time.
+        FailureRange(contender, first, min(first + _FAILURES_AT_ONCE, count))
+        for first in range(0, count, _FAILURES_AT_ONCE)
+        for contender in range(len(questions.contenders))
+    ]
+    told = {
+        "network": questions.contenders[0].traffic.plan.topology.name,
+        "schemes": [contender.scheme.name for contender in questions.contenders],
+        "failures": f"{count} ({_digest([asdict(failure) for failure in questions.failures])})",
+        "plans": _digest([_plan(contender) for contender in questions.contenders]),
+        "elastic": questions.elastic,
+        "weighting": questions.weighting,
+        **options,
+    }
+    return Sweep("whatif", told, questions, ReadyModels, _work, parts)
+
+
+def _work(ready: ReadyModels, part: FailureRange) -> list[dict[str, Any]]:
+    asked = ready.questions
+    contender, model = asked.contenders[part.contender], ready.model(part.contender)
+    return [_as_json(outcome_of(contender, model, failure)) for failure in asked.failures[part.first : part.end]]
+
+
+def _plan(contender: Contender) -> dict[str, Any]:
+    """Return the plan without values that differ when it is made again."""
+    return {**plan_to_json(contender.traffic.plan), "solve_seconds": None}
+
+
+def _digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:12]
+
+
+def _as_json(outcome: FailureOutcome) -> dict[str, Any]:
+    sums = [[priority, int(role), *astuple(of_role)] for (priority, role), of_role in outcome.sums.items()]
+    return {**vars(outcome), "sums": sums}
+
+
+def _outcome(data: Mapping[str, Any]) -> FailureOutcome:
+    return FailureOutcome(
+        **{
+            **data,
+            "sums": {(priority, Role(role)): RoleTraffic(*of_role) for priority, role, *of_role in data["sums"]},
+            "overloaded": tuple((a, b) for a, b in data["overloaded"]),
+            "hurt": tuple(data["hurt"]),
+        }
+    )

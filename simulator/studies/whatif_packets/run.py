@@ -1,9 +1,12 @@
-"""One failure under one scheme: what its flows lose and how long they take, compared with no failure."""
+"""One failure under one scheme, beside the same flows without it: conditions, losses, times; and the sweep of all."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -12,15 +15,120 @@ from numpy.typing import NDArray
 
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.slots import cut_slots
+from kuijia_base.errors import UnsoundError
+from kuijia_base.output_folder import OutputFolder
+from kuijia_base.progress import Progress
+from kuijia_base.sweep.sweep import Sweep, swept
+from kuijia_base.sweep.workers import Workers
+from simulator.flow_sizes.distribution import FlowSizes
+from simulator.packet.queues import Fifo, Threshold
+from simulator.packet.transports import Congestion, Tcp
 from simulator.planned.events import Cut, Timing, controller_at
+from simulator.planned.network import Physical
 from simulator.planned.run import PlanRun
 from simulator.planned.traffic import SiteFlows
 from simulator.portable_random import Draws
-from simulator.studies.whatif_packets.conditions import DRAIN, WARMUP, Conditions, central_site, switch_options
+from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan
+from te_solver.model.topology import Topology
 from te_solver.schemes.failure_scheme import FailureScheme
+
+WARMUP = 1.0
+"""Seconds of traffic before the cut."""
+
+DRAIN = 20.0
+"""Most seconds in which flows may end after the last one began."""
+
+MOST_PACKETS = 500_000
+"""Data packets of a run to which rates are scaled, unless the user chooses the scale."""
+
+TRANSPORTS = tuple(each.value for each in Congestion)
+
+_MARKED = 0.4
+"""Share of a queue from which packets are marked, for DCTCP."""
+
+_LAYOUTS = tuple(LAYOUTS[name] for name in ("plain", "four", "eight"))
+"""Layouts of queues, the one with the fewest classes first."""
+
+
+@dataclass(frozen=True, eq=False)
+class Conditions:
+    """Flows, transport, queues, delays and times of notice; all runs of a study have the same.
+
+    Attributes:
+        sizes: of flows, in bytes of payload.
+        load: mean share of the planned rates that flows offer, in payload.
+        seconds: from the cut until the last flow begins, for which losses are counted.
+        transport: congestion control of TCP.
+        buffer: bytes that may wait in each queue of a port.
+        detection: seconds from the cut until the switches beside it notice.
+        controller: site of the controller; None for the one whose farthest site is nearest.
+        link_delay: seconds of each link that has no delay of its own.
+        scale: factor of all rates.
+        seed: of the flows and of all other randomness.
+    """
+
+    sizes: FlowSizes
+    load: float = 0.7
+    seconds: float = 1.0
+    transport: str = Congestion.CUBIC.value
+    buffer: int = 1_500_000
+    detection: float = 0.01
+    controller: str | None = None
+    link_delay: float = 0.005
+    scale: float = 1.0
+    seed: int = 1
+
+    @property
+    def tcp(self) -> Tcp:
+        return Tcp(Congestion(self.transport), handshake=True)
+
+    @property
+    def end(self) -> float:
+        """Seconds at which the last flow begins, counted from the first."""
+        return WARMUP + self.seconds
+
+    @property
+    def physical(self) -> Physical:
+        marks = self.transport == Congestion.DCTCP.value
+        marking = Threshold(round(_MARKED * self.buffer)) if marks else None
+        return Physical(queue=Fifo(self.buffer, marking))
+
+    def packets(self, plan: Plan) -> float:
+        """Return the mean number of data packets of a run; each flow's last one may be small."""
+        flows = self.load * plan.allocated * 1e6 / 8 * self.end / self.sizes.mean
+        return flows * (self.sizes.mean / self.tcp.payload + 1)
+
+    def scaled_plan(self, plan: Plan) -> Plan:
+        """Return the plan at scaled rates, on links that all have a delay."""
+        links = [
+            replace(link, capacity=link.capacity * self.scale, delay=link.delay or self.link_delay)
+            for link in plan.topology.links
+        ]
+        pairs = [replace(pair, allocated=pair.allocated * self.scale) for pair in plan.pairs]
+        return replace(plan, topology=replace(plan.topology, links=tuple(links)), pairs=tuple(pairs))
+
+
+def central_site(topology: Topology) -> str:
+    """Return the node whose farthest node has the least delay to it; raises UnsoundError if some are unconnected."""
+    return min(topology.nodes, key=lambda node: max(controller_at(topology, node).values()))
+
+
+def switch_options(plan: Plan, scheme: FailureScheme) -> PipelineOptions:
+    """Return the options of a plan's tables, with the first layout of queues that serves all classes of its traffic.
+
+    Raises:
+        UnsoundError: no layout does.
+    """
+    wanted = {pair.priority for pair in plan.pairs}
+    for layout in _LAYOUTS:
+        if wanted <= {each.priority for each in layout.classes}:
+            return PipelineOptions(scheme, layout=layout)
+    most = len(_LAYOUTS[-1].classes) - 1
+    raise UnsoundError(("priority",), f"traffic of class {max(wanted)}", f"classes 0 to {most}, which have queues")
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,3 +317,69 @@ def _edges(plan: Plan, failure: Failure) -> tuple[tuple[str, str], ...]:
     """Return the cables that are down, in the topology's order."""
     down, nodes = {frozenset(edge) for edge in failure.edges}, set(failure.nodes)
     return tuple(edge for edge in plan.topology.edges if frozenset(edge) in down or nodes & set(edge))
+
+
+@dataclass(frozen=True, eq=False)
+class PacketQuestions:
+    """Question of a study: the plan and scheme of each contender, their common failures and conditions."""
+
+    contenders: Sequence[tuple[Plan, FailureScheme]]
+    failures: Sequence[Failure]
+    conditions: Conditions
+
+    def play(self, contender: int) -> Play:
+        """Return a contender, compiled; raises UnsoundError if switches cannot carry its plan."""
+        return Play(*self.contenders[contender], self.conditions)
+
+
+class ReadyPlays:
+    """The questions, and the contenders that were needed."""
+
+    def __init__(self, questions: PacketQuestions) -> None:
+        self._questions = questions
+        self._plays: dict[int, Play] = {}
+
+    def result(self, contender: int, failure: int) -> dict[str, Any]:
+        if contender not in self._plays:
+            self._plays[contender] = self._questions.play(contender)
+        return self._plays[contender].result(self._questions.failures[failure])
+
+
+@contextmanager
+def results_of(
+    questions: PacketQuestions, workers: Workers, output: OutputFolder | None, progress: Progress
+) -> Iterator[list[list[dict[str, Any]]]]:
+    """Yield the result of each failure, for each contender.
+
+    A checkpoint in `output` keeps finished cases until the block, which writes the files made from them, has ended.
+
+    Raises:
+        KuijiaError, InterruptedWorkError: see `kuijia_base.sweep.sweep.swept`.
+    """
+    failures, contenders = range(len(questions.failures)), range(len(questions.contenders))
+    cases = [(contender, failure) for failure in failures for contender in contenders]
+    sweep = Sweep("whatif-packets", _settings(questions), questions, ReadyPlays, _work, cases)
+    with swept(sweep, workers, output, progress) as results:
+        yield [results[contender :: len(contenders)] for contender in contenders]
+
+
+def _work(ready: ReadyPlays, case: tuple[int, int]) -> dict[str, Any]:
+    return ready.result(*case)
+
+
+def _settings(questions: PacketQuestions) -> dict[str, Any]:
+    how = questions.conditions
+    told = {key: value for key, value in vars(how).items() if key != "sizes"}
+    points = [how.sizes.sizes.tolist(), how.sizes.probabilities.tolist(), how.sizes.interpolation.value]
+    return {
+        "network": questions.contenders[0][0].topology.name,
+        "schemes": [scheme.name for _, scheme in questions.contenders],
+        "failures": _digest([asdict(failure) for failure in questions.failures]),
+        "plans": _digest([{**plan_to_json(plan), "solve_seconds": None} for plan, _ in questions.contenders]),
+        "sizes": _digest(points),
+        **told,
+    }
+
+
+def _digest(data: object) -> str:
+    return hashlib.sha256(json.dumps(data).encode()).hexdigest()[:12]

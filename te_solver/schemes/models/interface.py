@@ -7,8 +7,7 @@ from typing import ClassVar, Protocol
 
 from te_solver.model.failures import Failure
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.schemes.models.rerouting import Rerouting
-from te_solver.schemes.models.splits import Split, proportional
+from te_solver.schemes.models.rerouting import Rerouting, Split, proportional
 from te_solver.schemes.models.traffic import PlannedTraffic
 
 

@@ -9,11 +9,10 @@ import numpy as np
 
 from te_solver.model.failures import Failure
 from te_solver.programs.resolve import maximise_throughput
-from te_solver.schemes.models.class_by_class import rates_by_class
 from te_solver.schemes.models.interface import RateSolver
 from te_solver.schemes.models.rerouting import Rerouting
 from te_solver.schemes.models.traffic import PlannedTraffic
-from te_solver.schemes.models.transport import transported
+from te_solver.schemes.models.transport import rates_by_class, transported
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,10 @@ from te_solver.programs.incidence import Incidence, Vector, least
 from te_solver.programs.program import Options, Program
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective, is_objective
 from te_solver.programs.resolve import maximise_throughput
-from te_solver.schemes.models.class_by_class import rates_by_class
 from te_solver.schemes.models.interface import RateSolver
 from te_solver.schemes.models.rerouting import Rerouting
 from te_solver.schemes.models.traffic import Damage, PlannedTraffic, TunnelColumns
-from te_solver.schemes.models.transport import transported
+from te_solver.schemes.models.transport import rates_by_class, transported
 from te_solver.tunnels.finder import TunnelFinder
 from te_solver.tunnels.path_finders import finder_like
 

@@ -1,4 +1,4 @@
-"""Conventional rescaling: victims go to the alive tunnels by their original weights, with normal priority."""
+"""Schemes whose victims go to alive tunnels by their original weights: rescaling, Kuijia, forward fault correction."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import numpy as np
 
 from te_solver.model.failures import Failure
 from te_solver.programs.incidence import Vector
-from te_solver.schemes.models.rerouting import Moves, Rerouting, assemble
-from te_solver.schemes.models.splits import Split, proportional
+from te_solver.programs.registry import FFC
+from te_solver.schemes.models.rerouting import Moves, Rerouting, Split, assemble, proportional
 from te_solver.schemes.models.traffic import Damage, Indices, PlannedTraffic
 
 _DUST = 1e-9
@@ -87,3 +87,42 @@ def _ranges(traffic: PlannedTraffic, tunnels: Indices, weight: Vector) -> Vector
     begin = end - weight[tunnels]
     _, first, inverse = np.unique(traffic.tunnels.pair[tunnels], return_index=True, return_inverse=True)
     return np.stack([begin, end], axis=1) - begin[first[inverse], np.newaxis]
+
+
+@dataclass(frozen=True)
+class Kuijia:
+    """Zhang et al., Kuijia, section 4.2; with several classes of traffic section 4.3.
+
+    Aboriginal traffic keeps its tunnels and its priority. Victims keep their rate, with a priority below all aboriginal
+    traffic of their class and above the next class.
+
+    Attributes:
+        split: the division of victims; `splits.failover_order` is that of switches programmed in advance.
+    """
+
+    name: ClassVar[str] = "kuijia"
+    plan_objective: ClassVar[str | None] = None
+
+    split: Split = proportional
+
+    def reroute(self, traffic: PlannedTraffic, failure: Failure) -> Rerouting:
+        damage = traffic.damage(failure)
+        return assemble(traffic, damage, traffic.sent, self.split(traffic, damage), demote_victims=True)
+
+
+@dataclass(frozen=True)
+class FfcModel:
+    """Liu et al., Traffic engineering with forward fault correction, SIGCOMM 2014.
+
+    The plan reserves a rate for each tunnel so that the tunnels of a pair that survive any k failed links have room for
+    what the pair sends. Rescaling by the plan's weights then keeps every tunnel within its rate, hence every link
+    within its capacity, as long as no more than k links fail.
+    """
+
+    name: ClassVar[str] = "ffc"
+    plan_objective: ClassVar[str | None] = FFC
+
+    def reroute(self, traffic: PlannedTraffic, failure: Failure) -> Rerouting:
+        if traffic.plan.protected_failures == 0:
+            raise ValueError(f"a plan of the objective {traffic.plan.objective}, which protects against no failure")
+        return Rescaling().reroute(traffic, failure)

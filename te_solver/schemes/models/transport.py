@@ -1,12 +1,42 @@
-"""Moves of traffic to new rates set by a program: as little as possible changes tunnel."""
+"""Rates set by programs, one for each class of traffic, and moves to them: as little as possible changes tunnel."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from te_solver.programs.incidence import Vector
+from te_solver.schemes.models.interface import RateSolver
 from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Moves, Rerouting, assemble
 from te_solver.schemes.models.traffic import Damage, PlannedTraffic, TunnelColumns
+
+_NO_ROOM = 1e-9
+"""Remaining capacity below this share of a link's is rounding."""
+
+
+def rates_by_class(
+    solver: RateSolver, traffic: PlannedTraffic, tunnels: TunnelColumns, capacity: Vector, demand: Vector
+) -> Vector:
+    """Return the Mbit/s of each tunnel, shape (C,); the most important class is solved first.
+
+    A class without demand costs no program.
+
+    Args:
+        solver: divides the demand of one class over the tunnels.
+        traffic: gives the class of each pair and the capacity of each link.
+        tunnels: C tunnels.
+        capacity: Mbit/s available on each link, shape (L,); zero on failed links. Negative values, on links that were
+            overloaded before, count as zero.
+        demand: Mbit/s that each pair asks for, shape (P,).
+    """
+    rates = np.zeros(tunnels.pair.size)
+    for priority in traffic.classes:
+        of_class = np.where(traffic.priority == priority, demand, 0.0)
+        left = capacity - tunnels.incidence.links @ rates
+        usable = np.where(left > _NO_ROOM * traffic.capacity, left, 0.0)
+        if of_class.any() and usable.any():
+            rates = rates + solver(tunnels.incidence, usable, of_class).rates
+    return rates
+
 
 _DUST = 1e-9
 """Rates that differ by less than this share of themselves are equal up to the solver's rounding."""

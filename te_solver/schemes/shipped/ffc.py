@@ -18,7 +18,7 @@ class FfcScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.models.ffc import FfcModel  # noqa: PLC0415  # slow to import: NumPy
+        from te_solver.schemes.models.rescaling import FfcModel  # noqa: PLC0415  # slow to import: NumPy
 
         del solver, options
         return FfcModel()

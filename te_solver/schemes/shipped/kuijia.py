@@ -20,7 +20,7 @@ class KuijiaScheme(FailureScheme):
 
     def model(self, solver: RateSolver, options: SchemeOptions) -> Scheme:
         # The model takes a second to import, which switches do not need.
-        from te_solver.schemes.models.kuijia import Kuijia  # noqa: PLC0415  # slow to import: NumPy
+        from te_solver.schemes.models.rescaling import Kuijia  # noqa: PLC0415  # slow to import: NumPy
 
         del solver
         return Kuijia(options.split)

@@ -14,7 +14,7 @@ from kuijia_base.reading import reading
 from kuijia_base.suggestion import meant
 from kuijia_base.text import Note, read_lines, require_number
 from te_solver.formats.csv_rows import csv_rows
-from te_solver.formats.numbered_nodes import finder_of_nodes
+from te_solver.formats.draft import finder_of_nodes
 from te_solver.formats.plan_file import load_plan
 from te_solver.model.topology import Topology
 from te_solver.tunnels.path_choice import PairRoutes, PathChoice, PathQuestion, Route, Routes

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from experiments.gscale.cases import Case
 from experiments.results.result import FlowResult, NoticedCut, Result, Role, Series, Window, result_from_json
-from kuijia_base.json_files import ARCHIVE, packed_files
+from kuijia_base.json_document import ARCHIVE, packed_files
 from tests.experiments.sample_results import flow, result
 
 Kept = Mapping[Role, float]

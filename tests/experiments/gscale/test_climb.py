@@ -6,9 +6,9 @@ import pytest
 
 from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case, grid
-from experiments.gscale.convergence import convergence_seconds
 from experiments.gscale.exhibits import exhibits_of
 from experiments.gscale.models import AFTER, BACKOFF, CUT, climbs, compute
+from experiments.gscale.table4 import convergence_seconds
 from simulator.flow.model import FluidFlows
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, quick=False, seed=1)

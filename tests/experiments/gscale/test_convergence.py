@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.gscale.cases import LINKS, Case
-from experiments.gscale.convergence import (
+from experiments.gscale.exhibits import exhibits_of
+from experiments.gscale.table4 import (
     convergence_seconds,
     flow_convergence_seconds,
     means_at,
@@ -20,7 +21,6 @@ from experiments.gscale.convergence import (
     settles,
     spared_convergence_seconds,
 )
-from experiments.gscale.exhibits import exhibits_of
 from experiments.results.result import FlowResult, Result, Series
 from tests.experiments.gscale.results import made_up
 from tests.experiments.sample_results import flow

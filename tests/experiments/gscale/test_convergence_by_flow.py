@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from experiments.gscale.cases import DEMANDS, LINKS, Case, grid
-from experiments.gscale.convergence import flow_seconds, restless_flows, seconds_by_flow
 from experiments.gscale.exhibits import exhibits_of
+from experiments.gscale.table4 import flow_seconds, restless_flows, seconds_by_flow
 from experiments.results.published import published_curves
 from experiments.results.result import FlowResult, Result, Role, Series
 from tests.experiments.gscale.results import made_up

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from experiments.gscale.cases import LINKS, Case
-from experiments.gscale.convergence import seconds_by_flow
 from experiments.gscale.table4 import (
     FINALS,
     HOW,
     TOLERANCES,
     WHOSE,
     definitions_table,
+    seconds_by_flow,
     stable_seconds,
 )
 from experiments.results.published import published_curves

@@ -27,8 +27,8 @@ from experiments.gscale.readings import (
     readings_to_json,
     summary_of,
 )
-from experiments.reporting.exhibit_picture import exhibit_figure
-from experiments.results.exhibit_table import exhibit_text
+from experiments.reporting.exhibit_output import exhibit_figure
+from experiments.results.exhibit import exhibit_text
 from experiments.results.published import published_curves
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand

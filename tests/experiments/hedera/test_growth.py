@@ -11,8 +11,7 @@ import pytest
 from experiments.experiment import Settings
 from experiments.hedera import growth, large
 from experiments.hedera.growth import exhibits, in_own_process, run_growth, simulate
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
+from tests.experiments.executions import execution_in
 
 
 @pytest.mark.slow
@@ -21,8 +20,7 @@ def test_every_size_is_told_with_its_time_and_memory(tmp_path: Path, monkeypatch
     monkeypatch.setattr(large, "FLOW_ITERATIONS", 200)
     monkeypatch.setattr(growth, "in_own_process", simulate)
     chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
-    with (tmp_path / "progress").open("w") as stream:
-        outcome = run_growth(chosen, (4, 6), OutputFolder(tmp_path), Progress(stream))
+    outcome = run_growth(execution_in(tmp_path, "hedera-growth", chosen), (4, 6))
     rows = json.loads((tmp_path / "hedera-growth.json").read_text())["sizes"]
     assert [(row["ports"], row["hosts"], len(row["patterns"])) for row in rows] == [(4, 16, 4), (6, 54, 4)]
     assert all(each["seconds"] > 0 for row in rows for each in (*row["patterns"].values(), *row["arrivals"].values()))

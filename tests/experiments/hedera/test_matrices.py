@@ -15,7 +15,7 @@ from experiments.hedera.matrices import IN_ROUNDS, MatrixRow, exhibits, publishe
 from experiments.hedera.schemes import FIRST_FIT
 from experiments.hedera.simulation import non_blocking, tcp_goodput, utilisation
 from experiments.reporting.report import report_of
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices
 from kuijia.cli.main import main

@@ -36,13 +36,12 @@ from experiments.hedera.shuffle_readings import (
     run_readings,
 )
 from experiments.hedera.simulation import FluidSetting
-from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.exhibit_output import exhibit_figure
 from hedera.network.fat_tree import FatTree
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
 from simulator.flow.ramp import Ramp
+from tests.experiments.executions import execution_in
 
 pytestmark = pytest.mark.slow
 
@@ -155,8 +154,7 @@ def test_the_published_shuffle_is_compared_like_ours() -> None:
 def test_readings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("experiments.hedera.shuffle_readings.READINGS", {"all at once": ShuffleReading(at_once=15)})
     chosen = Settings("flow", 1000.0, "os-ken", 64, 1, quick=True, seed=1)
-    with (tmp_path / "progress").open("w") as stream:
-        outcome = run_readings(chosen, 1, OutputFolder(tmp_path), Progress(stream))
+    outcome = run_readings(execution_in(tmp_path, "hedera-shuffle-readings", chosen), 1)
     data = json.loads((tmp_path / "hedera-shuffle-readings.json").read_text())
     assert data["readings"].keys() == {"all at once"}
     assert "published" in outcome.text

@@ -16,8 +16,8 @@ from experiments.hedera.lab import is_quiet
 from experiments.hedera.schemes import ARRANGEMENTS, ECMP, NON_BLOCKING, one_switch, one_tree
 from experiments.hedera.simulation import tcp_goodput
 from experiments.hedera.testbed import MatrixOptions, MatrixRun, Record, Results, exhibits, published_goodput, summary
-from experiments.reporting.exhibit_picture import exhibit_figure
-from experiments.results.exhibit_table import exhibit_text
+from experiments.reporting.exhibit_output import exhibit_figure
+from experiments.results.exhibit import exhibit_text
 from hedera.network.data_centre import DataCentre
 from hedera.network.fat_tree import FatTree
 from hedera.network.matrices import authors_matrices

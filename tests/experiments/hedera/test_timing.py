@@ -10,15 +10,13 @@ from matplotlib.patches import Rectangle
 
 from experiments.hedera import timing
 from experiments.hedera.timing import exhibits, run_timing
-from experiments.reporting.exhibit_picture import exhibit_figure
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
+from experiments.reporting.exhibit_output import exhibit_figure
+from tests.experiments.executions import execution_in
 
 
 def test_timings_are_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(timing, "_REPETITIONS", 2)
-    with (tmp_path / "progress").open("w") as stream:
-        outcome = run_timing(1_024, OutputFolder(tmp_path), Progress(stream))
+    outcome = run_timing(execution_in(tmp_path, "hedera-timing"), 1_024)
     rows = json.loads((tmp_path / "hedera-timing.json").read_text())["rows"]
     assert [(row["what"], row["flows"]) for row in rows] == [
         *(("estimation", 1_024), ("estimation", 5_000)),

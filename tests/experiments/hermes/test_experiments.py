@@ -14,8 +14,8 @@ import pytest
 from experiments.catalog import find_entry
 from experiments.experiment import Outcome
 from experiments.grid import Execution, Offered
-from experiments.hermes import loads, motivation, probing, runs
-from experiments.hermes.networks import PUBLIC_UNEQUAL, SIMULATED, Drops, Hole
+from experiments.hermes import loads, motivation, runs
+from experiments.hermes.networks import PUBLIC_UNEQUAL, PUBLISHED, SIMULATED, BalancingScheme, Drops, Hole
 from experiments.hermes.runs import (
     PATIENCE,
     Grid,
@@ -27,7 +27,6 @@ from experiments.hermes.runs import (
     swept_grids,
     theirs_of,
 )
-from experiments.hermes.schemes import PUBLISHED, BalancingScheme
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from simulator.packet.path_selection import HERMES_NS3, PathsInTurn
@@ -315,7 +314,7 @@ def test_hermes_avoids_a_spine_that_drops_packets() -> None:
 
 
 def test_probes_and_their_bytes_are_those_that_agents_send() -> None:
-    paths, size = probing.probed(2, 1)
+    paths, size = motivation.probed(2, 1)
     assert paths == 3
     assert size == 3 * 64
 

@@ -10,17 +10,20 @@ import pytest
 
 from experiments.hermes.networks import (
     CUT_TESTBED,
+    NAMES,
+    ONE_WAY,
     PUBLIC_UNEQUAL,
     SIMULATED,
+    SIMULATED_HERMES,
     TESTBED,
     UNEQUAL,
+    BalancingScheme,
     Drops,
     Hole,
     LeafSpineFabric,
 )
 from experiments.hermes.parameters import DEFAULTS
 from experiments.hermes.runs import LeafSpineRun
-from experiments.hermes.schemes import NAMES, ONE_WAY, SIMULATED_HERMES, BalancingScheme
 from simulator.packet.routing import Ecmp
 from simulator.packet.traffic.load import capacity
 from simulator.portable_random import Draws

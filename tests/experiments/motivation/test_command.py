@@ -21,10 +21,10 @@ from experiments.motivation.report import (
     unbelievable,
     wanted_flows,
 )
-from experiments.results.bars import judge
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from experiments.results.published import published_throughput
 from experiments.results.result import Result
+from experiments.results.score import judge
 from kuijia_base.errors import InputError
 from tests.experiments.sample_results import TABLE_2_KUIJIA, TABLE_2_RESCALING, flow, result
 

@@ -22,7 +22,7 @@ from experiments.recovery.report import (
     recovery_plan,
     unused_cuts,
 )
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from te_solver.model.plan import Tunnel
 
 IDLE = MachineLoad(idle=0.9, steal=0.0, softirq=0.0, switch=1.1, switch_waiting=0.1, unread=0.0)

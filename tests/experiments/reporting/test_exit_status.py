@@ -8,9 +8,9 @@ import pytest
 
 from experiments.experiment import Outcome, Settings
 from experiments.reporting.exhibit_output import write_exhibits, write_study
-from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point
 from experiments.results.result import Check
+from experiments.results.score import limit, order, size
 from kuijia_base.output_folder import OutputFolder
 
 SETTINGS = Settings("packet", 20.0, "os-ken", 64, 1, quick=False, seed=1)

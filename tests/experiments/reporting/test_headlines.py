@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from experiments.reporting.headlines import Claim, Pick, as_published, headline_of
-from experiments.reporting.results_page import Item, Results, all_items
+from experiments.reporting.results_page import Claim, Item, Pick, Results, all_items, as_published, headline_of
 from experiments.reporting.verdict import judgement_of
 from experiments.results.exhibit import Exhibit, Line, Point
 

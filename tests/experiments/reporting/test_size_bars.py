@@ -10,9 +10,9 @@ import pytest
 
 from experiments.reporting.results_page import all_items, places
 from experiments.reporting.verdict import judged, judgement_of, size_bar
-from experiments.results.bars import limit, order, size
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_to_json
 from experiments.results.result import Check, check_from_json, check_to_json
+from experiments.results.score import limit, order, size
 
 
 def exhibit(name: str, ours: float | None, published: float | None, *checks: Check) -> Exhibit:

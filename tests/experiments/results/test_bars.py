@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from experiments.results.bars import slower
 from experiments.results.exhibit import Point
+from experiments.results.score import slower
 
 FAST = Point("5-10 %", 0.903, 0.889, 0.936, 5, 0.954)
 SLOW = Point("1-10 %", 0.891, 0.876, 0.909, 5, 0.963)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from experiments.reporting.exhibit_picture import exhibit_figure
-from experiments.results.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_to_json
-from experiments.results.exhibit_table import exhibit_text, rows
+from experiments.reporting.exhibit_output import exhibit_figure
+from experiments.results.exhibit import Exhibit, Line, Point, exhibit_from_json, exhibit_text, exhibit_to_json, rows
 from experiments.results.result import Check
 from kuijia_base.errors import InputError
 

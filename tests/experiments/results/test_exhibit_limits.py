@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from experiments.reporting.exhibit_picture import exhibit_figure
+from experiments.reporting.exhibit_output import exhibit_figure
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
-from experiments.results.exhibit_limits import refuse_unshowable
 from experiments.results.result import Check
+from experiments.results.stored_files import refuse_unshowable
 from kuijia.cli.main import main
 from kuijia_base.picture_file import picture_bytes
 from tests.cpu_time import at_most

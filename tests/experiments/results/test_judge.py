@@ -8,9 +8,9 @@ import pytest
 
 from experiments.compared_schemes import PAPERS_SCHEMES
 from experiments.motivation.report import TABLE_2, TABLE_3, MotivationTable
-from experiments.results.bars import Bar, around, judge, uncarried
 from experiments.results.published import published_throughput
 from experiments.results.result import FlowResult
+from experiments.results.score import Bar, around, judge, uncarried
 from tests.experiments.sample_results import flow
 
 

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from experiments.takeover.command import configure, options_from
 from experiments.takeover.report import (
     CUT_REMOTE,

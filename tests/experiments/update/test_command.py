@@ -8,7 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from experiments.measuring.load import MachineLoad
-from experiments.results.exhibit_table import exhibit_text
+from experiments.results.exhibit import exhibit_text
 from experiments.update.command import configure, options_from
 from experiments.update.report import (
     FLOWS_PER_PAIR,

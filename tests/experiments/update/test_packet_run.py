@@ -11,7 +11,7 @@ import pytest
 
 from experiments.measuring.packet_options import Notice
 from experiments.measuring.packet_run import timing_of
-from experiments.update import packet_run
+from experiments.update import run
 from kuijia.cli.main import main
 from simulator.planned.events import Timing
 from te_solver.model.topology import Topology
@@ -44,7 +44,7 @@ def test_old_paths_that_end_before_they_are_empty_lose_packets(tmp_path: Path, m
     def without_drain(notice: Notice, topology: Topology) -> Timing:
         return replace(timing_of(notice, topology), drain=0.0)
 
-    monkeypatch.setattr(packet_run, "timing_of", without_drain)
+    monkeypatch.setattr(run, "timing_of", without_drain)
     assert phases(tmp_path, "--link-delay-seconds", "0.2")["update"]["lost"] > 0
 
 

@@ -20,11 +20,10 @@ from te_solver.formats.plan_file import plan_from_json, plan_to_json
 from te_solver.model.demands import Demand
 from te_solver.model.plan import Plan, PlanOptions, require_sound_tunnels
 from te_solver.model.topology import Link, Topology
-from te_solver.programs.feasibility import require_feasible, require_protected, require_within_bounds
 from te_solver.programs.partition import Partitioning
 from te_solver.programs.partitioned import in_parts
 from te_solver.programs.program import Options
-from te_solver.solve import solve
+from te_solver.solve import require_feasible, require_protected, require_within_bounds, solve
 from te_solver.tunnels.finder import TunnelFinder
 from testbed.machine.processes import start_time
 from tests.kuijia_app.dummy_switches import wait_until

@@ -11,8 +11,7 @@ import pytest
 import yaml
 
 from kuijia_app.discovery.lldp import COOKIE
-from kuijia_base.commands import MODULES
-from kuijia_base.program import kuijia_command
+from kuijia_base.commands import MODULES, kuijia_command
 from tests.kuijia_app.dummy_switches import PATIENCE, free_port, wait_until
 from tests.kuijia_app.gate import imitated_switch as openflow
 from tests.kuijia_app.gate.imitated_switch import ImitatedSwitch, message

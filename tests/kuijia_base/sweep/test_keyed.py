@@ -11,7 +11,7 @@ import pytest
 
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
-from kuijia_base.sweep.keyed import swept_by_key
+from kuijia_base.sweep.sweep import swept_by_key
 from kuijia_base.sweep.workers import Workers
 
 KEYED = {"even": [2, 4], "none": [], "odd": [3]}

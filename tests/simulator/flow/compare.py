@@ -6,8 +6,8 @@ import sys
 
 import numpy as np
 
-from simulator.flow import reference
 from simulator.flow.model import FluidFlows, share
+from tests.simulator import reference
 from tests.simulator.flow.cases import ROUNDING, Case
 
 

@@ -6,10 +6,9 @@ import pytest
 
 from simulator.flow.availability import Availability, Bounds, availability
 from simulator.flow.what_if import Contender, what_if
-from te_solver.model.failure_probabilities import from_links
-from te_solver.model.failures import link_pairs, single_links
-from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.model.failures import from_links, link_pairs, single_links
 from te_solver.schemes.models.precomputed import Precomputed
+from te_solver.schemes.models.rescaling import Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.simulator.flow.test_failure_impact import figure_1
 

@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from simulator.flow.availability import _served_with, availability
-from simulator.flow.comparison import compare, ranked, recovery
 from simulator.flow.failure_impact import Role, RoleTraffic
-from simulator.flow.what_if import Contender, FailureOutcome
-from te_solver.model.failure_probabilities import FailureProbabilities
+from simulator.flow.what_if import Contender, FailureOutcome, compare, ranked, recovery
+from te_solver.model.failures import FailureProbabilities
 from te_solver.model.plan import PairPlan, Plan
-from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.rescaling import Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.schemes.cases import parallel_plan
 

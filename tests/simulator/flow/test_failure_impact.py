@@ -17,9 +17,8 @@ from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_network
 from te_solver.schemes.making import make_scheme
-from te_solver.schemes.models.kuijia import Kuijia
 from te_solver.schemes.models.precomputed import Precomputed
-from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from numpy.typing import NDArray
 
-from simulator.flow import reference
 from simulator.flow.model import FluidFlows, Shares, share
+from tests.simulator import reference
 from tests.simulator.flow.cases import ROUNDING, Case, cases
 from tests.simulator.flow.compare import greatest_difference
 

@@ -7,9 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simulator.flow import round_trips
-from simulator.flow.model import FluidFlows, NoFixedPointError, share
-from simulator.flow.round_trips import share_by_round_trips
+from simulator.flow import model
+from simulator.flow.model import FluidFlows, NoFixedPointError, share, share_by_round_trips
 
 
 def test_of_two_full_links_in_a_row_the_long_flow_gets_half_of_what_short_ones_get() -> None:
@@ -57,7 +56,7 @@ def test_acknowledgements_of_important_traffic_wait_for_no_other() -> None:
 def test_shares_that_do_not_settle_are_told_instead_of_given(monkeypatch: pytest.MonkeyPatch) -> None:
     flows = FluidFlows.of([[0, 1], [0], [1]], [20.0, 30.0, 16.0])
     share_by_round_trips([30.0, 30.0], flows)
-    monkeypatch.setattr(round_trips, "_MOST_ROUNDS", 60)
+    monkeypatch.setattr(model, "_MOST_ROUNDS", 60)
     with pytest.raises(NoFixedPointError, match="do not settle"):
         share_by_round_trips([30.0, 30.0], flows)
 
@@ -69,7 +68,7 @@ def test_ten_times_the_rounds_change_little(monkeypatch: pytest.MonkeyPatch) -> 
         paths = [random.choice(5, int(random.integers(1, 5)), replace=False).tolist() for _ in range(6)]
         cases.append((random.uniform(1, 20, 5), FluidFlows.of(paths, random.uniform(0.1, 20, 6))))
     found = [share_by_round_trips(*case).goodput for case in cases]
-    monkeypatch.setattr(round_trips, "_FIRST_LOOK", 500)
+    monkeypatch.setattr(model, "_FIRST_LOOK", 500)
     for (capacity, flows), goodput in zip(cases, found, strict=True):
         later = share_by_round_trips(capacity, flows).goodput
         assert np.abs(later - goodput).max() <= 0.05 * capacity.max()

@@ -10,8 +10,7 @@ from simulator.flow.failure_impact import FailureModel, Role
 from simulator.flow.what_if import Contender, loss_share, what_if
 from te_solver.model.failures import single_links
 from te_solver.model.plan import Plan
-from te_solver.schemes.models.kuijia import Kuijia
-from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.simulator.flow.test_failure_impact import figure_1
 from tests.te_solver.random_plans import plans

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from simulator.packet.flows import Flows
-from simulator.packet.ideal import ideal_completion
 from simulator.packet.network import Network
 from simulator.packet.simulation import Simulation
+from simulator.packet.summary import ideal_completion
 from simulator.packet.transports import ConstantRate, Tcp
 from tests.simulator.packet.scenes import simulations
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from simulator.packet import _core
 from simulator.packet.path_selection import CloveEcn, FlowBender, Hermes
-from simulator.packet.rules import core_rules
+from simulator.packet.scenario import core_rules
 
 MICROSECOND = 10**6
 BASE = 60 * MICROSECOND

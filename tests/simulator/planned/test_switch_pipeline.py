@@ -31,7 +31,7 @@ from kuijia_app.tables.rules import (
     ToGroup,
 )
 from kuijia_app.tables.wiring import Wiring
-from simulator.planned.lone_switch import Headers, LoneSwitch
+from simulator.planned.table_rows import Headers, LoneSwitch
 from testbed.crosscheck.random_cases import RandomPlan, random_failure, random_packet, random_plan, random_stray
 
 seeds = st.integers(0, 2**32 - 1)

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import InputError, UnsoundError
-from te_solver.formats.demands_csv import iterate_csv_demands
-from te_solver.formats.demands_file import load_demands, save_demands
+from te_solver.formats.demands_file import iterate_csv_demands, load_demands, save_demands
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
 

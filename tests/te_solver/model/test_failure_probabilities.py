@@ -10,10 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kuijia_base.errors import InputError, UnsoundError
-from te_solver.formats.probabilities_file import load_probabilities
+from te_solver.formats.failures_file import load_probabilities
 from te_solver.formats.topology_file import load_topology
-from te_solver.model.failure_probabilities import PUBLISHED, from_counts, from_links
-from te_solver.model.failures import NO_FAILURE, Failure, link_pairs, single_links, single_nodes
+from te_solver.model.failures import (
+    NO_FAILURE,
+    PUBLISHED,
+    Failure,
+    from_counts,
+    from_links,
+    link_pairs,
+    single_links,
+    single_nodes,
+)
 from te_solver.networks import shipped_network
 
 FIG1 = load_topology(shipped_network("fig1"))

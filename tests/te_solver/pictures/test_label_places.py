@@ -3,7 +3,7 @@ from __future__ import annotations
 import itertools
 import random
 
-from te_solver.pictures.label_places import TakenArea, fit_in_place, places_beside
+from te_solver.pictures.layout import TakenArea, fit_in_place, places_beside
 
 WIDTH, HEIGHT = 0.6, 0.12
 

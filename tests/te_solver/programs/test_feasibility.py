@@ -7,7 +7,7 @@ import pytest
 from kuijia_base.errors import UnsoundError
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
-from te_solver.programs.feasibility import require_feasible
+from te_solver.solve import require_feasible
 
 TOPOLOGY = Topology(
     "net", ("a", "b", "c"), (Link("a", "b", 10.0), Link("b", "c", 10.0), Link("a", "c", 10.0), Link("b", "a", 10.0))

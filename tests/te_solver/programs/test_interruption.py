@@ -10,12 +10,12 @@ import time
 
 import pytest
 
-from te_solver.programs.interruption import interruptible
+from te_solver.programs.solver import interruptible
 
 # Nothing but the C library's sleep, which other signals' handlers do not end: one step of Python's.
 _LONG = r"""
 import ctypes, os, sys, time
-from te_solver.programs.interruption import interruptible
+from te_solver.programs.solver import interruptible
 
 def work():
     os.write(1, b"begun\n")
@@ -32,7 +32,7 @@ except KeyboardInterrupt:
 
 _MANY = r"""
 import random, signal, time
-from te_solver.programs.interruption import interruptible
+from te_solver.programs.solver import interruptible
 
 def interrupt(*_):
     raise KeyboardInterrupt

@@ -15,12 +15,10 @@ from kuijia_base.errors import UnsoundError
 from te_solver.model.failures import NO_FAILURE, Failure, surviving
 from te_solver.model.plan import Plan
 from te_solver.schemes.models.interface import Scheme
-from te_solver.schemes.models.kuijia import Kuijia
 from te_solver.schemes.models.precomputed import Precomputed
 from te_solver.schemes.models.recompute import Recompute
-from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting
-from te_solver.schemes.models.rescaling import RenormalisedRescaling, Rescaling
-from te_solver.schemes.models.splits import failover_order
+from te_solver.schemes.models.rerouting import NEW_TRAFFIC, Rerouting, failover_order
+from te_solver.schemes.models.rescaling import Kuijia, RenormalisedRescaling, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.random_networks import digraph
 from tests.te_solver.random_plans import failures, plans

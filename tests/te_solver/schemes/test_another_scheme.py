@@ -22,7 +22,7 @@ from te_solver.schemes.all_schemes import add_scheme, all_schemes, failure_schem
 from te_solver.schemes.failure_scheme import VICTIM, FailureScheme
 from te_solver.schemes.making import make_scheme, scheme_names
 from te_solver.schemes.models.interface import RateSolver, Scheme, SchemeOptions
-from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.rescaling import Kuijia
 from te_solver.schemes.shipped.kuijia import KUIJIA
 from te_solver.schemes.shipped.rescaling import RESCALING
 from tests.kuijia_app.plans import motivation_plan

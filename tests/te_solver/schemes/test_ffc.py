@@ -19,8 +19,7 @@ from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_demands, shipped_network
 from te_solver.programs.program import Options
 from te_solver.programs.registry import FFC
-from te_solver.schemes.models.ffc import FfcModel
-from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.rescaling import FfcModel, Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
 from te_solver.tunnels.finder import tunnels_for

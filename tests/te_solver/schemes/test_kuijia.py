@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from te_solver.model.failures import Failure, single_links
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
-from te_solver.schemes.models.kuijia import Kuijia
+from te_solver.schemes.models.rescaling import Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_plans import failures, plans

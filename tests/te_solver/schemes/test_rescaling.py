@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from te_solver.model.plan import Plan
-from te_solver.schemes.models.kuijia import Kuijia
-from te_solver.schemes.models.rescaling import RenormalisedRescaling, Rescaling
+from te_solver.schemes.models.rescaling import Kuijia, RenormalisedRescaling, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import about, cut, parallel, sub_flows

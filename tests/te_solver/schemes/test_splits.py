@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from te_solver.model.plan import Plan
 from te_solver.schemes.models.interface import Scheme
-from te_solver.schemes.models.kuijia import Kuijia
-from te_solver.schemes.models.rescaling import Rescaling
-from te_solver.schemes.models.splits import failover_order
+from te_solver.schemes.models.rerouting import failover_order
+from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from tests.te_solver.random_plans import failures, plans
 from tests.te_solver.schemes.cases import about, cut, parallel, sub_flows

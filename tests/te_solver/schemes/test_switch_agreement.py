@@ -11,9 +11,8 @@ from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import GroupType, PushLabel, ToGroup
 from te_solver.model.plan import FIRST_PATH_ID
 from te_solver.schemes.failure_scheme import FailureScheme
-from te_solver.schemes.models.kuijia import Kuijia
-from te_solver.schemes.models.rescaling import Rescaling
-from te_solver.schemes.models.splits import failover_order
+from te_solver.schemes.models.rerouting import failover_order
+from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.shipped.kuijia import KUIJIA
 from te_solver.schemes.shipped.rescaling import RESCALING
 from tests.te_solver.schemes.cases import cut, parallel, parallel_plan

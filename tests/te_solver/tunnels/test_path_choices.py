@@ -17,8 +17,7 @@ from te_solver.formats.plan_file import save_plan
 from te_solver.model.demands import Demand
 from te_solver.model.plan import WEIGHTS, PlanOptions, Weight
 from te_solver.model.topology import Link, Topology
-from te_solver.programs.feasibility import require_feasible
-from te_solver.solve import solve, solve_like
+from te_solver.solve import require_feasible, solve, solve_like
 from te_solver.tunnels.finder import TunnelFinder
 from te_solver.tunnels.path_choice import PathFinder
 from te_solver.tunnels.path_choices.file import load_paths

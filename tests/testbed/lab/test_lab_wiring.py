@@ -13,8 +13,7 @@ import pytest
 from kuijia_app.framework import event_log
 from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, datapath_text
 from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
-from kuijia_base.commands import MODULES
-from kuijia_base.program import kuijia_command
+from kuijia_base.commands import MODULES, kuijia_command
 from te_solver.model.topology import Topology
 from testbed.controllers.application_process import LISTEN_PORT
 from testbed.controllers.event_history import Event

@@ -13,8 +13,7 @@ from statistics import median
 
 import pytest
 
-from experiments.recovery.interruption import longest_silence
-from experiments.recovery.report import recovery_plan
+from experiments.recovery.report import longest_silence, recovery_plan
 from kuijia_app.framework import event_log
 from kuijia_app.tables.destination_trees import Path, restored
 from kuijia_app.tables.identifiers import default_path_id

@@ -10,7 +10,7 @@ import pytest
 
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError, KuijiaError
-from kuijia_base.json_files import ARCHIVE
+from kuijia_base.json_document import ARCHIVE
 from testbed.web.backend import SetClock, SetLink
 from testbed.web.experiment_recording import read_results
 from testbed.web.recording import FILE_NAME, Recorder, read_recording

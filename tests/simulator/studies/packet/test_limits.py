@@ -14,8 +14,14 @@ from simulator.packet.traffic.load import Reference
 from simulator.packet.traffic.patterns import Stride
 from simulator.packet.transports import Tcp, Transport
 from simulator.packet.units import LONGEST
-from simulator.studies.packet.limits import MOST_IN_FLIGHT, Checked, require_links
-from simulator.studies.packet.networks import LinkParameters, node_names, of_topology
+from simulator.studies.packet.networks import (
+    MOST_IN_FLIGHT,
+    Checked,
+    LinkParameters,
+    node_names,
+    of_topology,
+    require_links,
+)
 from simulator.studies.packet.study import Run, Study, Traffic, simulation_of
 from simulator.studies.packet.transports import CREDITED
 from te_solver.model.topology import Link, Topology

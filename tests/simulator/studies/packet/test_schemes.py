@@ -15,7 +15,7 @@ from simulator.packet.queues import (
     SharedBuffer,
     Threshold,
 )
-from simulator.studies.packet.schemes import DISCIPLINES, Mark, queueing, require_room
+from simulator.studies.packet.transports import DISCIPLINES, Mark, queueing, require_room
 
 
 def test_crosspoints_share_the_buffer_of_their_output() -> None:

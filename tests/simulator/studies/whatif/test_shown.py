@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simulator.flow.availability import Bounds
-from simulator.studies.whatif.shown import span
+from simulator.studies.whatif.study import span
 
 
 def test_bounds_are_one_number_where_they_look_alike() -> None:

@@ -16,8 +16,8 @@ from kuijia_base.sweep.sweep import CaseError
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.failure_impact import FailureModel
 from simulator.flow.what_if import Contender, FailureOutcome, outcome_of, what_if
-from simulator.studies.whatif import sweep
-from simulator.studies.whatif.sweep import Questions, outcomes_of
+from simulator.studies.whatif import study as sweep
+from simulator.studies.whatif.study import Questions, outcomes_of
 from te_solver.formats.demands_file import load_demands
 from te_solver.formats.topology_file import load_topology
 from te_solver.model.failures import Failure, link_pairs, single_links

@@ -10,19 +10,15 @@ import pytest
 from matplotlib.patches import Rectangle
 
 from kuijia_base.picture_file import picture_bytes
-from simulator.flow.comparison import ABORIGINAL, OLD, compare
-from simulator.flow.what_if import Contender, what_if
+from simulator.flow.what_if import ABORIGINAL, OLD, Contender, compare, what_if
 from simulator.studies.whatif.figures import figures, loss_and_vacancy
-from simulator.studies.whatif.html_report import LISTED, html_report
-from simulator.studies.whatif.network_map import BANDS, network_map
+from simulator.studies.whatif.html_report import BANDS, LISTED, html_report, network_map
 from simulator.studies.whatif.study import Likelihood, Provenance, WhatIfStudy
 from te_solver.model.demands import Demand
-from te_solver.model.failure_probabilities import PUBLISHED, from_counts
-from te_solver.model.failures import Failure, link_pairs, single_links, single_nodes
+from te_solver.model.failures import PUBLISHED, Failure, from_counts, link_pairs, single_links, single_nodes
 from te_solver.model.topology import Link, Topology
 from te_solver.pictures.layout import mapped
-from te_solver.schemes.models.kuijia import Kuijia
-from te_solver.schemes.models.rescaling import Rescaling
+from te_solver.schemes.models.rescaling import Kuijia, Rescaling
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
 

@@ -7,11 +7,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from simulator.flow_sizes.distribution import FlowSizes
-from simulator.studies.whatif_packets.conditions import Conditions
-from simulator.studies.whatif_packets.findings import FailureCounts, StudyFindings
+from simulator.studies.whatif_packets.findings import FailureCounts, PacketStudy, StudyFindings
 from simulator.studies.whatif_packets.html_report import LISTED, html_report
-from simulator.studies.whatif_packets.run import ABORIGINAL, VICTIM, Play
-from simulator.studies.whatif_packets.study import PacketStudy
+from simulator.studies.whatif_packets.run import ABORIGINAL, VICTIM, Conditions, Play
 
 VOID = {"meta", "img"}
 NAME = 'a<b>&"c'

@@ -13,9 +13,20 @@ from kuijia_base.errors import UnsoundError
 from kuijia_base.progress import Progress
 from kuijia_base.sweep.workers import Workers
 from simulator.flow_sizes.distribution import FlowSizes
-from simulator.studies.whatif_packets.conditions import Conditions, central_site, switch_options
-from simulator.studies.whatif_packets.run import ABORIGINAL, LARGE, SMALL, VICTIM, Play, TunnelFlows, traffic_of
-from simulator.studies.whatif_packets.sweep import PacketQuestions, results_of
+from simulator.studies.whatif_packets.run import (
+    ABORIGINAL,
+    LARGE,
+    SMALL,
+    VICTIM,
+    Conditions,
+    PacketQuestions,
+    Play,
+    TunnelFlows,
+    central_site,
+    results_of,
+    switch_options,
+    traffic_of,
+)
 from te_solver.model.failures import Failure
 from te_solver.model.plan import PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
