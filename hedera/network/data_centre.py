@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
@@ -171,8 +171,8 @@ def _stated_sites(edge_of: Mapping[str, str], stated: StatedWiring, nic_rate: fl
             expected = f"{counts[switch]} addresses from {first} on, none of them the gateway's"
             raise stated.contradiction(where, f"host {shown(name)} has no address", expected)
         address, *more = addresses
-        further = {"more_prefixes": tuple(map(whole, more)), "more_addresses": tuple(more)}
-        sites.append(Site(name, switch, host.ports[place[switch]], address, whole(address), nic_rate, **further))
+        site = Site(name, switch, host.ports[place[switch]], address, whole(address), nic_rate)
+        sites.append(replace(site, more_prefixes=tuple(map(whole, more)), more_addresses=tuple(more)))
         place[switch] += 1
     return tuple(sites)
 

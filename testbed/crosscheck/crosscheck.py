@@ -19,6 +19,7 @@ from kuijia_app.proof.model.network import Hop, ModelNetwork
 from kuijia_app.proof.model.packet import Label, Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import GroupStep, popped
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.identifiers import HOST_TABLE
 from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
@@ -140,7 +141,8 @@ class RealNetwork:
         self._model = self._calm
         self._sessions = tuple(BfdSessions(case.plan)) if case.options.liveness is Liveness.BFD else ()
         self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions), wiring=self._wiring)
-        self._destinations = {site.name: site.addresses for site in self._wiring.sites}
+        sending = filter(self._wiring.has_host, case.plan.topology.nodes)
+        self._destinations = {switch: self._wiring.host_addresses(switch) for switch in sending}
         self._port_of = {
             self._bridges.interface(switch, port): port
             for switch in case.plan.topology.nodes
@@ -150,9 +152,9 @@ class RealNetwork:
             (switch, group.group_id): group for switch, tables in self._tables.items() for group in tables.groups
         }
         self._down: frozenset[tuple[str, int]] = frozenset()
-        # The packet model's packets have classes, but no ports to classify them by, and its hosts send no tags.
-        is_beyond = case.options.layout.classifiers.are_used or any(site.vlan for site in self._wiring.sites)
-        simulated = {} if is_beyond else self._tables
+        # The packet model's packets have classes, but no ports to classify them by; its sites are alone, without tags.
+        has_sites = len(self._wiring.sites) > len(self._destinations) or any(site.vlan for site in self._wiring.sites)
+        simulated = {} if has_sites or case.options.layout.classifiers.are_used else self._tables
         self._simulated = {switch: LoneSwitch(tables) for switch, tables in simulated.items()}
         self._set_simulated_ports(self._model.dead_ports, self._down)
 
@@ -211,6 +213,9 @@ class RealNetwork:
             self.hops += 1
             bridge = self._bridges.bridge(switch)
             traced = parse_trace(self._control.command("ofproto/trace", bridge, *described, "--names"))
+            if traced.is_read_again:
+                packet = _after(packet, traced)
+                traced = self._resumed(bridge, packet, traced)
             out_port = None if traced.interface is None else self._port_of[traced.interface]
             packet = _after(packet, traced)
             way.append(_hop(switch, traced.groups, out_port, traced.queue, packet))
@@ -222,6 +227,13 @@ class RealNetwork:
             packet = replace(packet, in_port=self._wiring.port(neighbour, switch))
             switch = neighbour
         return way
+
+    def _resumed(self, bridge: str, packet: Packet, before: TracedPacket) -> TracedPacket:
+        """Return what the table of hosts does with a packet that has left its tunnel at a switch."""
+        actions = f"set_queue:{before.queue},resubmit(,{HOST_TABLE})"
+        described = _described(packet, 0)
+        self.hops += 1
+        return parse_trace(self._control.command("ofproto/trace-packet-out", "--names", bridge, *described, actions))
 
     def _of_packet_model(self, hops: Iterable[Hop]) -> Iterator[str]:
         """Yield where the packet model's switches treat the packets of these hops otherwise."""
@@ -260,7 +272,8 @@ class RealNetwork:
                 packet = with_tag(packet, Label(IPV6_EXPLICIT_NULL, 0))
             return stray.switch, with_tag(packet, stray.tag), 1
         drawn = random_packet(self._case, self._destinations, random)
-        packet = self._model.host_packet(drawn.source, drawn.destination, drawn.dscp, drawn.ecn)
+        site = random.choice(self._wiring.host_ends(drawn.source))
+        packet = self._model.host_packet(site, drawn.destination, drawn.dscp, drawn.ecn)
         talk = random.choice(conversations(self._case.options.layout, ())) if not self._simulated else ORDINARY
         return drawn.source, talk.of(packet), drawn.dp_hash
 
