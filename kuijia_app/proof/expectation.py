@@ -11,14 +11,14 @@ from itertools import product
 
 from kuijia_app.proof.classes import ORDINARY, Conversation, class_of, conversations
 from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, with_another
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Packet, VlanTag
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.options import PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import other_directions, served_as
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass
 from kuijia_app.tables.wiring import HostEnd, Wiring
 from te_solver.model.failures import Failure
-from te_solver.model.plan import PairPlan, Plan
+from te_solver.model.plan import FIRST_PATH_ID, PairPlan, Plan
 from te_solver.schemes.failure_scheme import VICTIM
 
 CODE_POINTS = 64
@@ -71,6 +71,7 @@ class ExpectedTraffic:
         last: treatment while no tunnel is alive, should a packet be sent all the same.
         sender, receiver: the sites at source and target.
         conversation: their source, protocol and ports.
+        tag: VLAN tag of their hosts' own, with which they arrive and leave.
     """
 
     source: str
@@ -88,11 +89,13 @@ class ExpectedTraffic:
     sender: HostEnd = field(hash=False)
     receiver: HostEnd = field(hash=False)
     conversation: Conversation = ORDINARY
+    tag: VlanTag | None = None
 
     def __str__(self) -> str:
         ecn = f", ecn {self.ecn}" if self.ecn else ""
         address = "" if self.is_for_host and self.address.version == 4 else f", to {self.address}"
-        vlan = "" if self.sender.vlan is None else f", vlan {self.sender.vlan}"
+        vlan_id = self.sender.vlan if self.tag is None else self.tag.vid
+        vlan = "" if vlan_id is None else f", vlan {vlan_id}"
         about = f"{self.name}, dscp {self.code_point}{ecn}{vlan}{address}{self.conversation}"
         return f"{self.source} -> {self.target}, {about}"
 
@@ -132,8 +135,8 @@ def expected_traffic(
         classes = [each for each in layout.classes if each.priority in by_priority]
         code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
         every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
-        ends = product(wiring.host_ends(source), _addresses(wiring, target, told))
-        for (sender, (receiver, address)), ecn, code_point in product(ends, every_ecn, code_points):
+        ends = _ends(wiring, source, target, told)
+        for (sender, tag, receiver, address), ecn, code_point in product(ends, every_ecn, code_points):
             is_split = code_point != DSCP_NETWORK_CONTROL
             packet = Packet.between(sender.port, sender.source_for(address), address, code_point, ecn)
             by_class = _by_class(packet, layout, classes, talks) if is_split else {classes[0]: ORDINARY}
@@ -156,6 +159,7 @@ def expected_traffic(
                     sender,
                     receiver,
                     conversation,
+                    tag,
                 )
 
 
@@ -183,9 +187,9 @@ def _others(
     treatment = _treatment(options, served_as(options.layout).victim)
     for direction in other_directions(plan, options, wiring):
         told = told_apart.get(direction.ingress, HeaderValues())
-        ends = product(wiring.host_ends(direction.ingress), _addresses(wiring, direction.egress, told))
+        ends = _ends(wiring, direction.ingress, direction.egress, told)
         marks = with_another(told.ecn, ECN_BITS), with_another(told.code_points, DSCP_BITS)
-        for (sender, (receiver, address)), ecn, code_point in product(ends, *marks):
+        for (sender, tag, receiver, address), ecn, code_point in product(ends, *marks):
             yield ExpectedTraffic(
                 direction.ingress,
                 direction.egress,
@@ -201,17 +205,24 @@ def _others(
                 last=treatment,
                 sender=sender,
                 receiver=receiver,
+                tag=tag,
             )
 
 
-def _addresses(wiring: Wiring, target: str, told: HeaderValues) -> list[tuple[HostEnd, Address]]:
-    """Return the sites at a switch with an address of each range that an ingress treats alike."""
-    return [
-        (end, address)
-        for end in wiring.host_ends(target)
-        for prefix in end.prefixes
-        for address in told.addresses_in(prefix, end.addresses)
-    ]
+def _ends(
+    wiring: Wiring, source: str, target: str, told: HeaderValues
+) -> Iterator[tuple[HostEnd, VlanTag | None, HostEnd, Address]]:
+    """Yield sites of two switches, tags of their hosts, None for none, and an address of each range told apart.
+
+    Packets with a tag are promised nothing where the egress has to look for the host: it may see no address behind two.
+    """
+    receivers = wiring.host_ends(target)
+    is_found = len(receivers) == 1 and not receivers[0].gateways
+    for sender, receiver in product(wiring.host_ends(source), receivers):
+        tags = (None, VlanTag(FIRST_PATH_ID, 1)) if sender.tagged and is_found else (None,)
+        addresses = (each for prefix in receiver.prefixes for each in told.addresses_in(prefix, receiver.addresses))
+        for address, tag in product(addresses, tags):
+            yield sender, tag, receiver, address
 
 
 @dataclass(slots=True)

@@ -26,7 +26,7 @@ from kuijia_app.proof.expectation import (
 )
 from kuijia_app.proof.header_values import values_told_apart, with_another
 from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
-from kuijia_app.proof.model.packet import Packet, VlanTag
+from kuijia_app.proof.model.packet import Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import GroupStep
 from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
 from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, tag_texts, way_text
@@ -371,7 +371,7 @@ class Verifier:
 def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Packet:
     """Return a packet of this traffic as its host sends it to the ingress."""
     packet = network.host_packet(traffic.sender, traffic.address, traffic.code_point, traffic.ecn, slot=slot)
-    return traffic.conversation.of(packet)
+    return traffic.conversation.of(with_tag(packet, traffic.tag))
 
 
 def _ends(traffic: ExpectedTraffic) -> tuple[object, ...]:

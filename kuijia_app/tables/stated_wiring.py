@@ -86,6 +86,7 @@ class StatedWiring:
         for name, ends in self.switches.items():
             self._require_possible_numbers(name, ends)
             self._require_distinct_ports(name, ends)
+            self._require_tags_delivered(name, ends)
             self._require_links_both_ways(name, ends)
         self._require_separate_prefixes()
 
@@ -182,6 +183,14 @@ class StatedWiring:
             raise UnsoundError(where, f"port {port} is also the one {uses[port]}", "one port for each cable")
         uses[port] = use
 
+    @staticmethod
+    def _require_tags_delivered(name: str, ends: SwitchEnds) -> None:
+        """Raise UnsoundError if a switch would have to look behind two tags for a host."""
+        for key, host in ends.hosts_by_key:
+            if host.tagged and (host.gateways or host.vlan is not None or ends.more_hosts):
+                where = ("switches", name, *key, "tagged")
+                raise UnsoundError(where, "a site with tags of its own", "no gateway, vlan or other site at its switch")
+
     def _require_links_both_ways(self, name: str, ends: SwitchEnds) -> None:
         for other in ends.links:
             where = ("switches", name, "links", other)
@@ -274,7 +283,7 @@ class FittedWiring(Wiring):
         return self._host_ends[switch]
 
     def _gateways(self, end: HostEnd) -> tuple[Address, ...]:
-        if self.neighbours is Neighbours.STATIC:
+        if self.neighbours is Neighbours.STATIC or end.tagged:
             return ()
         is_learned = self.neighbours is Neighbours.LEARNED
         return end.gateways or (default_gateways(end.prefixes, end.addresses) if is_learned else ())
@@ -341,7 +350,7 @@ def _joined(hosts: tuple[HostEnd, ...]) -> HostEnd:
     more = tuple(address for address in of_family.values() if address != first.address)
     prefixes = tuple(prefix for host in hosts for prefix in host.prefixes)
     gateways = tuple(gateway for host in hosts for gateway in host.gateways)
-    return replace(first, prefixes=prefixes, gateways=gateways, more_addresses=more, vlan=None)
+    return replace(first, prefixes=prefixes, gateways=gateways, more_addresses=more, vlan=None, tagged=False)
 
 
 def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:

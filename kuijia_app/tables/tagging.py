@@ -203,10 +203,13 @@ def tags_of(
 def arriving_at(entrance: Entrance, tags: Tags) -> tuple[int | None, tuple[Action, ...]]:
     """Return the VLAN id that a match for packets of a site's hosts needs, and the actions that remove its tag.
 
-    A site behind a trunk is one VLAN of its ports; its packets cross the network without that tag.
+    A site behind a trunk is one VLAN of its ports; its packets cross the network without that tag, but with one of
+    their hosts'.
     """
     vlan = entrance.vlan
-    return (tags.arriving if vlan is None else vlan), ((PopVlan(),) if vlan else ())
+    if vlan is None and not entrance.is_tagged:
+        vlan = tags.arriving
+    return vlan, ((PopVlan(),) if vlan else ())
 
 
 def paths_of(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:

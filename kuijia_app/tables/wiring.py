@@ -105,6 +105,7 @@ class HostEnd:
         router: the site's own router, behind which the prefixes are that it is in none of.
         more_addresses: further addresses of the host: of each family of the prefixes it has one.
         vlan: VLAN of the site at its ports, which are trunks; None if its packets have no tag.
+        tagged: True if packets of the site's hosts may have a VLAN tag of their own, with which they are delivered.
     """
 
     port: int
@@ -115,6 +116,7 @@ class HostEnd:
     router: Address | None = None
     more_addresses: tuple[Address, ...] = ()
     vlan: int | None = None
+    tagged: bool = False
 
     @property
     def ports(self) -> tuple[int, ...]:
@@ -140,10 +142,12 @@ class Entrance:
         port: one of the site's ports.
         vlan: VLAN of the packets; `NO_VLAN` if they have no tag, beside others that have one; None if the port leads to
             one site alone, whose packets have no tag of its own.
+        is_tagged: True if packets may have a tag of their hosts'.
     """
 
     port: int
     vlan: int | None
+    is_tagged: bool = False
 
 
 @dataclass(frozen=True)
@@ -223,7 +227,9 @@ class Wiring:
         tagged = {port for end in ends if end.vlan is not None for port in end.ports}
         beside = dict.fromkeys(tagged, NO_VLAN)
         return tuple(
-            Entrance(port, beside.get(port) if end.vlan is None else end.vlan) for end in ends for port in end.ports
+            Entrance(port, beside.get(port) if end.vlan is None else end.vlan, end.tagged)
+            for end in ends
+            for port in end.ports
         )
 
     @cached_property

@@ -28,7 +28,7 @@ _Value = TypeVar("_Value")
 
 _KEYS = ("version", "switches", "not_ours")
 _SWITCH_KEYS = ("datapath_id", "links", "host", "ovsdb")
-_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router", "vlan")
+_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router", "vlan", "tagged")
 
 _DATAPATH_ID = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{16})|0[xX]([0-9A-Fa-f]{1,15})|(\d{1,15})")
 _PAIRS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")
@@ -97,6 +97,8 @@ def _host_to_json(host: HostEnd) -> dict[str, Any]:
         described["router"] = str(host.router)
     if host.vlan is not None:
         described["vlan"] = host.vlan
+    if host.tagged:
+        described["tagged"] = True
     return described
 
 
@@ -229,7 +231,7 @@ def _flow_text(value: object) -> str:
     if isinstance(value, dict):
         return f"{{{', '.join(f'{key}: {_flow_text(each)}' for key, each in value.items())}}}"
     text = str(value)
-    return json.dumps(text) if ":" in text else text
+    return json.dumps(value) if ":" in text or isinstance(value, bool) else text
 
 
 def _word(name: str) -> str:
@@ -307,7 +309,8 @@ class _Reader:
         routed = tuple(more_ports), gateways, router
         address, *more_addresses = with_defaults(stated, prefixes, (*gateways, *([] if router is None else [router])))
         vlan = self._number(keys["vlan"], f"{what}.vlan", "VLAN id", LAST_VLAN_ID) if "vlan" in keys else None
-        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses), vlan)
+        tagged = "tagged" in keys and self._document.flag(keys["tagged"], f"{what}.tagged")
+        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses), vlan, tagged)
 
     def _ports(self, node: yaml.Node, what: str) -> list[int]:
         if isinstance(node, yaml.ScalarNode):

@@ -101,6 +101,8 @@ def _random_families(topology: Topology, random: Random) -> StatedWiring | None:
         if random.random() < _TRUNK_SHARE:
             host = replace(host, vlan=random.choice((1, 16, 17, random.randint(1, LAST_VLAN_ID))))
         more = _more_sites(host, number, max(ends.ports), random) if random.random() < _TRUNK_SHARE else ()
+        if host.vlan is None and not more and random.random() < _TRUNK_SHARE:
+            host = replace(host, tagged=True)
         switches[name] = replace(ends, host=host, more_hosts=more)
     return StatedWiring("random", switches)
 
