@@ -276,7 +276,10 @@ class LearnedHosts:
             its.ignored += 1
             return step
         vlan, own = untagged(frame)
-        sender, found = its.sender(port, vlan), read_frame(own) or read_ipv6(own)
+        sender = its.sender(port, vlan)
+        if vlan is not None and sender is None:
+            return step  # of none of the sites there
+        found = read_frame(own) or read_ipv6(own)
         if isinstance(found, ArpFrame | NeighbourFrame):
             if sender is not None:
                 self._said(sender, port, found, now, step)

@@ -89,10 +89,10 @@ class TunnelEntries:
             if len(sites) > 1 or any(site.gateways for site in sites):
                 yield FlowEntry(priority, match, treated, goto_table=identifiers.HOST_TABLE)
             else:
-                retag: tuple[Action, ...] = into_vlan(sites[0].vlan) if sites else ()
+                retag = into_vlan(sites[0].vlan) if sites else ()
                 # Below a label's pop, a switch would have to read the packet again before it could push a tag.
                 is_labelled = any(isinstance(each, PopLabel) for each in unmark)
-                tags = (*retag, *unmark) if is_labelled else (*unmark, *retag)
+                tags: tuple[Action, ...] = (*retag, *unmark) if is_labelled else (*unmark, *retag)
                 yield FlowEntry(priority, match, (*tags, SetQueue(queue.queue_id), Output(out_port)))
 
 
@@ -100,5 +100,5 @@ def delivering_entries(sites: tuple[HostEnd, ...]) -> Iterator[FlowEntry]:
     """Yield the entries of the table of hosts for those of several sites at a switch whose hosts are not learned."""
     for site in sites if len(sites) > 1 else ():
         for prefix in () if site.gateways else site.prefixes:
-            deliver = (*into_vlan(site.vlan), Output(site.port))
+            deliver: tuple[Action, ...] = (*into_vlan(site.vlan), Output(site.port))
             yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), deliver, identifiers.HOST_TABLE)

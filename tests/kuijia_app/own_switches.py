@@ -65,13 +65,16 @@ def second(site: str) -> str:
     return f"{site}-2"
 
 
-def triangle_wiring(trunks: Mapping[str, int] = NO_TRUNKS, beside: Mapping[str, int] = NO_TRUNKS) -> StatedWiring:
+def triangle_wiring(
+    trunks: Mapping[str, int] = NO_TRUNKS, beside: Mapping[str, int] = NO_TRUNKS, own_tag: int | None = None
+) -> StatedWiring:
     hosts = {
         site: HostEnd(
             _HOST_PORTS[site],
             IPv4Address(f"172.20.{number}.10"),
             (IPv4Network(f"172.20.{number}.0/24"),),
             vlan=trunks.get(site),
+            tagged=own_tag is not None,
         )
         for number, site in enumerate(SITES, start=1)
     }
@@ -91,6 +94,7 @@ class OwnSwitches:
         leased: links that are VLANs through the two switches of a provider, br-west and br-east, joined by a trunk.
         trunks: VLANs of sites that are behind a switch of their own, which tags what their host sends.
         beside: VLANs of further sites behind the same switch, whose hosts are called as `second` says.
+        own_tag: VLAN in which the hosts of all sites send by themselves, None for none.
         plan, wiring: as in `plan_file` and `wiring_file`.
         ovs: the Open vSwitch of all bridges.
         hosts: by site.
@@ -105,12 +109,13 @@ class OwnSwitches:
         leased: Collection[tuple[str, str]] = frozenset(),
         trunks: Mapping[str, int] = NO_TRUNKS,
         beside: Mapping[str, int] = NO_TRUNKS,
+        own_tag: int | None = None,
     ) -> None:
         self.folder = folder
         self.leased = leased
-        self.trunks, self.beside = trunks, beside
+        self.trunks, self.beside, self.own_tag = trunks, beside, own_tag
         self.plan = plan or triangle_plan()
-        self.wiring = triangle_wiring(trunks, beside).of(self.plan.topology)
+        self.wiring = triangle_wiring(trunks, beside, own_tag).of(self.plan.topology)
         self.addresses = {site: self.wiring.host_address(site) for site in SITES}
         self.addresses |= {second(site): self.wiring.host_ends(site)[1].address for site in beside}
         self.plan_file, self.wiring_file = folder / "plan.json", folder / "wiring.yaml"
@@ -121,7 +126,7 @@ class OwnSwitches:
     def __enter__(self) -> OwnSwitches:
         with self.undo as stack:
             save_plan(self.plan, self.plan_file)
-            self.wiring_file.write_text(wiring_text(triangle_wiring(self.trunks, self.beside)))
+            self.wiring_file.write_text(wiring_text(triangle_wiring(self.trunks, self.beside, self.own_tag)))
             stack.enter_context(private_network())
             # The path of a Unix socket may have 107 characters; a test's folder is often longer.
             short = Path(stack.enter_context(TemporaryDirectory(prefix="kj")))
@@ -304,12 +309,15 @@ class OwnSwitches:
         run_command(["ip", "link", "add", interface, *peer])
         run_command(["ip", "link", "set", interface, "up"])
         macs = {other: f"02:00:00:00:00:{number:02x}" for number, other in enumerate(self.addresses, start=1)}
+        device = "eth0" if self.own_tag is None else "eth0.tag"
         changes = [
             f"link set eth0 address {macs[name]} up",
-            f"addr add {host.address}/32 dev eth0",
-            "route add 172.20.0.0/16 dev eth0",
+            *([] if self.own_tag is None else [f"link add link eth0 name {device} type vlan id {self.own_tag}"]),
+            f"link set {device} up",
+            f"addr add {host.address}/32 dev {device}",
+            f"route add 172.20.0.0/16 dev {device}",
             *(
-                f"neigh add {address} lladdr {macs[other]} dev eth0 nud permanent"
+                f"neigh add {address} lladdr {macs[other]} dev {device} nud permanent"
                 for other, address in self.addresses.items()
                 if other != name
             ),

@@ -67,3 +67,17 @@ def test_a_port_and_a_vlan_name_a_site(tmp_path: Path, tagging: str, neighbours:
             network.ovs.vsctl("set", "Port", "h2-paris-acc", "tag=201")
             assert network.sends(second("paris"), "rome", count=3) == 0.0
             assert network.sends("paris", "rome", count=3) == 1.0
+
+
+@pytest.mark.parametrize("tagging", ["mpls", "vlan"])
+def test_packets_with_a_tag_of_their_hosts_are_carried_and_keep_it(tmp_path: Path, tagging: str) -> None:
+    with OwnSwitches(tmp_path, own_tag=16) as network:  # the number of a tunnel
+        network.make_queues()
+        network.set_mtu(1508)
+        words = OptionWords(wiring=str(network.wiring_file), tagging=tagging)
+        with network.controller(words=words, missing="refuse") as controller:
+            controller.wait_until_ready(network.plan.topology.nodes)
+            for source, target in permutations(SITES, 2):
+                assert network.sends(source, target, 1400, count=3) == 1.0
+            network.cut("paris", "rome")
+            assert network.sends("paris", "rome", 1400) == 1.0
