@@ -65,6 +65,7 @@ from kuijia_app.framework.seam import (
 )
 from kuijia_app.framework.switch_limits import repeated
 from kuijia_app.gate.server import stand_before
+from kuijia_app.tables.families import families_of
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
 from kuijia_app.tables.needs import HOST_MTU, port_use
 from kuijia_app.tables.options import Tagging
@@ -424,7 +425,7 @@ class HederaScheduler(PairApplication):
         """Yield the entries that count the flows of a switch's hosts."""
         messages = self._messages(switch)
         for site in self._centre.hosts_of.get(switch, ()):
-            yield from messages.count_flows_from(site.port)
+            yield from messages.count_flows_from(site.port, families_of(site.prefixes))
 
     def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         if reason in CHANGED_MEANWHILE:

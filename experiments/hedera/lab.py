@@ -6,13 +6,16 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeVar
 
 from experiments.hedera.schemes import ECMP, NON_BLOCKING, ONE_TREE, PORTS_OF_SWITCH, centre_of
 from experiments.measuring.load import LoadWatch, MachineLoad, overload
 from hedera.network.data_centre import DataCentre
+from hedera.network.fat_tree import FatTree
 from hedera.scheduling import events
 from kuijia_app.tables.wiring import Neighbours
+from kuijia_app.tables.wiring_file import load_wiring
 from kuijia_base.errors import TestbedError
 from te_solver.formats.topology_file import save_topology
 from testbed.controllers.application_process import LISTEN_PORT, Framework
@@ -112,6 +115,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
     *,
     probes: bool = False,
     learned: bool = False,
+    wiring_file: Path | None = None,
     framework: Framework = "os-ken",
 ) -> Iterator[HederaLab]:
     """Run a lab for the duration of a block.
@@ -125,6 +129,7 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
         report: receives a line about each step that takes time.
         probes: the scheduler probes links, and avoids those that carry nothing.
         learned: hosts have an address and a default route, and the scheduler learns them.
+        wiring_file: numbers and addresses of a fat-tree.
         framework: that of the scheduler.
     """
     began = time.time()
@@ -137,6 +142,9 @@ def hedera_lab(  # noqa: PLR0913  # options are keywords
             file = run.path / "topology.yaml"
             save_topology(centre.topology, file)
             told = {"topology": file, "placement": ECMP, "period": period}
+        if wiring_file is not None:
+            centre = DataCentre(FatTree(k, nic_rate), load_wiring(wiring_file))
+            told = {**told, "wiring": wiring_file}
         wiring = centre.wiring
         if learned:
             told = {**told, "neighbours": Neighbours.LEARNED.value}

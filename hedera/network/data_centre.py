@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 from itertools import pairwise
@@ -12,10 +12,10 @@ from itertools import pairwise
 from hedera.network.fabric import Fabric
 from hedera.network.fat_tree import FatTree
 from hedera.network.multi_rooted import MultiRooted
-from kuijia_app.tables.families import Address, Prefix
+from kuijia_app.tables.families import Address, Prefix, family_of, first_of, whole
 from kuijia_app.tables.neighbours import Segment
 from kuijia_app.tables.stated_wiring import FittedWiring, StatedWiring
-from kuijia_app.tables.wiring import Neighbours, Site, Wiring
+from kuijia_app.tables.wiring import HostEnd, Neighbours, Site, Wiring
 from kuijia_base.errors import UnsoundError, shown
 from te_solver.model.topology import Topology
 
@@ -60,7 +60,8 @@ class DataCentre:
     Host number i of the fabric is site number i of the wiring. Ports of a switch count from 1: first those to other
     switches, in the order of the topology, then those to its hosts. A fat-tree has the paper's addresses; in other
     graphs edge switch number 256 x + y has the prefix 10.x.y.0/24, and its hosts count from .2. A wiring file may state
-    others: for each edge switch a port for each host, and a prefix whose hosts count from the key `address`.
+    others: for each edge switch a port for each host, and a prefix of each family, whose hosts count from the key
+    `address`.
 
     Attributes:
         fabric: hosts, links and paths.
@@ -97,14 +98,14 @@ class DataCentre:
             stated.of(among_switches)
             sites = _stated_sites(edge_of, stated, fabric.nic_rate)
             self.wiring = FittedHostedWiring(among_switches, stated, sites, neighbours=neighbours)
-        self._number_of = {site.address: number for number, site in enumerate(sites)}
+        self._number_of = {address: number for number, site in enumerate(sites) for address in site.addresses}
 
     @cached_property
-    def edges(self) -> tuple[tuple[str, Prefix], ...]:
-        """The switches that have hosts, with the prefix of their addresses."""
+    def edges(self) -> tuple[tuple[str, tuple[Prefix, ...]], ...]:
+        """The switches that have hosts, with the prefix of their addresses, or one of each family."""
         if self._stated is None:
-            return tuple({site.switch: _around(site.address) for site in self.wiring.sites}.items())
-        return tuple((switch, self.wiring.prefix(switch)) for switch in self.hosts_of)
+            return tuple({site.switch: (_around(site.address),) for site in self.wiring.sites}.items())
+        return tuple((switch, self.wiring.prefixes(switch)) for switch in self.hosts_of)
 
     @cached_property
     def hosts_of(self) -> Mapping[str, tuple[Site, ...]]:
@@ -118,11 +119,11 @@ class DataCentre:
     def segments(self) -> tuple[Segment, ...]:
         """The hosts of each edge switch that are learned."""
         found = []
-        for switch, prefix in self.edges:
+        for switch, prefixes in self.edges:
             gateways = self.wiring.gateways(switch)
             if gateways:
                 ports = tuple(site.port for site in self.hosts_of[switch])
-                found.append(Segment(switch, ports, (prefix,), gateways, table_id=ROUTE_TABLE))
+                found.append(Segment(switch, ports, prefixes, gateways, table_id=ROUTE_TABLE))
         return tuple(found)
 
     def host_at(self, address: Address) -> int | None:
@@ -161,15 +162,32 @@ def _stated_sites(edge_of: Mapping[str, str], stated: StatedWiring, nic_rate: fl
         if host is None or len(host.ports) != counts[switch]:
             found = "no host" if host is None else f"{len(host.ports)} ports"
             raise stated.contradiction(where, found, f"a port for each of its {counts[switch]} hosts")
-        if not isinstance(host.address, IPv4Address):
-            raise stated.contradiction(where, f"address {host.address}", "IPv4: the scheduler carries no IPv6")
-        address = host.address + place[switch]
-        if len(host.prefixes) > 1 or address not in host.prefixes[0] or address in host.gateways:
-            expected = f"one prefix, with {counts[switch]} addresses from {host.address} on, none of them the gateway's"
+        if len({prefix.version for prefix in host.prefixes}) < len(host.prefixes):
+            found = f"prefixes {', '.join(map(str, host.prefixes))}"
+            raise stated.contradiction(where, found, "at most one of IPv4 and one of IPv6")
+        addresses = _addresses_at(host, place[switch])
+        if addresses is None:
+            first = " and ".join(map(str, host.addresses))
+            expected = f"{counts[switch]} addresses from {first} on, none of them the gateway's"
             raise stated.contradiction(where, f"host {shown(name)} has no address", expected)
-        sites.append(Site(name, switch, host.ports[place[switch]], address, IPv4Network(address), nic_rate))
+        address, *more = addresses
+        site = Site(name, switch, host.ports[place[switch]], address, whole(address), nic_rate)
+        sites.append(replace(site, more_prefixes=tuple(map(whole, more)), more_addresses=tuple(more)))
         place[switch] += 1
     return tuple(sites)
+
+
+def _addresses_at(host: HostEnd, place: int) -> tuple[Address, ...] | None:
+    """Return the addresses of the host at this place of an edge switch, None if one of its prefixes has none left."""
+    found = []
+    for prefix in host.prefixes:
+        first = first_of(family_of(prefix), host.addresses)
+        assert first is not None, "a host has an address of each family of its prefixes"
+        number = int(first) + place
+        if number > int(prefix.broadcast_address):
+            return None
+        found.append(family_of(prefix).address(number))
+    return None if set(found) & set(host.gateways) else tuple(found)
 
 
 def _host_names(fabric: FatTree | MultiRooted) -> tuple[str, ...]:

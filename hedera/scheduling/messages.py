@@ -8,14 +8,16 @@ the switches continue unchanged. A flow's first packet may be missing from its c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from ipaddress import IPv4Address
+from ipaddress import ip_address
+from itertools import product
 from typing import Any
 
 from hedera.network.data_centre import ROUTE_TABLE
 from hedera.scheduling.polling import TCP, UDP, CounterReading, FiveTuple, ScheduledEntry
 from hedera.scheduling.tables import COUNTER_TABLE, SCHEDULED_PRIORITY
 from kuijia_app.control.snapshot import ForeignEntry
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, Match
+from kuijia_app.tables.families import Family, family_of
+from kuijia_app.tables.rules import ETH_TYPE_OF, Match
 
 COUNTING_COOKIE = 0x4845_4445_5241_0001
 COUNTER_COOKIE = 0x4845_4445_5241_0002
@@ -29,6 +31,7 @@ COUNTER_IDLE_SECONDS = 10
 _ALL_BITS = 0xFFFF_FFFF_FFFF_FFFF
 _KEEP_IN_PORT = 0xFFF8
 _PORT_FIELDS = {TCP: ("tcp_src", "tcp_dst"), UDP: ("udp_src", "udp_dst")}
+_ADDRESS_FIELDS = {Family.IPV4: ("ipv4_src", "ipv4_dst"), Family.IPV6: ("ipv6_src", "ipv6_dst")}
 
 
 class SchedulerMessages:
@@ -39,9 +42,9 @@ class SchedulerMessages:
         self._ofproto = datapath.ofproto
         self._parser = datapath.ofproto_parser
 
-    def count_flows_from(self, port: int) -> list[Any]:
+    def count_flows_from(self, port: int, families: Iterable[Family]) -> list[Any]:
         """Return entries that make the switch count each TCP and UDP flow of the host at this port."""
-        return [self._counting_entry(port, protocol) for protocol in _PORT_FIELDS]
+        return [self._counting_entry(port, *each) for each in product(families, _PORT_FIELDS)]
 
     def ask_for_counters(self) -> Any:
         ofproto = self._ofproto
@@ -75,13 +78,13 @@ class SchedulerMessages:
         """Return the deletion of all entries that any scheduler has put."""
         return self._deletion(self._ofproto.OFPFC_DELETE, self._parser.OFPMatch())
 
-    def _counting_entry(self, port: int, protocol: int) -> Any:
+    def _counting_entry(self, port: int, family: Family, protocol: int) -> Any:
         parser, ofproto = self._parser, self._ofproto
         learned = [
-            parser.NXFlowSpecMatch(src=ETH_TYPE_IPV4, dst=("eth_type_nxm", 0), n_bits=16),
+            parser.NXFlowSpecMatch(src=ETH_TYPE_OF[family], dst=("eth_type_nxm", 0), n_bits=16),
             parser.NXFlowSpecMatch(src=protocol, dst=("ip_proto_nxm", 0), n_bits=8),
         ]
-        fields = [("ipv4_src_nxm", 32), ("ipv4_dst_nxm", 32)]
+        fields = [(f"{name}_nxm", family.bits) for name in _ADDRESS_FIELDS[family]]
         fields += [(f"{name}_nxm", 16) for name in _PORT_FIELDS[protocol]]
         learned += [parser.NXFlowSpecMatch(src=(name, 0), dst=(name, 0), n_bits=bits) for name, bits in fields]
         actions = [
@@ -99,7 +102,7 @@ class SchedulerMessages:
             cookie=COUNTING_COOKIE,
             table_id=0,
             priority=COUNTING_PRIORITY,
-            match=parser.OFPMatch(in_port=port, eth_type=ETH_TYPE_IPV4, ip_proto=protocol),
+            match=parser.OFPMatch(in_port=port, eth_type=ETH_TYPE_OF[family], ip_proto=protocol),
             instructions=[
                 parser.OFPInstructionActions(ofproto.OFPIT_APPLY_ACTIONS, actions),
                 parser.OFPInstructionGotoTable(ROUTE_TABLE),
@@ -121,14 +124,16 @@ class SchedulerMessages:
         )
 
     def _match(self, flow: FiveTuple) -> Any:
-        source_field, target_field = _PORT_FIELDS[flow.protocol]
+        family = family_of(flow.source)
+        source, target = _ADDRESS_FIELDS[family]
+        source_port, target_port = _PORT_FIELDS[flow.protocol]
         fields = {
-            "eth_type": ETH_TYPE_IPV4,
+            "eth_type": ETH_TYPE_OF[family],
             "ip_proto": flow.protocol,
-            "ipv4_src": str(flow.source),
-            "ipv4_dst": str(flow.target),
-            source_field: flow.source_port,
-            target_field: flow.target_port,
+            source: str(flow.source),
+            target: str(flow.target),
+            source_port: flow.source_port,
+            target_port: flow.target_port,
         }
         return self._parser.OFPMatch(**fields)
 
@@ -167,11 +172,11 @@ def _flow(fields: Mapping[str, Any]) -> FiveTuple | None:
     names = _PORT_FIELDS.get(protocol) if isinstance(protocol, int) else None
     if protocol is None or names is None:
         return None
-    addresses = [fields.get(name) for name in ("ipv4_src", "ipv4_dst")]
     source_port, target_port = (fields.get(name) for name in names)
     if not isinstance(source_port, int) or not isinstance(target_port, int):
         return None
-    if not all(isinstance(address, str) for address in addresses):
-        return None
-    source, target = map(IPv4Address, addresses)
-    return FiveTuple(source, target, protocol, source_port, target_port)
+    for address_names in _ADDRESS_FIELDS.values():
+        source, target = (fields.get(name) for name in address_names)
+        if isinstance(source, str) and isinstance(target, str):
+            return FiveTuple(ip_address(source), ip_address(target), protocol, source_port, target_port)
+    return None

@@ -8,6 +8,8 @@ Packets start in table 0, where edge switches count them by flow (see `messages`
 | 20 | the address of an own host | its port |
 | 10 | the prefix of another edge switch | the next hops of shortest paths, by a SELECT group if there are several |
 
+There is an entry for each family of addresses; families share groups.
+
 All switches hash a flow to the same slot, as they use one hash function. If edge and aggregation switches assigned
 their slots in the same order, the second choice would repeat the first, and half of the core of a k = 4 fat-tree would
 stay idle. So switches at an odd distance from the destination use another digit of the slot's number than those at an
@@ -51,6 +53,9 @@ _GROUP_IDS = range(_SELECT_IDS, _FAILOVER_IDS + _NUMBERS)
 
 Cable = frozenset[str]
 """The two ends of a cable."""
+
+_Entries: TypeAlias = tuple[FlowEntry, ...]
+"""An entry for each prefix of an edge switch."""
 
 _Cables: TypeAlias = Mapping[str, Sequence[tuple[str, int]]]
 """The neighbours of each switch, each with the port that leads there."""
@@ -137,7 +142,7 @@ class Routing:
         self.centre = centre
         self._choices = centre.fabric.blocks
         self._tables: dict[str, SwitchTables] = {} if before is None else before._tables  # noqa: SLF001  # of our own class
-        self._entries: dict[tuple[str, int], FlowEntry] = {} if before is None else before._entries  # noqa: SLF001
+        self._entries: dict[tuple[str, int], _Entries] = {} if before is None else before._entries  # noqa: SLF001
         self._towards: dict[str, dict[str, NextHops]] = {}
         self._numbers: _Numbers = _Numbers() if before is None else before._numbers  # noqa: SLF001
         made: dict[tuple[tuple[int, ...], int], NextHops] = {}
@@ -152,20 +157,20 @@ class Routing:
 
     def tables(self) -> dict[str, SwitchTables]:
         """Return the tables of each switch."""
-        entries: dict[tuple[str, int], FlowEntry] = {}
+        entries: dict[tuple[str, int], _Entries] = {}
         ids: dict[int, tuple[NextHops, int]] = {}
         self._tables = {switch: self._tables_of(switch, entries, ids) for switch in self.centre.wiring.topology.nodes}
         self._entries = entries
         return self._tables
 
     def _tables_of(
-        self, switch: str, made: dict[tuple[str, int], FlowEntry], ids: dict[int, tuple[NextHops, int]]
+        self, switch: str, made: dict[tuple[str, int], _Entries], ids: dict[int, tuple[NextHops, int]]
     ) -> SwitchTables:
         """Return a switch's tables; `made` takes the entries that several switches have, `ids` the groups of hops."""
         before = self._tables.get(switch)
         used: dict[int, NextHops] = {}
         entries = list(self._own_entries(switch) if before is None else before.flows[: self._own_count(switch)])
-        for edge, prefix in self.centre.edges:
+        for edge, prefixes in self.centre.edges:
             hops = self._towards[edge].get(switch)
             if hops is None:
                 continue
@@ -179,14 +184,15 @@ class Routing:
                     known = ids[id(hops)] = hops, hops.group_id
                 number = known[1]
                 used[number] = hops
-            entry = made.get((edge, number))
-            if entry is None:
-                entry = self._entries.get((edge, number))
-                if entry is None:
-                    action = Output(number) if is_single else ToGroup(number)
-                    entry = FlowEntry(PREFIX_PRIORITY, Match.to(prefix), (action,), ROUTE_TABLE)
-                made[edge, number] = entry
-            entries.append(entry)
+            its = made.get((edge, number))
+            if its is None:
+                its = self._entries.get((edge, number))
+                if its is None:
+                    actions = (Output(number) if is_single else ToGroup(number),)
+                    matches = map(Match.to, prefixes)
+                    its = tuple(FlowEntry(PREFIX_PRIORITY, match, actions, ROUTE_TABLE) for match in matches)
+                made[edge, number] = its
+            entries += its
         groups = {group.group_id: group for hops in used.values() for group in _groups(hops, self._choices)}
         # Failover groups watch the SELECT groups, so these must come first.
         found = SwitchTables(tuple(groups[group_id] for group_id in sorted(groups)), tuple(entries))
@@ -194,13 +200,14 @@ class Routing:
 
     def _own_count(self, switch: str) -> int:
         """Return the number of entries that no failure changes."""
-        return 1 + len(self.centre.hosts_of.get(switch, ()))
+        return 1 + sum(len(site.prefixes) for site in self.centre.hosts_of.get(switch, ()))
 
     def _own_entries(self, switch: str) -> Iterator[FlowEntry]:
         """Yield the entries that no failure changes."""
         yield FlowEntry(0, Match(), goto_table=ROUTE_TABLE)
         for site in self.centre.hosts_of.get(switch, ()):
-            yield FlowEntry(HOST_PRIORITY, Match.to(site.prefix), (Output(site.port),), ROUTE_TABLE)
+            for prefix in site.prefixes:
+                yield FlowEntry(HOST_PRIORITY, Match.to(prefix), (Output(site.port),), ROUTE_TABLE)
 
 
 @lru_cache(maxsize=1024)

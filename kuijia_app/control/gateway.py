@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from kuijia_app.control.findings import FindingKey, FindingKind, Findings, SwitchFinding
-from kuijia_app.control.host_frames import tagged, untagged
+from kuijia_app.control.host_frames import tagged
 from kuijia_app.control.neighbours import ASKED_EVERY, LIFETIME, PORT_BURST, PORT_RATE, LearnedHosts, NeighbourStep
 from kuijia_app.control.reconciliation import FlowKey
 from kuijia_app.control.roles import DENIALS
@@ -18,7 +18,7 @@ from kuijia_app.control.snapshot import Snapshot
 from kuijia_app.control.switch_connection import SwitchConnection
 from kuijia_app.control.switch_messages import SwitchMessages
 from kuijia_app.control.table_differences import Differing
-from kuijia_app.tables.neighbours import Segment, Standing, meters_of, standing_entries
+from kuijia_app.tables.neighbours import Standing
 from kuijia_app.tables.rules import FlowEntry, Match
 
 _METER = "OFPET_METER_MOD_FAILED/"
@@ -116,41 +116,40 @@ class Gateway:
 
     def entries(self, switch: str) -> Generator[None, None, dict[FlowKey, FlowEntry]]:
         """Return, as a task in short steps, the entries for hosts that a switch is to have."""
-        segment, found = self._neighbours.segment(switch), dict[FlowKey, FlowEntry]()
-        for number, each in enumerate(() if segment is None else self._wanted(switch, segment)):
+        found = dict[FlowKey, FlowEntry]()
+        for number, each in enumerate(self._wanted(switch)):
             found[FlowKey.of(each.entry)] = each.entry
             if number % _PARSING == _PARSING - 1:
                 yield
         return found
 
-    def _wanted(self, switch: str, segment: Segment) -> Iterator[Standing]:
+    def _wanted(self, switch: str) -> Iterator[Standing]:
         """Yield the entries for hosts that a switch is to have, with their meters."""
         has_meters = switch not in self._without_meters
-        yield from (each if has_meters else replace(each, meter=None) for each in standing_entries(segment))
+        yield from (each if has_meters else replace(each, meter=None) for each in self._neighbours.standing(switch))
         yield from map(Standing, self._neighbours.entries(switch))
 
     def is_watching(self, switch: str) -> bool:
         """Return True if a switch should have entries for hosts, and refuses none."""
         is_answered = FindingKey(FindingKind.HOSTS_UNANSWERED, switch) not in self._findings
         is_portless = self._clock() - self._portless_at.get(switch, -math.inf) < PORTLESS
-        return is_answered and not is_portless and self._neighbours.segment(switch) is not None
+        return is_answered and not is_portless and switch in self._neighbours.switches
 
     def compared(self, snapshot: Snapshot, messages: SwitchMessages) -> Generator[None, None, Differing]:
         """Return, as a task in short steps, which entries for hosts a switch lacks or has otherwise than it should.
 
         What was put on it after the poll began may be missing. Entries that nobody wants end by themselves.
         """
-        seen, segment = self._seen[snapshot.switch], self._neighbours.segment(snapshot.switch)
-        assert segment is not None
-        unlimited = self._changed_meters(snapshot, segment)
-        refusing = {_named(FlowKey.of(each.entry)) for each in standing_entries(segment) if each.refuses}
+        seen, standing = self._seen[snapshot.switch], self._neighbours.standing(snapshot.switch)
+        unlimited = self._changed_meters(snapshot)
+        refusing = {_named(FlowKey.of(each.entry)) for each in standing if each.refuses}
         present, others = yield from seen.sorted_out(snapshot, messages, refusing)
         missing, changed = list(seen.lost), list[FlowKey]()
         seen.lost.clear()
         if not others and not unlimited and seen.complete == len(present):
             return Differing(tuple(missing))
         wrong = set[int]()
-        for number, wanted in enumerate(self._wanted(snapshot.switch, segment)):
+        for number, wanted in enumerate(self._wanted(snapshot.switch)):
             name = FlowKey.of(wanted.entry)
             key = _named(name)
             if number % _PARSING == _PARSING - 1:
@@ -171,11 +170,11 @@ class Gateway:
         """Return True if a switch is to limit by meters what its hosts send to the controller."""
         return self.is_watching(switch) and switch not in self._without_meters
 
-    def _changed_meters(self, snapshot: Snapshot, segment: Segment) -> set[int]:
+    def _changed_meters(self, snapshot: Snapshot) -> set[int]:
         """Return the numbers of meters that limit packets to much more or less than ours; switches may round."""
         if snapshot.meters is None or snapshot.switch in self._without_meters:
             return set()
-        found = {number: snapshot.meters.get(number) for number in meters_of(segment)}
+        found = {number: snapshot.meters.get(number) for number in self._neighbours.meters(snapshot.switch)}
         return {number for number, limits in found.items() if limits is None or not _is_about_ours(*limits)}
 
     def refused_packets(self, switch: str) -> Mapping[int, int]:
@@ -190,12 +189,13 @@ class Gateway:
 
     def put_again(self, switch: str) -> None:
         """Put all entries for hosts on a switch, as somebody has deleted or changed some."""
-        segment, connection = self._neighbours.segment(switch), self._connections.get(switch)
-        if segment is None or connection is None:
+        connection = self._connections.get(switch)
+        if connection is None or switch not in self._neighbours.switches:
             return
         self._seen[switch].all_put_at = math.inf
         messages = connection.messages
-        meters = (messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in meters_of(segment))
+        numbers = self._neighbours.meters(switch)
+        meters = (messages.put_meter(number, int(PORT_RATE), int(PORT_BURST)) for number in numbers)
         connection.send_for_hosts(
             [messages.reports_of_ports(), *chain.from_iterable(meters)],
             lambda: self._later(self._putting_all(connection)),
@@ -214,12 +214,10 @@ class Gateway:
         seen.all_put_at, seen.complete = self._clock(), None
 
     def _put_standing(self, connection: SwitchConnection) -> None:
-        segment = self._neighbours.segment(connection.switch)
-        assert segment is not None
         has_meters = connection.switch not in self._without_meters
         connection.send_for_hosts(
             connection.messages.put_neighbour(each.entry, 0, each.meter if has_meters else None)
-            for each in standing_entries(segment)
+            for each in self._neighbours.standing(connection.switch)
         )
 
     def refused(self, switch: str, reason: str) -> None:
@@ -229,8 +227,8 @@ class Gateway:
         if reason.endswith("OFPBAC_BAD_OUT_PORT"):
             self._portless_at[switch] = self._clock()  # the port has gone a moment ago
             return
-        segment, connection = self._neighbours.segment(switch), self._connections.get(switch)
-        if segment is None or connection is None:
+        connection = self._connections.get(switch)
+        if connection is None or switch not in self._neighbours.switches:
             return
         if reason.startswith(_METER) or reason.endswith(_METERLESS):
             if switch not in self._without_meters:
@@ -244,9 +242,7 @@ class Gateway:
 
     def arrived(self, switch: str, port: int, frame: bytes) -> None:
         """Take in a frame that a switch has sent to the controller, whatever it is."""
-        segment = self._neighbours.segment(switch)
-        own = frame if segment is None or segment.vlan is None else untagged(frame, segment.vlan)
-        self._do(self._neighbours.arrived(switch, port, own, self._clock()))
+        self._do(self._neighbours.arrived(switch, port, frame, self._clock()))
 
     def port_went_down(self, switch: str, port: int) -> None:
         """Take in that a port of the network went down."""
@@ -276,9 +272,7 @@ class Gateway:
         for switch in {**concerned, **dict.fromkeys(each.switch for each in step.frames)}:
             connection = self._connections.get(switch)
             if connection is not None:
-                segment = self._neighbours.segment(switch)
-                vlan = None if segment is None else segment.vlan
-                connection.send_for_hosts(_messages(connection.messages, switch, step, vlan))
+                connection.send_for_hosts(_messages(connection.messages, switch, step))
 
 
 def _is_about_ours(rate: int, burst: int) -> bool:
@@ -299,7 +293,7 @@ def _named(key: FlowKey) -> int:
     return hash((key.table_id, key.priority, packed, rest))
 
 
-def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep, vlan: int | None) -> Iterator[Any]:
+def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep) -> Iterator[Any]:
     for its, entry in step.deleted:
         if its == switch:
             yield messages.delete_neighbour(entry)
@@ -308,4 +302,4 @@ def _messages(messages: SwitchMessages, switch: str, step: NeighbourStep, vlan: 
             yield messages.put_neighbour(entry, LIFETIME, None)
     for each in step.frames:
         if each.switch == switch:
-            yield messages.send_frame(each.port, each.frame if vlan is None else tagged(each.frame, vlan))
+            yield messages.send_frame(each.port, each.frame if each.vlan is None else tagged(each.frame, each.vlan))

@@ -156,13 +156,14 @@ def tagged(frame: bytes, vlan: int) -> bytes:
     return frame[:12] + _VLAN_TAG.pack(ETH_TYPE_VLAN, vlan) + frame[12:]
 
 
-def untagged(frame: bytes, vlan: int) -> bytes:
-    """Return a frame without the tag of a VLAN, whatever its priority; any other frame as it is."""
+def untagged(frame: bytes) -> tuple[int | None, bytes]:
+    """Return the VLAN of a frame, and the frame without that tag; None, and the frame as it is, if it has no tag."""
     if len(frame) < 12 + _VLAN_TAG.size:
-        return frame
+        return None, frame
     eth_type, control = _VLAN_TAG.unpack_from(frame, 12)
-    is_in_vlan = eth_type == ETH_TYPE_VLAN and control & 0xFFF == vlan
-    return frame[:12] + frame[12 + _VLAN_TAG.size :] if is_in_vlan else frame
+    if eth_type != ETH_TYPE_VLAN:
+        return None, frame
+    return control & 0xFFF, frame[:12] + frame[12 + _VLAN_TAG.size :]
 
 
 def is_unicast(address: IPv4Address) -> bool:

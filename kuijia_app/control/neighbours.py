@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import heapq
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from itertools import chain, count
@@ -29,6 +29,7 @@ from kuijia_app.control.host_frames import (
     is_unicast,
     is_unicast_mac,
     read_frame,
+    untagged,
 )
 from kuijia_app.control.ipv6_frames import (
     Ipv6Frame,
@@ -41,7 +42,15 @@ from kuijia_app.control.ipv6_frames import (
 )
 from kuijia_app.gate.limits import Allowance
 from kuijia_app.tables.families import Address, Family, Prefix, family_of
-from kuijia_app.tables.neighbours import GATEWAY_MAC, LINK_LOCAL_GATEWAY, Segment, host_entries
+from kuijia_app.tables.neighbours import (
+    GATEWAY_MAC,
+    LINK_LOCAL_GATEWAY,
+    Segment,
+    Standing,
+    host_entries,
+    meters_of,
+    standing_entries,
+)
 from kuijia_app.tables.rules import FlowEntry
 
 QUIET = 300.0
@@ -92,11 +101,12 @@ _Value = TypeVar("_Value")
 
 @dataclass(frozen=True, slots=True)
 class FrameOut:
-    """A frame to be sent out of a port of a switch."""
+    """A frame to be sent out of a port of a switch, in a VLAN if there is one."""
 
     switch: str
     port: int
     frame: bytes
+    vlan: int | None = None
 
 
 @dataclass
@@ -152,16 +162,37 @@ class _Site:
         self.hosts: dict[bytes, _Host] = {}
         self.sought: dict[Address, _Sought] = {}
         self.of_card: defaultdict[bytes, int] = defaultdict(int)
-        self.allowances = {port: Allowance(PORT_RATE, PORT_BURST, now) for port in segment.ports}
-        self.from_tunnels = Allowance(PORT_RATE, PORT_BURST, now)
         self.errors = Allowance(ERRORS_RATE, ERRORS_BURST, now)
-        self.ignored = 0
+
+    def frame(self, port: int, frame: bytes) -> FrameOut:
+        """Return a frame for the hosts at a port."""
+        return FrameOut(self.segment.switch, port, frame, self.segment.vlan)
 
     def leave_card(self, mac: bytes) -> None:
         """Count one address less of an Ethernet address."""
         self.of_card[mac] -= 1
         if not self.of_card[mac]:
             del self.of_card[mac]
+
+
+class _Switch:
+    """The sites of a switch, and what they share."""
+
+    def __init__(self, sites: tuple[_Site, ...], now: float) -> None:
+        self.sites = sites
+        ports = [port for site in sites for port in site.segment.ports]
+        self.allowances = {port: Allowance(PORT_RATE, PORT_BURST, now) for port in ports}
+        self.from_tunnels = Allowance(PORT_RATE, PORT_BURST, now)
+        self.ignored = 0
+
+    def sender(self, port: int, vlan: int | None) -> _Site | None:
+        """Return the site whose hosts send in a VLAN, or without a tag, by a port; None if there is none."""
+        its = (site for site in self.sites if port in site.segment.ports and site.segment.vlan == vlan)
+        return next(its, None)
+
+    def receiver(self, address: Address) -> _Site | None:
+        """Return the site that has an address, None if none here does."""
+        return next((site for site in self.sites if site.segment.has(address)), None)
 
 
 class LearnedHosts:
@@ -171,36 +202,50 @@ class LearnedHosts:
         """Begin with no host known.
 
         Args:
-            segments: the sites whose hosts are learned, at most one of a switch.
+            segments: the sites whose hosts are learned.
             prefixes: addresses of all sites, also of those whose hosts are not learned.
             now: the time.
         """
-        self._sites = {segment.switch: _Site(segment, now) for segment in segments}
+        sites: defaultdict[str, list[_Site]] = defaultdict(list)
+        for segment in segments:
+            sites[segment.switch].append(_Site(segment, now))
+        self._switches = {switch: _Switch(tuple(its), now) for switch, its in sites.items()}
         self._all = _Prefixes((prefix, None) for prefix in prefixes)
-        owned = ((prefix, site) for site in self._sites.values() for prefix in site.segment.prefixes)
+        owned = ((prefix, site) for site in self._all_sites() for prefix in site.segment.prefixes)
         self._owners: _Prefixes[_Site] = _Prefixes(owned)
         self._allowance = Allowance(RATE, BURST, now)
         self._order = count()
         self._due: list[tuple[float, int, _Sought]] = []
         self._quiet: list[_Host] = []
 
-    @property
-    def segments(self) -> Iterator[Segment]:
-        """The sites whose hosts are learned."""
-        return (site.segment for site in self._sites.values())
+    def _all_sites(self) -> Iterator[_Site]:
+        return (site for its in self._switches.values() for site in its.sites)
 
-    def segment(self, switch: str) -> Segment | None:
-        """Return the site of a switch, None if no hosts there are learned."""
-        site = self._sites.get(switch)
-        return None if site is None else site.segment
+    @property
+    def switches(self) -> Collection[str]:
+        """The switches whose hosts are learned."""
+        return self._switches.keys()
+
+    def standing(self, switch: str) -> Iterator[Standing]:
+        """Yield the entries of a switch that stay, whoever is known; none if no hosts there are learned."""
+        for site in self._sites(switch):
+            yield from standing_entries(site.segment)
+
+    def meters(self, switch: str) -> tuple[int, ...]:
+        """Return the numbers of the meters of these entries."""
+        return tuple(dict.fromkeys(number for site in self._sites(switch) for number in meters_of(site.segment)))
+
+    def _sites(self, switch: str) -> tuple[_Site, ...]:
+        its = self._switches.get(switch)
+        return () if its is None else its.sites
 
     def known(self, switch: str) -> int:
         """Return the number of hosts known at a switch."""
-        return len(self._sites[switch].hosts)
+        return sum(len(site.hosts) for site in self._sites(switch))
 
     def ignored(self, switch: str) -> int:
         """Return the number of frames of a switch that were not looked at, as there were too many."""
-        return self._sites[switch].ignored
+        return self._switches[switch].ignored
 
     def entries(self, switch: str) -> Iterator[FlowEntry]:
         """Yield what `entries_of_hosts` does, one after the other."""
@@ -208,14 +253,15 @@ class LearnedHosts:
 
     def entries_of_hosts(self, switch: str) -> Iterator[tuple[FlowEntry, ...]]:
         """Yield the entries of each host that is known at a switch now; hosts may come, move and go meanwhile."""
-        hosts = self._sites[switch].hosts
-        for host in tuple(hosts.values()):
-            if hosts.get(host.packed) is host:
-                yield tuple(_entries(host))
+        for site in self._sites(switch):
+            hosts = site.hosts
+            for host in tuple(hosts.values()):
+                if hosts.get(host.packed) is host:
+                    yield tuple(_entries(host))
 
     def forget(self) -> None:
         """Forget all hosts: another controller has answered them."""
-        for site in self._sites.values():
+        for site in self._all_sites():
             for each in (site.hosts, site.sought, site.of_card):
                 each.clear()
         self._due.clear()
@@ -223,19 +269,23 @@ class LearnedHosts:
 
     def arrived(self, switch: str, port: int, frame: bytes, now: float) -> NeighbourStep:
         """Take in a frame that a switch has sent to the controller, whatever it is."""
-        step, site = NeighbourStep(), self._sites.get(switch)
-        if site is None:
+        step, its = NeighbourStep(), self._switches.get(switch)
+        if its is None:
             return step
-        own = site.allowances.get(port)
-        if not ((own or site.from_tunnels).take(now) and self._allowance.take(now)):
-            site.ignored += 1
+        if not (its.allowances.get(port, its.from_tunnels).take(now) and self._allowance.take(now)):
+            its.ignored += 1
             return step
-        found = read_frame(frame) or read_ipv6(frame)
+        vlan, own = untagged(frame)
+        sender = its.sender(port, vlan)
+        if vlan is not None and sender is None:
+            return step  # of none of the sites there
+        found = read_frame(own) or read_ipv6(own)
         if isinstance(found, ArpFrame | NeighbourFrame):
-            if own is not None:
-                self._said(site, port, found, now, step)
-        elif found is not None and not self._is_for_gateway_alone(site, found, port, step):
-            self._packet(site, found, now, step)
+            if sender is not None:
+                self._said(sender, port, found, now, step)
+        elif found is not None and not self._is_for_gateway_alone(sender, found, port, step):
+            # Entries that look for a host at its switch have removed the tag by which its sender would be known.
+            self._packet(its.receiver(found.destination) or sender or its.sites[0], found, now, step)
         return step
 
     def look(self, now: float) -> NeighbourStep:
@@ -254,10 +304,8 @@ class LearnedHosts:
 
     def port_went_down(self, switch: str, port: int, now: float) -> None:
         """Ask for the hosts at a port of a site that has others: they may be at one of those."""
-        site = self._sites.get(switch)
-        if site is None or len(site.segment.ports) == 1:
-            return
-        for host in site.hosts.values():
+        sites = [site for site in self._sites(switch) if len(site.segment.ports) > 1]
+        for host in (host for site in sites for host in site.hosts.values()):
             if host.port == port:
                 host.due, host.looked_at, host.questions = now, now, 1  # the question goes out of all ports
         heapq.heapify(self._quiet)
@@ -270,7 +318,7 @@ class LearnedHosts:
         if not said.is_question or said.target == said.sender or not _is_card(said.sender_mac):
             return
         if self._is_answered(site, port, said, now, step):
-            step.frames.append(FrameOut(segment.switch, port, said.answer(_GATEWAY)))
+            step.frames.append(site.frame(port, said.answer(_GATEWAY)))
 
     def _is_answered(self, site: _Site, port: int, said: Said, now: float, step: NeighbourStep) -> bool:
         """Return True if a question has the gateway's address as answer."""
@@ -329,18 +377,18 @@ class LearnedHosts:
             self._deliver(host, packet, step)
         for asker, said in sought.askers:
             if asker != host.port:
-                step.frames.append(FrameOut(host.site.segment.switch, asker, said.answer(_GATEWAY)))
+                step.frames.append(host.site.frame(asker, said.answer(_GATEWAY)))
 
     @staticmethod
-    def _is_for_gateway_alone(site: _Site, packet: IpFrame, port: int, step: NeighbourStep) -> bool:
+    def _is_for_gateway_alone(sender: _Site | None, packet: IpFrame, port: int, step: NeighbourStep) -> bool:
         """Return True for a packet that no router forwards; an echo between link-local addresses is answered."""
         if not isinstance(packet, Ipv6Frame):
             return False
-        to_gateway, segment = packet.destination == LINK_LOCAL_GATEWAY, site.segment
-        if to_gateway and packet.source.is_link_local and port in segment.ports and _is_card(packet.source_mac):
+        to_gateway = packet.destination == LINK_LOCAL_GATEWAY
+        if to_gateway and packet.source.is_link_local and sender is not None and _is_card(packet.source_mac):
             answer = echo_reply_ipv6(packet)
             if answer is not None:
-                step.frames.append(FrameOut(segment.switch, port, framed(packet.source_mac, _GATEWAY, answer)))
+                step.frames.append(sender.frame(port, framed(packet.source_mac, _GATEWAY, answer)))
             return True
         is_local = packet.source.is_link_local or (packet.destination.is_link_local and not to_gateway)
         return is_local or packet.destination.is_multicast
@@ -373,7 +421,7 @@ class LearnedHosts:
 
     @staticmethod
     def _deliver(host: _Host, packet: IpFrame, step: NeighbourStep) -> None:
-        step.frames.append(FrameOut(host.site.segment.switch, host.port, packet.forwarded(_GATEWAY, host.mac)))
+        step.frames.append(host.site.frame(host.port, packet.forwarded(_GATEWAY, host.mac)))
 
     def _refuse(self, site: _Site, packet: IpFrame, kind: IcmpError, now: float, step: NeighbourStep) -> None:
         """Report an error to the source of a packet, within limits, from the gateway that it knows."""
@@ -393,7 +441,7 @@ class LearnedHosts:
             return  # who has that address is not known
         host = home.hosts.get(hop.packed)
         if host is not None:
-            step.frames.append(FrameOut(home.segment.switch, host.port, framed(host.mac, _GATEWAY, packet)))
+            step.frames.append(home.frame(host.port, framed(host.mac, _GATEWAY, packet)))
             return
         self._seek(home, hop, None, now, step)
 
@@ -450,7 +498,7 @@ class LearnedHosts:
             question = arp_request(_GATEWAY, asker if isinstance(asker, IPv4Address) else _NOBODY, address)
             frame = question.frame(card or BROADCAST)
         ports = segment.ports if host is None else (host.port,)
-        step.frames += (FrameOut(segment.switch, port, frame) for port in ports)
+        step.frames += (site.frame(port, frame) for port in ports)
 
 
 class _Prefixes(Generic[_Value]):

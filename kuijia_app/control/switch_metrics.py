@@ -138,8 +138,7 @@ class SwitchMetrics:
         """Set values that are read from the application's state; the server's thread calls this."""
         if self._learned is None:
             return
-        for segment in self._learned.segments:
-            switch = segment.switch
+        for switch in self._learned.switches:
             self.tally.set(f"{self._prefix}_hosts_known", self._learned.known(switch), switch)
             self.tally.set(f"{self._prefix}_host_frames_ignored_total", self._learned.ignored(switch), switch)
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, SwitchEnds, datapath_text
-from kuijia_app.tables.wiring import Neighbours, Wiring
+from kuijia_app.tables.stated_wiring import Mask, StatedWiring, SwitchEnds, datapath_text
+from kuijia_app.tables.wiring import HostEnd, Neighbours, Wiring
 from kuijia_base.errors import UnsoundError, quoted, shown
 from te_solver.model.topology import Link, Topology
 

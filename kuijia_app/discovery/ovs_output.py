@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
-from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
-from kuijia_app.tables.wiring import default_gateways
+from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds
+from kuijia_app.tables.wiring import HostEnd, default_gateways
 from kuijia_app.tables.wiring_file import parse_datapath_id, read_prefixes, with_defaults
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading

@@ -88,6 +88,7 @@ class Reached:
         directory: of the daemon's sockets on this machine.
         send_buffer: bytes of the daemon's send buffer, None if it is unknown or there is none.
         silence: why its database does not answer, with the address; empty if it does.
+        vlan_limit: how many VLAN tags the daemon looks at; empty if it is not stated.
     """
 
     needs: SwitchNeeds
@@ -100,6 +101,7 @@ class Reached:
     directory: str = ""
     send_buffer: int | None = None
     silence: str = ""
+    vlan_limit: str = ""
 
     def vsctl_with(self, arguments: Iterable[str]) -> RunProgram:
         return RunProgram((*self.vsctl, *arguments))
@@ -130,7 +132,8 @@ class Lack:
 def reached(needs: SwitchNeeds, database: DatabaseFacts, address: str, vsctl: Words) -> Reached:
     """Return a switch as its database has it."""
     others = tuple(f"{each.name} ({datapath_text(number)})" for number, each in sorted(database.bridges.items()))
-    return Reached(needs, address, vsctl, database.bridges.get(needs.datapath_id), database.qos_rows, others)
+    bridge, limit = database.bridges.get(needs.datapath_id), database.vlan_limit
+    return Reached(needs, address, vsctl, bridge, database.qos_rows, others, vlan_limit=limit)
 
 
 def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
@@ -143,6 +146,7 @@ def examine(switch: Reached, wanted: Wanted) -> Iterator[Lack]:
         yield missing_bridge(switch)
         return
     yield from _bridge_lacks(switch, bridge)
+    yield from _tag_lacks(switch)
     for needs in switch.needs.ports.values():
         port = bridge.ports.get(needs.number)
         label = f"port {needs.number} to {'its host' if needs.is_host else needs.leads_to}"
@@ -178,6 +182,14 @@ def _bridge_lacks(switch: Reached, bridge: BridgeFacts) -> Iterator[Lack]:
         add = ["add", "Bridge", bridge.uuid, "protocols", PROTOCOL]
         change = switch.vsctl_with([*add, *(["--", "set", "Bridge", bridge.uuid, *note] if note else [])])
         yield Lack(name, "", text, PREPARE, (change,))
+
+
+def _tag_lacks(switch: Reached) -> Iterator[Lack]:
+    limit = switch.vlan_limit
+    if switch.needs.reads_one_tag and limit not in {"", "1"}:
+        text = f"other_config:vlan-limit of {switch.address} is {limit}, expected 1"
+        advice = "change it: of hosts' packets with two VLAN tags one would be lost"
+        yield Lack(switch.needs.switch, "", text, advice)
 
 
 def _absent(switch: str, label: str, number: int, bridge: BridgeFacts) -> Lack:

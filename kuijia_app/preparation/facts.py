@@ -20,6 +20,7 @@ COLUMNS = {
     "Interface": ("_uuid", "name", "type", "ofport", "mtu", "mtu_request", "error", "external_ids", "bfd"),
     "QoS": ("_uuid", "type", "other_config", "queues", "external_ids"),
     "Queue": ("_uuid", "other_config", "external_ids"),
+    "Open_vSwitch": ("other_config",),
 }
 """Tables of Open vSwitch's database and the columns to read (ovs-vswitchd.conf.db(5))."""
 
@@ -88,10 +89,11 @@ class BridgeFacts:
 
 @dataclass(frozen=True)
 class DatabaseFacts:
-    """Bridges by datapath id, and the names of all QoS rows."""
+    """Bridges by datapath id, the names of all QoS rows, and the stated number of VLAN tags that the daemon reads."""
 
     bridges: Mapping[int, BridgeFacts]
     qos_rows: frozenset[str] = frozenset()
+    vlan_limit: str = ""
 
 
 @dataclass(frozen=True)
@@ -194,7 +196,9 @@ def _database(text: str) -> DatabaseFacts:
     ports = {row["_uuid"]: row for row in tables["Port"]}
     named = [row for row in tables["Bridge"] if _NAME.fullmatch(str(row["name"]))]
     found = [_bridge(row, ports, interfaces, qos) for row in named]
-    return DatabaseFacts({bridge.datapath_id: bridge for bridge in found}, frozenset(qos))
+    daemon: dict[str, str] = next((_map(row["other_config"]) for row in tables["Open_vSwitch"]), {})
+    bridges = {bridge.datapath_id: bridge for bridge in found}
+    return DatabaseFacts(bridges, frozenset(qos), one_line(daemon.get("vlan-limit", ""), 20))
 
 
 def _table(line: str) -> list[dict[str, Any]]:

@@ -6,19 +6,19 @@ Tables only determine which packets they distinguish, so that each of these is a
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 
 from kuijia_app.proof.classes import ORDINARY, Conversation, class_of, conversations
 from kuijia_app.proof.header_values import HeaderValues, prefix_bounds, with_another
-from kuijia_app.proof.model.packet import Packet
+from kuijia_app.proof.model.packet import Packet, VlanTag
 from kuijia_app.tables.families import Address
 from kuijia_app.tables.options import PipelineOptions, Tagging
 from kuijia_app.tables.other_traffic import other_directions, served_as
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, Queue, QueueLayout, TrafficClass
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import HostEnd, Wiring
 from te_solver.model.failures import Failure
-from te_solver.model.plan import PairPlan, Plan
+from te_solver.model.plan import FIRST_PATH_ID, PairPlan, Plan
 from te_solver.schemes.failure_scheme import VICTIM
 
 CODE_POINTS = 64
@@ -69,9 +69,9 @@ class ExpectedTraffic:
         normal: treatment on its own tunnel.
         moved: treatment on another one.
         last: treatment while no tunnel is alive, should a packet be sent all the same.
-        host_port: port of the target where they leave the network.
+        sender, receiver: the sites at source and target.
         conversation: their source, protocol and ports.
-        vlan: VLAN in which they leave, None if they have no tag.
+        tag: VLAN tag of their hosts' own, with which they arrive and leave.
     """
 
     source: str
@@ -86,14 +86,18 @@ class ExpectedTraffic:
     normal: Treatment
     moved: Treatment
     last: Treatment
-    host_port: int
+    sender: HostEnd = field(hash=False)
+    receiver: HostEnd = field(hash=False)
     conversation: Conversation = ORDINARY
-    vlan: int | None = None
+    tag: VlanTag | None = None
 
     def __str__(self) -> str:
         ecn = f", ecn {self.ecn}" if self.ecn else ""
         address = "" if self.is_for_host and self.address.version == 4 else f", to {self.address}"
-        return f"{self.source} -> {self.target}, {self.name}, dscp {self.code_point}{ecn}{address}{self.conversation}"
+        vlan_id = self.sender.vlan if self.tag is None else self.tag.vid
+        vlan = "" if vlan_id is None else f", vlan {vlan_id}"
+        about = f"{self.name}, dscp {self.code_point}{ecn}{vlan}{address}{self.conversation}"
+        return f"{self.source} -> {self.target}, {about}"
 
     def delivered_tos(self, treatment: Treatment) -> tuple[int, int]:
         """Return code point and ECN bits at the target's host: as sent where tags are labels."""
@@ -123,20 +127,18 @@ def expected_traffic(
     rules = layout.classifiers.rules
     named = {code_point for each in layout.classes for code_point in each.code_points}
     named |= {rule.dscp for rule in rules if rule.dscp is not None}
-    ends = prefix_bounds(rule.destination for rule in rules if rule.destination is not None)
+    bounds = prefix_bounds(rule.destination for rule in rules if rule.destination is not None)
     for (source, target), by_priority in planned_paths(plan).items():
         told = (told_apart or {}).get(source, HeaderValues())
-        told = replace(told, bounds=told.bounds | ends)
+        told = replace(told, bounds=told.bounds | bounds)
         talks = conversations(layout, told.conversations)
         classes = [each for each in layout.classes if each.priority in by_priority]
-        hosts, host_port = wiring.host_addresses(target), wiring.host_port(target)
         code_points = with_another(named | told.code_points | {DSCP_NETWORK_CONTROL}, DSCP_BITS)
         every_ecn = range(ECN_CODES) if options.tagging is Tagging.DSCP_ECN else with_another(told.ecn, ECN_BITS)
-        addresses = [address for prefix in wiring.prefixes(target) for address in told.addresses_in(prefix, hosts)]
-        for address, ecn, code_point in product(addresses, every_ecn, code_points):
+        ends = _ends(wiring, source, target, told)
+        for (sender, tag, receiver, address), ecn, code_point in product(ends, every_ecn, code_points):
             is_split = code_point != DSCP_NETWORK_CONTROL
-            sender = wiring.source_for(source, address)
-            packet = Packet.between(wiring.host_port(source), sender, address, code_point, ecn)
+            packet = Packet.between(sender.port, sender.source_for(address), address, code_point, ecn)
             by_class = _by_class(packet, layout, classes, talks) if is_split else {classes[0]: ORDINARY}
             for served, conversation in by_class.items():
                 normal = served.normal if is_split else layout.control
@@ -146,7 +148,7 @@ def expected_traffic(
                     target,
                     class_name(served) if is_split else "control",
                     address,
-                    address in hosts,
+                    address in receiver.addresses,
                     code_point,
                     ecn,
                     by_priority[served.priority],
@@ -154,9 +156,10 @@ def expected_traffic(
                     _treatment(options, normal),
                     _treatment(options, moved),
                     _treatment(options, served.victim if is_split else normal),
-                    host_port,
+                    sender,
+                    receiver,
                     conversation,
-                    wiring.vlan(target),
+                    tag,
                 )
 
 
@@ -184,16 +187,15 @@ def _others(
     treatment = _treatment(options, served_as(options.layout).victim)
     for direction in other_directions(plan, options, wiring):
         told = told_apart.get(direction.ingress, HeaderValues())
-        hosts = wiring.host_addresses(direction.egress)
-        addresses = [each for prefix in wiring.prefixes(direction.egress) for each in told.addresses_in(prefix, hosts)]
-        values = (addresses, with_another(told.ecn, ECN_BITS), with_another(told.code_points, DSCP_BITS))
-        for address, ecn, code_point in product(*values):
+        ends = _ends(wiring, direction.ingress, direction.egress, told)
+        marks = with_another(told.ecn, ECN_BITS), with_another(told.code_points, DSCP_BITS)
+        for (sender, tag, receiver, address), ecn, code_point in product(ends, *marks):
             yield ExpectedTraffic(
                 direction.ingress,
                 direction.egress,
                 "of no pair",
                 address,
-                address in hosts,
+                address in receiver.addresses,
                 code_point,
                 ecn,
                 tuple(Path(route.nodes, route.weight) for route in direction.routes),
@@ -201,9 +203,26 @@ def _others(
                 normal=treatment,
                 moved=treatment,
                 last=treatment,
-                host_port=wiring.host_port(direction.egress),
-                vlan=wiring.vlan(direction.egress),
+                sender=sender,
+                receiver=receiver,
+                tag=tag,
             )
+
+
+def _ends(
+    wiring: Wiring, source: str, target: str, told: HeaderValues
+) -> Iterator[tuple[HostEnd, VlanTag | None, HostEnd, Address]]:
+    """Yield sites of two switches, tags of their hosts, None for none, and an address of each range told apart.
+
+    Packets with a tag are promised nothing where the egress has to look for the host: it may see no address behind two.
+    """
+    receivers = wiring.host_ends(target)
+    is_found = len(receivers) == 1 and not receivers[0].gateways
+    for sender, receiver in product(wiring.host_ends(source), receivers):
+        tags = (None, VlanTag(FIRST_PATH_ID, 1)) if sender.tagged and is_found else (None,)
+        addresses = (each for prefix in receiver.prefixes for each in told.addresses_in(prefix, receiver.addresses))
+        for address, tag in product(addresses, tags):
+            yield sender, tag, receiver, address
 
 
 @dataclass(slots=True)

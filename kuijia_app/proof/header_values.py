@@ -49,11 +49,11 @@ class HeaderValues:
                     yield start
 
 
-def values_told_apart(entries: Iterable[FlowEntry], in_port: int) -> HeaderValues:
-    """Return the values that entries, in any table, match in packets of IP from this port."""
+def values_told_apart(entries: Iterable[FlowEntry], *in_ports: int) -> HeaderValues:
+    """Return the values that entries, in any table, match in packets of IP from these ports."""
     matches = [entry.match for entry in entries]
     eth_types = {None, *ETH_TYPE_OF.values()}
-    met = [each for each in matches if each.in_port in {None, in_port} and each.eth_type in eth_types]
+    met = [each for each in matches if each.in_port in {None, *in_ports} and each.eth_type in eth_types]
     return HeaderValues(
         frozenset(match.ip_dscp for match in met if match.ip_dscp is not None),
         frozenset(match.ip_ecn for match in met if match.ip_ecn is not None),

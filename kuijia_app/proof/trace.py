@@ -16,7 +16,7 @@ from kuijia_app.tables.classifiers import LAST_PROTOCOL, LAST_TRANSPORT_PORT, PR
 from kuijia_app.tables.ofctl_text import actions_text, instructions_text, match_text
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL
-from kuijia_app.tables.rules import TCP, UDP
+from kuijia_app.tables.rules import LAST_VLAN_ID, TCP, UDP
 from kuijia_base.errors import InputError, quoted, shown
 from kuijia_base.suggestion import meant
 from te_solver.model.failures import Failure, named
@@ -27,7 +27,7 @@ _MOST_WORDS = 16
 """After the nodes of a packet, which can have three."""
 
 PACKET_SYNTAX = (
-    "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N] "
+    "SOURCE->TARGET [slot=N] [class=N | dscp=N | control] [ecn=N] [vlan=N] "
     "[protocol=tcp | udp | icmp | N] [source_port=N] [destination_port=N]"
 )
 
@@ -51,7 +51,7 @@ _ENDINGS = {
 
 @dataclass(frozen=True, slots=True)
 class AskedPacket:
-    """A host's packet as requested on the command line."""
+    """A host's packet as requested on the command line, of the first site at the source if `vlan` names none."""
 
     source: str
     target: str
@@ -59,11 +59,17 @@ class AskedPacket:
     dscp: int
     ecn: int
     transport: Transport = ORDINARY_TRANSPORT
+    vlan: int | None = None
 
     def entering(self, network: ModelNetwork) -> Packet:
         wiring = network.wiring
         wiring.require_hosts((self.source, self.target))
-        packet = network.host_packet(self.source, wiring.host_address(self.target), self.dscp, self.ecn, slot=self.slot)
+        sites = {site.vlan: site for site in reversed(wiring.host_ends(self.source))}
+        site = wiring.host_ends(self.source)[0] if self.vlan is None else sites.get(self.vlan)
+        if site is None:
+            expected = f"a VLAN of a site at {shown(self.source)}"
+            raise InputError("packet", "vlan", str(self.vlan), expected)
+        packet = network.host_packet(site, wiring.host_address(self.target), self.dscp, self.ecn, slot=self.slot)
         return replace(packet, transport=self.transport)
 
 
@@ -96,7 +102,8 @@ def parse_packet(packet: str | tuple[str, str], topology: Topology, options: Pip
             raise InputError("packet", "", f"{quoted(word)} gives the {name} a second time", PACKET_SYNTAX)
         values[name] = value
     transport = _transport({name: values[name] for name in _TRANSPORT_WORDS if name in values})
-    return AskedPacket(source, target, values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0), transport)
+    marks = values.get("slot", 0), values.get("dscp", 0), values.get("ecn", 0)
+    return AskedPacket(source, target, *marks, transport, values.get("vlan"))
 
 
 def _transport(values: dict[str, int]) -> Transport:
@@ -128,6 +135,7 @@ def _word(word: str, options: PipelineOptions) -> tuple[str, int]:
         return "dscp", DSCP_NETWORK_CONTROL
     name, _, text = word.partition("=")
     beyond = {"slot": options.slot_count, "dscp": CODE_POINTS, "ecn": ECN_CODES, "class": None, **_TRANSPORT_WORDS}
+    beyond["vlan"] = LAST_VLAN_ID + 1
     if name == "protocol" and text in PROTOCOLS:
         return name, PROTOCOLS[text]
     if name not in beyond:

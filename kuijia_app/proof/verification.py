@@ -26,7 +26,7 @@ from kuijia_app.proof.expectation import (
 )
 from kuijia_app.proof.header_values import values_told_apart, with_another
 from kuijia_app.proof.model.network import ModelNetwork, Walk, arrives
-from kuijia_app.proof.model.packet import Packet, VlanTag
+from kuijia_app.proof.model.packet import Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import GroupStep
 from kuijia_app.proof.walk_faults import Flow, faults, faults_after, faults_in_alarm
 from kuijia_app.proof.walk_text import header_text, place, sent_text, slots_text, tag_texts, way_text
@@ -35,6 +35,7 @@ from kuijia_app.tables.neighbours import with_known_hosts
 from kuijia_app.tables.options import Form, PipelineOptions
 from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.rules import LAST_VLAN_ID, Bucket, SwitchTables
+from kuijia_app.tables.wiring import HostEnd
 from te_solver.model.failures import NO_FAILURE, Failure
 from te_solver.model.plan import Plan
 
@@ -105,7 +106,7 @@ class Verifier:
         self._slot_count = options.slot_count
         self._plan, self._tables, self._options = plan, tables, options
         self._told_apart = {
-            name: values_told_apart(each.flows, wiring.host_port(name))
+            name: values_told_apart(each.flows, *(end.port for end in wiring.host_ends(name)))
             for name, each in tables.items()
             if wiring.has_host(name)
         }
@@ -167,17 +168,15 @@ class Verifier:
         for source, told in self._told_apart.items():
             planned = [prefix for target in targets.get(source, ()) for prefix in wiring.prefixes(target)]
             tos = with_another(told.code_points, DSCP_BITS), with_another(told.ecn, ECN_BITS)
-            strays = [
-                self._network.host_packet(source, *values) for values in product(told.addresses_outside(planned), *tos)
-            ]
-            vlan = wiring.vlan(source)
-            if vlan is not None:  # others on the trunk do not belong to the site
-                own = (
-                    self._network.host_packet(source, *values)
-                    for values in product([each[0] for each in planned], *tos)
-                )
-                others = ((), (VlanTag(vlan % LAST_VLAN_ID + 1, 0),))
-                strays += (replace(packet, vlans=vlans) for packet, vlans in product(own, others))
+            outside = list(product(told.addresses_outside(planned), *tos))
+            inside = list(product([each[0] for each in planned], *tos))
+            sites = wiring.host_ends(source)
+            strays = [self._network.host_packet(site, *values) for site, values in product(sites, outside)]
+            strays += (
+                replace(self._network.host_packet(site, *values), vlans=vlans)
+                for site in sites
+                for values, vlans in product(inside, _tags_of_nobody(site.port, sites))
+            )
             for packet in strays:
                 self._found.walks += 1
                 walk = self._network.walk(source, packet)
@@ -196,7 +195,7 @@ class Verifier:
         """
         layout, planned = self._options.layout, planned_paths(self._plan)
         split = [traffic for traffic in self._traffic if traffic.is_split] if layout.classifiers.are_used else []
-        due = {(each.source, each.target, each.address, each.name): self._groups_used(each) for each in split}
+        due = {(*_ends(each), each.name): self._groups_used(each) for each in split}
         talks = {name: conversations(layout, told.conversations) for name, told in self._told_apart.items()}
         for traffic in split:
             if traffic.conversation != ORDINARY:
@@ -208,7 +207,7 @@ class Verifier:
                 served = class_name(class_of(talk.of(packet), layout, classes))
                 shown = replace(traffic, name=served, conversation=talk)
                 used = self._groups_used(shown)
-                if used != due.get((*ends, traffic.address, served)):
+                if used != due.get((*_ends(traffic), served)):
                     problem = f"used groups {used or 'none'}, not those of its class, at {traffic.source}"
                     self._found.violations.append(Violation("class", NO_FAILURE.name, str(shown), (), problem))
 
@@ -371,5 +370,20 @@ class Verifier:
 
 def entering_packet(network: ModelNetwork, traffic: ExpectedTraffic, slot: int) -> Packet:
     """Return a packet of this traffic as its host sends it to the ingress."""
-    packet = network.host_packet(traffic.source, traffic.address, traffic.code_point, traffic.ecn, slot=slot)
-    return traffic.conversation.of(packet)
+    packet = network.host_packet(traffic.sender, traffic.address, traffic.code_point, traffic.ecn, slot=slot)
+    return traffic.conversation.of(with_tag(packet, traffic.tag))
+
+
+def _ends(traffic: ExpectedTraffic) -> tuple[object, ...]:
+    """Return where packets enter, and their destination."""
+    return traffic.source, traffic.sender, traffic.target, traffic.address
+
+
+def _tags_of_nobody(port: int, sites: tuple[HostEnd, ...]) -> list[tuple[VlanTag, ...]]:
+    """Return tags, or none, of packets on a trunk that belong to none of the sites there."""
+    taken = {site.vlan for site in sites if port in site.ports}
+    tagged = taken - {None}
+    if not tagged:
+        return []
+    free = next(vlan for vlan in range(1, LAST_VLAN_ID + 1) if vlan not in tagged)
+    return [(VlanTag(free, 0),), *([] if None in taken else [()])]

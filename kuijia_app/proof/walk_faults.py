@@ -104,11 +104,13 @@ def _faults_of_queues(walk: Walk, due: Treatment) -> Iterator[tuple[str, str]]:
 def _faults_of_delivery(last: Hop, traffic: ExpectedTraffic, tos: tuple[int, int]) -> Iterator[tuple[str, str]]:
     sent = last.sent
     assert sent is not None, "a packet that left was sent"
-    if (last.switch, last.out_port) != (traffic.target, traffic.host_port):
-        yield "delivered", f"left by port {last.out_port} instead of port {traffic.host_port} at {place(last)}"
-    due = () if traffic.vlan is None else (VlanTag(traffic.vlan, 0),)
-    if due and sent.vlans[:1] != due:
-        yield "header", f"delivered without the tag of VLAN {traffic.vlan} at {place(last)}"
+    port, vlan = traffic.receiver.port, traffic.receiver.vlan
+    if (last.switch, last.out_port) != (traffic.target, port):
+        yield "delivered", f"left by port {last.out_port} instead of port {port} at {place(last)}"
+    own = (*([] if vlan is None else [VlanTag(vlan, 0)]), traffic.tag)
+    due = tuple(filter(None, own))
+    if due and sent.vlans[: len(due)] != due:
+        yield "header", f"delivered without the tag of VLAN {due[0].vid} at {place(last)}"
     else:
         sent = replace(sent, vlans=sent.vlans[len(due) :])
     for tag in tag_texts(sent):

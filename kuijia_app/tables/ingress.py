@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from functools import partial
 
 from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSessions
@@ -13,10 +14,10 @@ from kuijia_app.tables.families import Prefix, families_of, family_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, TrafficClass
 from kuijia_app.tables.routes import RoutedPair
-from kuijia_app.tables.rules import Action, Bucket, FlowEntry, Group, GroupType, Match, ToGroup
+from kuijia_app.tables.rules import Bucket, FlowEntry, Group, GroupType, Match, ToGroup
 from kuijia_app.tables.slots import cut_slots
 from kuijia_app.tables.tagging import Tags, arriving_at
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Entrance, Wiring
 from te_solver.schemes.failure_scheme import VICTIM
 
 
@@ -73,29 +74,28 @@ class Ingress:
         """
         if self.options.layout.classifiers.are_used:
             yield from self._entries_by_class()
-        for port in self.wiring.host_ports(self.classes[0].ingress):
+        for entrance in self.wiring.entrances(self.classes[0].ingress):
             for prefix in self.wiring.prefixes(self.classes[0].egress):
-                yield from self._entries_to(prefix, port)
+                yield from self._entries_to(prefix, entrance)
 
-    def _entries_to(self, prefix: Prefix, port: int) -> Iterator[FlowEntry]:
+    def _entries_to(self, prefix: Prefix, entrance: Entrance) -> Iterator[FlowEntry]:
         *marked, last = self.classes
+        vlan_id, untag = arriving_at(entrance, self.tags)
+        match = partial(Match.to, prefix, in_port=entrance.port, vlan_vid=vlan_id)
         layout, family = self.options.layout, family_of(prefix)
         to_last = ToGroup(identifiers.split_group(self._egress_id, self._class_index(last), family))
         if layout.classifiers.are_used:
-            data, to_table = self._match(prefix, port), identifiers.CLASSIFIER_TABLE
-            yield FlowEntry(identifiers.DATA_PRIORITY, data, self._untag, goto_table=to_table)
+            yield FlowEntry(identifiers.DATA_PRIORITY, match(), untag, goto_table=identifiers.CLASSIFIER_TABLE)
             marked = []
         else:
-            yield FlowEntry(identifiers.DATA_PRIORITY, self._match(prefix, port), (*self._untag, to_last))
+            yield FlowEntry(identifiers.DATA_PRIORITY, match(), (*untag, to_last))
         for direction in marked:
             index = self._class_index(direction)
             to_class = ToGroup(identifiers.split_group(self._egress_id, index, family))
             for code_point in layout.classes[index].code_points:
-                match = self._match(prefix, port, code_point)
-                yield FlowEntry(identifiers.CLASS_PRIORITY, match, (*self._untag, to_class))
-        match = self._match(prefix, port, DSCP_NETWORK_CONTROL)
-        to_control = (*self._untag, *self.tags.name(family), ToGroup(identifiers.control_group(self._egress_id)))
-        yield FlowEntry(identifiers.CONTROL_PRIORITY, match, to_control)
+                yield FlowEntry(identifiers.CLASS_PRIORITY, match(ip_dscp=code_point), (*untag, to_class))
+        to_control = (*untag, *self.tags.name(family), ToGroup(identifiers.control_group(self._egress_id)))
+        yield FlowEntry(identifiers.CONTROL_PRIORITY, match(ip_dscp=DSCP_NETWORK_CONTROL), to_control)
 
     def _entries_by_class(self) -> Iterator[FlowEntry]:
         """Yield the entries of the tables of classes; a class that is not planned is treated as the last one."""
@@ -117,14 +117,6 @@ class Ingress:
 
     def _served(self, direction: RoutedPair) -> TrafficClass:
         return next(each for each in self.options.layout.classes if each.priority == direction.priority)
-
-    def _match(self, prefix: Prefix, port: int, code_point: int | None = None) -> Match:
-        vlan_id, _ = arriving_at(self.wiring, self.classes[0].ingress, self.tags)
-        return Match.to(prefix, in_port=port, ip_dscp=code_point, vlan_vid=vlan_id)
-
-    @property
-    def _untag(self) -> tuple[Action, ...]:
-        return arriving_at(self.wiring, self.classes[0].ingress, self.tags)[1]
 
     def _class_groups(self, direction: RoutedPair, failover: Failover) -> Iterator[Group]:
         routes, served = direction.routes, self._served(direction)

@@ -58,6 +58,8 @@ class SwitchNeeds:
         ports: by OpenFlow number, those to hosts last; one to a host without traffic needs nothing.
         queues: of every port, in the strict order of service, each with its guaranteed share of the port's rate.
         sessions: BFD sessions that end here; each needs its watched and its inner port.
+        reads_one_tag: True if it must not look at more than one VLAN tag: of hosts' packets that have two, it would
+            lose one as it adds its own.
     """
 
     switch: str
@@ -65,6 +67,7 @@ class SwitchNeeds:
     ports: Mapping[int, PortNeeds]
     queues: tuple[Queue, ...]
     sessions: tuple[BfdSession, ...]
+    reads_one_tag: bool = False
 
 
 def needs_of(
@@ -88,6 +91,8 @@ def needs_of(
     sessions = tuple(BfdSessions(plan)) if options.liveness is Liveness.BFD else ()
     hosts = {(site.switch, port): site.name for site in wiring.sites for port in site.ports}
     link_mtu = host_mtu + label_bytes(options.tagging, labelled_hosts=labelled_hosts, families=wiring.families)
+    tagged = {node for node in wiring.topology.nodes for end in wiring.host_ends(node) if end.tagged}
+    link_mtu += LABEL_BYTES if tagged else 0
     ends = {end for pair in plan.pairs for end in (pair.source, pair.target)}
     if options.other_traffic is OtherTraffic.FORWARD:
         ends.update(wiring.topology.nodes)
@@ -109,6 +114,7 @@ def needs_of(
             {number: port_needs(switch, number) for number in ports_of(switch)},
             options.layout.queues,
             tuple(session for session in sessions if switch in (session.nodes[0], session.nodes[-1])),
+            options.tagging is Tagging.VLAN and switch in tagged,
         )
         for switch in wiring.topology.nodes
     }

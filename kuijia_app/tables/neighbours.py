@@ -19,16 +19,17 @@ from kuijia_app.tables.rules import (
     ETH_TYPE_ARP,
     ETH_TYPE_OF,
     IN_PORT,
+    NO_VLAN,
     Action,
     FlowEntry,
     LowerTtl,
     Match,
     Output,
     PopVlan,
-    PushVlan,
     SetEthernet,
     SwitchTables,
     ToController,
+    into_vlan,
 )
 from kuijia_app.tables.wiring import Wiring
 
@@ -62,6 +63,8 @@ class Segment:
         router: the hosts' own router, None if all prefixes are on the cable.
         table_id: table in which packets for the hosts end.
         vlan: VLAN of the hosts at the ports, None if their packets have no tag.
+        is_beside: True if a port leads to another site, too, whose packets have a tag.
+        nearby: prefixes of the other sites at the switch whose hosts are learned.
     """
 
     switch: str
@@ -71,6 +74,8 @@ class Segment:
     router: Address | None = None
     table_id: int = identifiers.HOST_TABLE
     vlan: int | None = None
+    is_beside: bool = False
+    nearby: tuple[Prefix, ...] = ()
 
     def has(self, address: Address) -> bool:
         """Return True for an address of the site."""
@@ -110,9 +115,14 @@ class Segment:
         return () if self.vlan is None else (PopVlan(),)
 
     @property
+    def arriving(self) -> int | None:
+        """VLAN id that a match for packets of the hosts needs, None if it needs none."""
+        return NO_VLAN if self.vlan is None and self.is_beside else self.vlan
+
+    @property
     def retag(self) -> tuple[Action, ...]:
         """The actions that put packets for the hosts into their VLAN."""
-        return () if self.vlan is None else (PushVlan(self.vlan, 0),)
+        return into_vlan(self.vlan)
 
     def is_gateway(self, address: Address) -> bool:
         """Return True for an address at which the gateway answers."""
@@ -133,18 +143,19 @@ class Standing:
     refuses: bool = False
 
 
-def segment_of(wiring: Wiring, switch: str) -> Segment | None:
-    """Return the site of a switch if its hosts are learned."""
-    gateways = wiring.gateways(switch) if wiring.has_host(switch) else ()
-    if not gateways:
-        return None
-    ports, prefixes, router = wiring.host_ports(switch), wiring.prefixes(switch), wiring.router(switch)
-    return Segment(switch, ports, prefixes, gateways, router, vlan=wiring.vlan(switch))
-
-
 def segments_of(wiring: Wiring) -> tuple[Segment, ...]:
     """Return all sites whose hosts are learned."""
-    return tuple(filter(None, (segment_of(wiring, switch) for switch in wiring.topology.nodes)))
+    return tuple(each for switch in wiring.topology.nodes for each in _segments_at(wiring, switch))
+
+
+def _segments_at(wiring: Wiring, switch: str) -> Iterator[Segment]:
+    learned = [end for end in wiring.host_ends(switch) if end.gateways]
+    shared = {entrance.port for entrance in wiring.entrances(switch) if entrance.vlan is not None}
+    for end in learned:
+        nearby = tuple(prefix for other in learned if other is not end for prefix in other.prefixes)
+        is_beside = not shared.isdisjoint(end.ports)
+        stated = end.ports, end.prefixes, end.gateways, end.router
+        yield Segment(switch, *stated, vlan=end.vlan, is_beside=is_beside, nearby=nearby)
 
 
 def standing_entries(segment: Segment) -> Iterator[Standing]:
@@ -154,7 +165,7 @@ def standing_entries(segment: Segment) -> Iterator[Standing]:
     """
     to_controller = (ToController(),)
     for port in segment.ports:
-        vlan, has_arp = segment.vlan, Family.IPV4 in segment.families
+        vlan, has_arp = segment.arriving, Family.IPV4 in segment.families
         matches = [Match(in_port=port, eth_type=ETH_TYPE_ARP, vlan_vid=vlan)] if has_arp else []
         matches += (Match.to(whole(gateway), in_port=port, vlan_vid=vlan) for gateway in segment.gateways)
         if Family.IPV6 in segment.families:
@@ -175,15 +186,15 @@ def standing_entries(segment: Segment) -> Iterator[Standing]:
 
 def _beside_plan(segment: Segment, port: int) -> Iterator[Standing]:
     """Yield what becomes of a host's packets to its own site, and to nowhere."""
-    for prefix in segment.prefixes:
+    for prefix in (*segment.prefixes, *segment.nearby):
         # Only what was sent to the gateway: an Ethernet switch of the site may flood frames to this port, too.
-        match = Match.to(prefix, in_port=port, eth_dst=GATEWAY_MAC, vlan_vid=segment.vlan)
+        match = Match.to(prefix, in_port=port, eth_dst=GATEWAY_MAC, vlan_vid=segment.arriving)
         yield Standing(FlowEntry(identifiers.LOCAL_PRIORITY, match, segment.untag, goto_table=segment.table_id))
     for family in segment.families:
         for never in _NEVER_ROUTED[family]:
-            match = Match.to(never, in_port=port, vlan_vid=segment.vlan)
+            match = Match.to(never, in_port=port, vlan_vid=segment.arriving)
             yield Standing(FlowEntry(identifiers.UNRESOLVED_PRIORITY, match), refuses=True)
-        rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC, vlan_vid=segment.vlan)
+        rest = Match(in_port=port, eth_type=ETH_TYPE_OF[family], eth_dst=GATEWAY_MAC, vlan_vid=segment.arriving)
         yield Standing(FlowEntry(identifiers.UNKNOWN_PRIORITY, rest, (ToController(),)), port, refuses=True)
 
 
@@ -200,7 +211,7 @@ def host_entries(segment: Segment, address: Address, mac: str, port: int) -> Ite
     rewrite = (LowerTtl(), SetEthernet(GATEWAY_MAC, mac), *segment.retag)
     for prefix in prefixes:
         yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), (*rewrite, Output(port)), segment.table_id)
-        if len(segment.prefixes) > 1:  # otherwise hosts at one port need no gateway between them
+        if len(segment.prefixes) > 1 or segment.nearby:  # else hosts at one port need no gateway between them
             turned = Match.to(prefix, in_port=port)
             yield FlowEntry(identifiers.TURNED_PRIORITY, turned, (*rewrite, Output(IN_PORT)), segment.table_id)
 

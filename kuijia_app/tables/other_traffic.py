@@ -85,11 +85,11 @@ class OtherEntries:
         tunnels = TunnelEntries(self.wiring, self.options.layout, self.tags)
         for direction in self._directions:
             (route,) = direction.routes
-            ends = product(self.wiring.host_ports(direction.ingress), self.wiring.prefixes(direction.egress))
-            for host_port, prefix in ends:
-                vlan_id, untag = arriving_at(self.wiring, direction.ingress, self.tags)
+            ends = product(self.wiring.entrances(direction.ingress), self.wiring.prefixes(direction.egress))
+            for entrance, prefix in ends:
+                vlan_id, untag = arriving_at(entrance, self.tags)
                 to_group = (*untag, *self.tags.name(family_of(prefix)), ToGroup(self._group_id(direction)))
-                match = Match.to(prefix, in_port=host_port, vlan_vid=vlan_id)
+                match = Match.to(prefix, in_port=entrance.port, vlan_vid=vlan_id)
                 yield direction.ingress, FlowEntry(identifiers.OTHER_PRIORITY, match, to_group)
             queues = (served_as(self.options.layout).victim,)
             along.update(dict.fromkeys(tunnels.of_tunnel(route.path_id, route.nodes, queues)))

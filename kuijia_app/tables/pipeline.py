@@ -18,7 +18,7 @@ from kuijia_app.tables.queues import QueueLayout
 from kuijia_app.tables.routes import RoutedPair, classes_by_ends, directions
 from kuijia_app.tables.rules import FlowEntry, Group, GroupType, Match, SetQueue, SwitchTables, ToGroup
 from kuijia_app.tables.tagging import Tags, last_path_id, paths_of, tags_of
-from kuijia_app.tables.tunnel_entries import TunnelEntries
+from kuijia_app.tables.tunnel_entries import TunnelEntries, delivering_entries
 from kuijia_app.tables.vlan_tags import MOST_DESTINATIONS
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.model.plan import FIRST_PATH_ID, MAX_TUNNELS_PER_PAIR, Plan
@@ -74,6 +74,8 @@ def build_tables(plan: Plan, options: PipelineOptions | None = None) -> dict[str
         flows[switch].append(entry)
     for switch, group in other.groups():
         groups[switch].append(group)
+    for switch, its in flows.items():
+        its.extend(delivering_entries(wiring.host_ends(switch)))
     tables = {switch: SwitchTables(tuple(groups[switch]), tuple(flows[switch])) for switch in plan.topology.nodes}
     if options.form is Form.SINGLE:
         return tables

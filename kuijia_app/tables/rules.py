@@ -180,6 +180,11 @@ class ToController:
     """Send the whole packet to the controller."""
 
 
+def into_vlan(vlan: int | None) -> tuple[PushVlan, ...]:
+    """Return the actions that put packets for hosts into their VLAN, none if these have no tag."""
+    return () if vlan is None else (PushVlan(vlan, 0),)
+
+
 TagAction = PushLabel | PopLabel | PushVlan | PopVlan
 Action = TagAction | SetDscp | SetEcn | SetQueue | Output | ToGroup | SetEthernet | LowerTtl | ToController
 

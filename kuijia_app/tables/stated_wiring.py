@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from kuijia_app.tables.families import Address, Prefix
+from kuijia_app.tables.families import Address, Prefix, family_of
 from kuijia_app.tables.identifiers import LAST_PORT
-from kuijia_app.tables.wiring import Neighbours, Site, Wiring
+from kuijia_app.tables.wiring import HostEnd, Neighbours, Site, Wiring, default_gateways
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted, shown
 from te_solver.model.topology import Topology
 
@@ -17,54 +17,40 @@ ALL_BITS = (1 << 64) - 1
 Where = tuple[str | int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class HostEnd:
-    """The port of a switch to its site's host, the host's address, and all prefixes of the site.
-
-    Attributes:
-        more_ports: further ports to the site.
-        gateways: addresses at which the site finds its gateway; none if its hosts are not learned.
-        router: the site's own router, behind which the prefixes are that it is in none of.
-        more_addresses: further addresses of the host: of each family of the prefixes it has one.
-        vlan: VLAN of the site at its ports, which are trunks; None if its packets have no tag.
-    """
-
-    port: int
-    address: Address
-    prefixes: tuple[Prefix, ...]
-    more_ports: tuple[int, ...] = ()
-    gateways: tuple[Address, ...] = ()
-    router: Address | None = None
-    more_addresses: tuple[Address, ...] = ()
-    vlan: int | None = None
-
-    @property
-    def ports(self) -> tuple[int, ...]:
-        """All ports to the site."""
-        return (self.port, *self.more_ports)
-
-    @property
-    def addresses(self) -> tuple[Address, ...]:
-        """All addresses of the host."""
-        return (self.address, *self.more_addresses)
-
-
 @dataclass(frozen=True)
 class SwitchEnds:
     """One switch: its datapath id, its port to each neighbour, and its host, None if it only forwards.
 
-    `ovsdb` is the address of the Open vSwitch database that has it, empty if it is not stated.
+    `ovsdb` is the address of the Open vSwitch database that has it, empty if it is not stated. `more_hosts` are those
+    of further sites, each at a port or in a VLAN of its own.
     """
 
     datapath_id: int
     links: Mapping[str, int]
     host: HostEnd | None = None
     ovsdb: str = ""
+    more_hosts: tuple[HostEnd, ...] = ()
+
+    @property
+    def hosts(self) -> tuple[HostEnd, ...]:
+        """The hosts of all its sites."""
+        return () if self.host is None else (self.host, *self.more_hosts)
+
+    @cached_property
+    def host_ports(self) -> tuple[int, ...]:
+        """Ports to sites, each once."""
+        return tuple(dict.fromkeys(port for host in self.hosts for port in host.ports))
 
     @cached_property
     def ports(self) -> tuple[int, ...]:
-        """Ports to neighbours, then those of the host."""
-        return (*self.links.values(), *([] if self.host is None else self.host.ports))
+        """Ports to neighbours, then those of hosts."""
+        return (*self.links.values(), *self.host_ports)
+
+    @property
+    def hosts_by_key(self) -> Iterator[tuple[Where, HostEnd]]:
+        """The hosts of all its sites, each with its key below the switch."""
+        for position, host in enumerate(self.hosts):
+            yield (("host", position) if self.more_hosts else ("host",)), host
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +86,7 @@ class StatedWiring:
         for name, ends in self.switches.items():
             self._require_possible_numbers(name, ends)
             self._require_distinct_ports(name, ends)
+            self._require_tags_delivered(name, ends)
             self._require_links_both_ways(name, ends)
         self._require_separate_prefixes()
 
@@ -133,9 +120,9 @@ class StatedWiring:
 
     @property
     def untagged(self) -> StatedWiring:
-        """The same with no site behind a trunk, for models whose hosts send no tags."""
+        """The same with one site at a switch and none behind a trunk, for models whose hosts send no tags."""
         switches = {
-            name: ends if ends.host is None else replace(ends, host=replace(ends.host, vlan=None))
+            name: replace(ends, host=_joined(ends.hosts), more_hosts=()) if ends.hosts else ends
             for name, ends in self.switches.items()
         }
         return replace(self, switches=switches)
@@ -173,13 +160,36 @@ class StatedWiring:
 
     def _require_distinct_ports(self, name: str, ends: SwitchEnds) -> None:
         uses: dict[int, str] = {}
-        host = [] if ends.host is None else [(("host", "port"), port, "to the host") for port in ends.host.ports]
-        links = [(("links", other), port, f"to {other}") for other, port in ends.links.items()]
-        for where, port, use in (*links, *host):
-            if port in uses:
-                place = ("switches", name, *where)
-                raise UnsoundError(place, f"port {port} is also the one {uses[port]}", "one port for each cable")
-            uses[port] = use
+        for other, port in ends.links.items():
+            self._take_port(uses, port, ("switches", name, "links", other), f"to {other}")
+        sites: set[tuple[int, int | None]] = set()
+        for key, host in ends.hosts_by_key:
+            where, own = ("switches", name, *key), dict(uses)
+            for port in host.ports:
+                self._take_port(own, port, (*where, "port"), "to the host")
+                if (port, host.vlan) in sites:
+                    its = (
+                        "packets without a tag at port {} are"
+                        if host.vlan is None
+                        else f"VLAN {host.vlan} at port {{}} is"
+                    )
+                    place = (*where, "port" if host.vlan is None else "vlan")
+                    raise UnsoundError(place, f"{its.format(port)} also another site's", "a port and a VLAN for each")
+                sites.add((port, host.vlan))
+
+    @staticmethod
+    def _take_port(uses: dict[int, str], port: int, where: Where, use: str) -> None:
+        if port in uses:
+            raise UnsoundError(where, f"port {port} is also the one {uses[port]}", "one port for each cable")
+        uses[port] = use
+
+    @staticmethod
+    def _require_tags_delivered(name: str, ends: SwitchEnds) -> None:
+        """Raise UnsoundError if a switch would have to look behind two tags for a host."""
+        for key, host in ends.hosts_by_key:
+            if host.tagged and (host.gateways or host.vlan is not None or ends.more_hosts):
+                where = ("switches", name, *key, "tagged")
+                raise UnsoundError(where, "a site with tags of its own", "no gateway, vlan or other site at its switch")
 
     def _require_links_both_ways(self, name: str, ends: SwitchEnds) -> None:
         for other in ends.links:
@@ -193,15 +203,15 @@ class StatedWiring:
 
     def _require_separate_prefixes(self) -> None:
         found = sorted(
-            (prefix.version, prefix, name, position)
+            (prefix.version, prefix, name, (*key, "prefixes", position))
             for name, ends in self.switches.items()
-            if ends.host is not None
-            for position, prefix in enumerate(ends.host.prefixes)
+            for key, host in ends.hosts_by_key
+            for position, prefix in enumerate(host.prefixes)
         )
         widest: tuple[Prefix, str] | None = None
-        for _, prefix, name, position in found:
+        for _, prefix, name, where in found:
             if widest is not None and prefix.overlaps(widest[0]):
-                place = ("switches", name, "host", "prefixes", position)
+                place = ("switches", name, *where)
                 whose = f"{widest[0]} of {widest[1]}"
                 raise UnsoundError(place, f"{prefix} overlaps {whose}", "prefixes that share no address")
             widest = (prefix, name)
@@ -259,19 +269,24 @@ class FittedWiring(Wiring):
         return self._host(switch).port
 
     def host_ports(self, switch: str) -> tuple[int, ...]:
-        return self._host(switch).ports
+        self._host(switch)
+        return self._ends(switch).host_ports
 
-    def gateways(self, switch: str) -> tuple[Address, ...]:
-        stated = self._host(switch).gateways
-        if self.neighbours is Neighbours.STATIC:
+    @cached_property
+    def _host_ends(self) -> dict[str, tuple[HostEnd, ...]]:
+        return {
+            node: tuple(replace(end, gateways=self._gateways(end)) for end in self._ends(node).hosts)
+            for node in self.topology.nodes
+        }
+
+    def host_ends(self, switch: str) -> tuple[HostEnd, ...]:
+        return self._host_ends[switch]
+
+    def _gateways(self, end: HostEnd) -> tuple[Address, ...]:
+        if self.neighbours is Neighbours.STATIC or end.tagged:
             return ()
-        return stated or super().gateways(switch)
-
-    def router(self, switch: str) -> Address | None:
-        return self._host(switch).router
-
-    def vlan(self, switch: str) -> int | None:
-        return self._host(switch).vlan
+        is_learned = self.neighbours is Neighbours.LEARNED
+        return end.gateways or (default_gateways(end.prefixes, end.addresses) if is_learned else ())
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -289,7 +304,7 @@ class FittedWiring(Wiring):
                 vlan=host.vlan,
             )
             for node in self.topology.nodes
-            if (host := self._ends(node).host) is not None
+            for host in self._ends(node).hosts
         )
 
     def ports(self, switch: str) -> Sequence[int]:
@@ -299,13 +314,15 @@ class FittedWiring(Wiring):
         return self._host(switch).prefixes[0]
 
     def prefixes(self, switch: str) -> tuple[Prefix, ...]:
-        return self._host(switch).prefixes
+        self._host(switch)
+        return tuple(prefix for host in self._ends(switch).hosts for prefix in host.prefixes)
 
     def host_address(self, switch: str) -> Address:
         return self._host(switch).address
 
     def host_addresses(self, switch: str) -> tuple[Address, ...]:
-        return self._host(switch).addresses
+        self._host(switch)
+        return tuple(address for host in self._ends(switch).hosts for address in host.addresses)
 
     def require_hosts(self, switches: Iterable[str]) -> None:
         for switch in switches:
@@ -323,22 +340,27 @@ class FittedWiring(Wiring):
 
 def _places_of_ports(ends: SwitchEnds) -> Iterator[tuple[int, Where]]:
     yield from ((port, ("links", other)) for other, port in ends.links.items())
-    if ends.host is not None:
-        yield from ((port, ("host", "port")) for port in ends.host.ports)
+    yield from ((port, (*key, "port")) for key, host in ends.hosts_by_key for port in host.ports)
+
+
+def _joined(hosts: tuple[HostEnd, ...]) -> HostEnd:
+    """Return one site with all prefixes of some, at the port of the first."""
+    first = hosts[0]
+    of_family = {family_of(address): address for host in hosts[::-1] for address in host.addresses[::-1]}
+    more = tuple(address for address in of_family.values() if address != first.address)
+    prefixes = tuple(prefix for host in hosts for prefix in host.prefixes)
+    gateways = tuple(gateway for host in hosts for gateway in host.gateways)
+    return replace(first, prefixes=prefixes, gateways=gateways, more_addresses=more, vlan=None, tagged=False)
 
 
 def stated(wiring: Wiring, source: str = "wiring") -> StatedWiring:
-    """Return what a file would have to say for a wiring with at most one host a switch."""
+    """Return what a file would have to say for a wiring."""
     switches = {}
     for node in wiring.topology.nodes:
         links = {other: wiring.port(node, other) for other in wiring.topology.neighbours[node]}
-        host = None
-        if wiring.has_host(node):
-            port, *more = wiring.host_ports(node)
-            address, *more_addresses = wiring.host_addresses(node)
-            routed = tuple(more), wiring.gateways(node), wiring.router(node), tuple(more_addresses)
-            host = HostEnd(port, address, wiring.prefixes(node), *routed, wiring.vlan(node))
-        switches[node] = SwitchEnds(wiring.datapath_id(node), links, host)
+        hosts = wiring.host_ends(node)
+        host = hosts[0] if hosts else None
+        switches[node] = SwitchEnds(wiring.datapath_id(node), links, host, more_hosts=hosts[1:])
     return StatedWiring(source, switches)
 
 

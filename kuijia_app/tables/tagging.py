@@ -24,7 +24,7 @@ from kuijia_app.tables.rules import (
     SetEcn,
 )
 from kuijia_app.tables.vlan_tags import VlanTags
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import Entrance
 from kuijia_base.errors import UnsoundError, quoted
 from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, Plan
 from te_solver.model.topology import Topology
@@ -200,13 +200,16 @@ def tags_of(
             return VlanTags(paths, sessions, egresses, len(topology.nodes))
 
 
-def arriving_at(wiring: Wiring, switch: str, tags: Tags) -> tuple[int | None, tuple[Action, ...]]:
+def arriving_at(entrance: Entrance, tags: Tags) -> tuple[int | None, tuple[Action, ...]]:
     """Return the VLAN id that a match for packets of a site's hosts needs, and the actions that remove its tag.
 
-    A site behind a trunk is one VLAN of its ports; its packets cross the network without that tag.
+    A site behind a trunk is one VLAN of its ports; its packets cross the network without that tag, but with one of
+    their hosts'.
     """
-    vlan = wiring.vlan(switch)
-    return (tags.arriving, ()) if vlan is None else (vlan, (PopVlan(),))
+    vlan = entrance.vlan
+    if vlan is None and not entrance.is_tagged:
+        vlan = tags.arriving
+    return vlan, ((PopVlan(),) if vlan else ())
 
 
 def paths_of(plans: Iterable[Plan]) -> dict[int, tuple[str, ...]]:

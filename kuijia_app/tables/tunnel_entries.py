@@ -10,9 +10,9 @@ from kuijia_app.tables import identifiers
 from kuijia_app.tables.bfd import BfdSession
 from kuijia_app.tables.families import Family
 from kuijia_app.tables.queues import Queue, QueueLayout
-from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, PopLabel, PushVlan, SetQueue
+from kuijia_app.tables.rules import ETH_TYPE_IPV4, Action, FlowEntry, Match, Output, PopLabel, SetQueue, into_vlan
 from kuijia_app.tables.tagging import Tags
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import HostEnd, Wiring
 
 
 @dataclass(frozen=True)
@@ -85,21 +85,20 @@ class TunnelEntries:
         for queue, family in product(queues, self.tags.told_apart(families, is_end=is_end)):
             unmark = self.tags.unmark(queue, family) if is_end else ()
             match, treated = self.tags.match(in_port, label, queue, family), (*unmark, SetQueue(queue.queue_id))
-            if is_end and out_port == self._learned_port(switch):
+            sites = self.wiring.host_ends(switch) if is_end and not is_session else ()
+            if len(sites) > 1 or any(site.gateways for site in sites):
                 yield FlowEntry(priority, match, treated, goto_table=identifiers.HOST_TABLE)
             else:
-                retag = self._retag(switch) if is_end and not is_session else ()
+                retag = into_vlan(sites[0].vlan) if sites else ()
                 # Below a label's pop, a switch would have to read the packet again before it could push a tag.
                 is_labelled = any(isinstance(each, PopLabel) for each in unmark)
-                tags = (*retag, *unmark) if is_labelled else (*unmark, *retag)
+                tags: tuple[Action, ...] = (*retag, *unmark) if is_labelled else (*unmark, *retag)
                 yield FlowEntry(priority, match, (*tags, SetQueue(queue.queue_id), Output(out_port)))
 
-    def _retag(self, switch: str) -> tuple[Action, ...]:
-        """Return the actions that put packets for a site into its VLAN, if it is behind a trunk."""
-        vlan = self.wiring.vlan(switch) if self.wiring.has_host(switch) else None
-        return () if vlan is None else (PushVlan(vlan, 0),)
 
-    def _learned_port(self, switch: str) -> int | None:
-        """Return the port of a site whose hosts are learned, None for any other switch."""
-        is_learned = self.wiring.has_host(switch) and self.wiring.gateways(switch)
-        return self.wiring.host_port(switch) if is_learned else None
+def delivering_entries(sites: tuple[HostEnd, ...]) -> Iterator[FlowEntry]:
+    """Yield the entries of the table of hosts for those of several sites at a switch whose hosts are not learned."""
+    for site in sites if len(sites) > 1 else ():
+        for prefix in () if site.gateways else site.prefixes:
+            deliver: tuple[Action, ...] = (*into_vlan(site.vlan), Output(site.port))
+            yield FlowEntry(identifiers.HOST_PRIORITY, Match.to(prefix), deliver, identifiers.HOST_TABLE)

@@ -15,6 +15,7 @@ from functools import cached_property
 from ipaddress import IPv4Address, IPv4Network
 
 from kuijia_app.tables.families import Address, Family, Prefix, families_of, family_of, first_of
+from kuijia_app.tables.rules import NO_VLAN
 from te_solver.model.topology import Topology
 
 MAX_SITES = 0xFFFF
@@ -94,6 +95,61 @@ class Site:
         return ":".join(f"{octet:02x}" for octet in (2, 0, *last))
 
 
+@dataclass(frozen=True, slots=True)
+class HostEnd:
+    """A site at a switch: the port to its host, the host's address, and all prefixes of the site.
+
+    Attributes:
+        more_ports: further ports to the site.
+        gateways: addresses at which the site finds its gateway; none if its hosts are not learned.
+        router: the site's own router, behind which the prefixes are that it is in none of.
+        more_addresses: further addresses of the host: of each family of the prefixes it has one.
+        vlan: VLAN of the site at its ports, which are trunks; None if its packets have no tag.
+        tagged: True if packets of the site's hosts may have a VLAN tag of their own, with which they are delivered.
+    """
+
+    port: int
+    address: Address
+    prefixes: tuple[Prefix, ...]
+    more_ports: tuple[int, ...] = ()
+    gateways: tuple[Address, ...] = ()
+    router: Address | None = None
+    more_addresses: tuple[Address, ...] = ()
+    vlan: int | None = None
+    tagged: bool = False
+
+    @property
+    def ports(self) -> tuple[int, ...]:
+        """All ports to the site."""
+        return (self.port, *self.more_ports)
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """All addresses of the host."""
+        return (self.address, *self.more_addresses)
+
+    def source_for(self, target: Address) -> Address:
+        """Return the address that the host sends to a target from; the unspecified one, if it has none."""
+        family = family_of(target)
+        return first_of(family, self.addresses) or family.unspecified
+
+
+@dataclass(frozen=True, slots=True)
+class Entrance:
+    """Where packets of a site's hosts enter a switch.
+
+    Attributes:
+        port: one of the site's ports.
+        vlan: VLAN of the packets; `NO_VLAN` if they have no tag, beside others that have one; None if the port leads to
+            one site alone, whose packets have no tag of its own.
+        is_tagged: True if packets may have a tag of their hosts'.
+    """
+
+    port: int
+    vlan: int | None
+    is_tagged: bool = False
+
+
 @dataclass(frozen=True)
 class Wiring:
     """Numbering of switches, ports and sites.
@@ -147,26 +203,34 @@ class Wiring:
         return True
 
     def host_port(self, switch: str) -> int:
-        """Return the port of the host of a site; raises KeyError if the switch has none."""
+        """Return the port of the first site's host; raises KeyError if the switch has none."""
         return len(self.topology.neighbours[switch]) + 1
 
     def host_ports(self, switch: str) -> tuple[int, ...]:
-        """Return all ports of a site, that of `host_port` first; raises KeyError if the switch has none."""
+        """Return all ports to sites, that of `host_port` first; raises KeyError if the switch has none."""
         return (self.host_port(switch),)
 
+    def host_ends(self, switch: str) -> tuple[HostEnd, ...]:
+        """Return the sites at a switch, each with its gateways if its hosts are learned; none if it only forwards."""
+        (prefix, address), port = (self.prefix(switch), self.host_address(switch)), self.host_port(switch)
+        is_learned = self.neighbours is Neighbours.LEARNED
+        gateways = default_gateways((prefix,), (address,)) if is_learned else ()
+        return (HostEnd(port, address, (prefix,), gateways=gateways),)
+
     def gateways(self, switch: str) -> tuple[Address, ...]:
-        """Return the addresses at which a site finds its gateway; none if its hosts are not learned."""
-        if self.neighbours is not Neighbours.LEARNED:
-            return ()
-        return default_gateways(self.prefixes(switch), self.host_addresses(switch))
+        """Return the addresses at which sites find their gateways; none if no hosts there are learned."""
+        return tuple(gateway for end in self.host_ends(switch) for gateway in end.gateways)
 
-    def router(self, switch: str) -> Address | None:  # noqa: ARG002  # the hosts are on the cable
-        """Return the address of a site's own router, behind which the prefixes are that it is in none of."""
-        return None
-
-    def vlan(self, switch: str) -> int | None:  # noqa: ARG002  # a file may state one
-        """Return the VLAN of a site behind a trunk; None if its packets have no tag."""
-        return None
+    def entrances(self, switch: str) -> tuple[Entrance, ...]:
+        """Return where packets of a switch's sites enter it."""
+        ends = self.host_ends(switch)
+        tagged = {port for end in ends if end.vlan is not None for port in end.ports}
+        beside = dict.fromkeys(tagged, NO_VLAN)
+        return tuple(
+            Entrance(port, beside.get(port) if end.vlan is None else end.vlan, end.tagged)
+            for end in ends
+            for port in end.ports
+        )
 
     @cached_property
     def sites(self) -> tuple[Site, ...]:
@@ -185,11 +249,11 @@ class Wiring:
         return Counter(site.switch for site in self.sites)
 
     def prefix(self, switch: str) -> Prefix:
-        """Return the prefix of a site, the first one if it has several."""
+        """Return the first prefix of the sites at a switch."""
         return IPv4Network((int(IPv4Address("10.0.0.0")) + (self.number(switch) << 8), 24))
 
     def prefixes(self, switch: str) -> tuple[Prefix, ...]:
-        """Return all prefixes of a site."""
+        """Return all prefixes of the sites at a switch."""
         return (self.prefix(switch),)
 
     @cached_property
@@ -198,20 +262,15 @@ class Wiring:
         return families_of(prefix for site in self.sites for prefix in site.prefixes)
 
     def families_at(self, switch: str) -> tuple[Family, ...]:
-        """Return the families of a site's prefixes; raises KeyError if the switch has none."""
+        """Return the families of the prefixes of the sites at a switch; raises KeyError if it has none."""
         return families_of(self.prefixes(switch))
 
     def host_address(self, switch: str) -> Address:
         return self.prefix(switch)[1]
 
     def host_addresses(self, switch: str) -> tuple[Address, ...]:
-        """Return the addresses of a site's host, that of `host_address` first: one for each family of its prefixes."""
+        """Return the addresses of the sites' hosts, that of `host_address` first."""
         return (self.host_address(switch),)
-
-    def source_for(self, switch: str, target: Address) -> Address:
-        """Return the address that a site's host sends to a target from; the unspecified one, if it has none."""
-        family = family_of(target)
-        return first_of(family, self.host_addresses(switch)) or family.unspecified
 
     def require_hosts(self, switches: Iterable[str]) -> None:
         """Raise InputError if one of these switches has no host."""

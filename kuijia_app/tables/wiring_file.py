@@ -8,22 +8,15 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from ipaddress import AddressValueError, IPv4Address, IPv4Network, IPv6Address, IPv6Network, NetmaskValueError
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import yaml
 
 from kuijia_app.tables.families import Address, Prefix, family_of
 from kuijia_app.tables.identifiers import LAST_PORT
 from kuijia_app.tables.rules import LAST_VLAN_ID
-from kuijia_app.tables.stated_wiring import (
-    ALL_BITS,
-    HostEnd,
-    Mask,
-    StatedWiring,
-    SwitchEnds,
-    datapath_text,
-)
-from kuijia_app.tables.wiring import Neighbours, Wiring
+from kuijia_app.tables.stated_wiring import ALL_BITS, Mask, StatedWiring, SwitchEnds, datapath_text
+from kuijia_app.tables.wiring import HostEnd, Neighbours, Wiring
 from kuijia_base.errors import InputError, UnsoundError, key_path, quoted
 from kuijia_base.reading import reading
 from kuijia_base.yaml_document import YamlDocument
@@ -31,9 +24,11 @@ from te_solver.model.topology import Topology
 
 VERSION = 1
 
+_Value = TypeVar("_Value")
+
 _KEYS = ("version", "switches", "not_ours")
 _SWITCH_KEYS = ("datapath_id", "links", "host", "ovsdb")
-_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router", "vlan")
+_HOST_KEYS = ("port", "prefixes", "address", "gateway", "router", "vlan", "tagged")
 
 _DATAPATH_ID = re.compile(r"(?:0[xX])?([0-9A-Fa-f]{16})|0[xX]([0-9A-Fa-f]{1,15})|(\d{1,15})")
 _PAIRS = re.compile(r"[0-9A-Fa-f]{2}(?::[0-9A-Fa-f]{2}){7}")
@@ -64,12 +59,14 @@ def emulated_wiring(topology: Topology, file: str, neighbours: str = Neighbours.
     `neighbours` is a value of `Neighbours`.
 
     Raises:
-        InputError: the file is bad, that of another network, or has a site behind a trunk.
+        InputError: the file is bad, that of another network, or has several sites at a switch or one behind a trunk.
     """
     if not file:
         return Wiring(topology, neighbours=Neighbours(neighbours))
     stated = load_wiring(Path(file))
     for name, ends in stated.switches.items():
+        if ends.more_hosts:
+            raise stated.contradiction(("switches", name, "host"), "several sites", "one in a lab")
         if ends.host is not None and ends.host.vlan is not None:
             problem = "hosts of a lab send no tags"
             raise stated.contradiction(("switches", name, "host", "vlan"), problem, "no such key")
@@ -81,8 +78,8 @@ def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
     switches: dict[str, Any] = {}
     for name, ends in wiring.switches.items():
         described: dict[str, Any] = {"datapath_id": datapath_text(ends.datapath_id), "links": dict(ends.links)}
-        if ends.host is not None:
-            described["host"] = _host_to_json(ends.host)
+        if ends.hosts:
+            described["host"] = _one_or_all(map(_host_to_json, ends.hosts))
         if ends.ovsdb:
             described["ovsdb"] = ends.ovsdb
         switches[name] = described
@@ -93,19 +90,21 @@ def wiring_to_json(wiring: StatedWiring) -> dict[str, Any]:
 def _host_to_json(host: HostEnd) -> dict[str, Any]:
     port: int | list[int] = list(host.ports) if host.more_ports else host.port
     described: dict[str, Any] = {"port": port, "prefixes": list(map(str, host.prefixes))}
-    described["address"] = _one_or_all(host.addresses)
+    described["address"] = _one_or_all(map(str, host.addresses))
     if host.gateways:
-        described["gateway"] = _one_or_all(host.gateways)
+        described["gateway"] = _one_or_all(map(str, host.gateways))
     if host.router is not None:
         described["router"] = str(host.router)
     if host.vlan is not None:
         described["vlan"] = host.vlan
+    if host.tagged:
+        described["tagged"] = True
     return described
 
 
-def _one_or_all(addresses: Iterable[Address]) -> str | list[str]:
-    texts = list(map(str, addresses))
-    return texts if len(texts) > 1 else texts[0]
+def _one_or_all(values: Iterable[_Value]) -> _Value | list[_Value]:
+    found = list(values)
+    return found if len(found) > 1 else found[0]
 
 
 def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterable[str] = ()) -> str:
@@ -120,8 +119,7 @@ def wiring_text(wiring: StatedWiring, *, as_json: bool = False, remarks: Iterabl
         links = ", ".join(f"{_word(other)}: {port}" for other, port in described["links"].items())
         lines.append(f"    links: {{{links}}}")
         if "host" in described:
-            values = ((key, _flow_text(value)) for key, value in described["host"].items())
-            lines.append(f"    host: {{{', '.join(f'{key}: {value}' for key, value in values)}}}")
+            lines.append(f"    host: {_flow_text(described['host'])}")
         if "ovsdb" in described:
             lines.append(f"    ovsdb: {json.dumps(described['ovsdb'])}")
     if "not_ours" in data:
@@ -230,8 +228,10 @@ def parse_mask(text: str) -> Mask:
 def _flow_text(value: object) -> str:
     if isinstance(value, list):
         return f"[{', '.join(map(_flow_text, value))}]"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key}: {_flow_text(each)}' for key, each in value.items())}}}"
     text = str(value)
-    return json.dumps(text) if ":" in text else text
+    return json.dumps(value) if ":" in text or isinstance(value, bool) else text
 
 
 def _word(name: str) -> str:
@@ -269,10 +269,11 @@ class _Reader:
         for other, port in self._named(keys["links"], what, "a mapping of neighbours to ports").items():
             ports[other] = self._port(port, f"{what}.{other}")
         datapath_id = self._datapath_id(keys["datapath_id"], f"switches.{name}.datapath_id")
-        host = self._host(name, keys["host"]) if "host" in keys else None
+        hosts = self._hosts(f"switches.{name}.host", keys["host"]) if "host" in keys else []
+        host = hosts[0] if hosts else None
         what = f"switches.{name}.ovsdb"
         ovsdb = self._database(keys["ovsdb"], what) if "ovsdb" in keys else ""
-        return SwitchEnds(datapath_id, ports, host, ovsdb)
+        return SwitchEnds(datapath_id, ports, host, ovsdb, tuple(hosts[1:]))
 
     def _database(self, node: yaml.Node, what: str) -> str:
         text = self._document.text(node, what)
@@ -280,8 +281,13 @@ class _Reader:
             raise self._document.error(node, f"{what}: {quoted(text)}", DATABASE_EXPECTED)
         return text
 
-    def _host(self, name: str, node: yaml.Node) -> HostEnd:
-        what = f"switches.{name}.host"
+    def _hosts(self, what: str, node: yaml.Node) -> list[HostEnd]:
+        if not isinstance(node, yaml.SequenceNode):
+            return [self._host(what, node)]
+        nodes = self._document.sequence(node, what, "a site, or a list of them", "at least one")
+        return [self._host(f"{what}[{position}]", each) for position, each in enumerate(nodes)]
+
+    def _host(self, what: str, node: yaml.Node) -> HostEnd:
         keys = self._document.mapping(node, what, _HOST_KEYS, required=("port", "prefixes"))
         stated, prefixes = read_prefixes(self._document, what, keys)
         port, *more_ports = self._ports(keys["port"], f"{what}.port")
@@ -303,7 +309,8 @@ class _Reader:
         routed = tuple(more_ports), gateways, router
         address, *more_addresses = with_defaults(stated, prefixes, (*gateways, *([] if router is None else [router])))
         vlan = self._number(keys["vlan"], f"{what}.vlan", "VLAN id", LAST_VLAN_ID) if "vlan" in keys else None
-        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses), vlan)
+        tagged = "tagged" in keys and self._document.flag(keys["tagged"], f"{what}.tagged")
+        return HostEnd(port, address, prefixes, *routed, tuple(more_addresses), vlan, tagged)
 
     def _ports(self, node: yaml.Node, what: str) -> list[int]:
         if isinstance(node, yaml.ScalarNode):

@@ -7,6 +7,7 @@ SELECT group used; everything else must agree.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv6Address
@@ -19,10 +20,11 @@ from kuijia_app.proof.model.network import Hop, ModelNetwork
 from kuijia_app.proof.model.packet import Label, Packet, VlanTag, with_tag
 from kuijia_app.proof.model.switch import GroupStep, popped
 from kuijia_app.tables.bfd import BfdSession, BfdSessions
+from kuijia_app.tables.identifiers import HOST_TABLE
 from kuijia_app.tables.ofctl_text import group_text
 from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import build_tables
-from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, TCP, UDP, Group, GroupType
+from kuijia_app.tables.rules import ETH_TYPE_MPLS, IPV6_EXPLICIT_NULL, LAST_VLAN_ID, TCP, UDP, Group, GroupType
 from simulator.planned.table_rows import Headers, LoneSwitch, Sent
 from te_solver.model.failures import Failure
 from testbed.crosscheck.dummy_switches import DummyBridges
@@ -43,6 +45,8 @@ _SESSION_SHARE = 0.1
 """Share of the packets, where there are BFD sessions."""
 _STRAY_SHARE = 0.1
 """Share of the other packets: those that arrive from a neighbour."""
+_TAGGED_SHARE = 0.6
+"""Share of the packets with a VLAN tag of their own, where sites have such hosts."""
 _ALARM_SHARE = 0.2
 """Share of the failures during which every tunnel counts as dead."""
 
@@ -140,7 +144,8 @@ class RealNetwork:
         self._model = self._calm
         self._sessions = tuple(BfdSessions(case.plan)) if case.options.liveness is Liveness.BFD else ()
         self._bridges = DummyBridges(case.plan, directory, _session_ports(self._sessions), wiring=self._wiring)
-        self._destinations = {site.name: site.addresses for site in self._wiring.sites}
+        sending = filter(self._wiring.has_host, case.plan.topology.nodes)
+        self._destinations = {switch: self._wiring.host_addresses(switch) for switch in sending}
         self._port_of = {
             self._bridges.interface(switch, port): port
             for switch in case.plan.topology.nodes
@@ -150,9 +155,10 @@ class RealNetwork:
             (switch, group.group_id): group for switch, tables in self._tables.items() for group in tables.groups
         }
         self._down: frozenset[tuple[str, int]] = frozenset()
-        # The packet model's packets have classes, but no ports to classify them by, and its hosts send no tags.
-        is_beyond = case.options.layout.classifiers.are_used or any(site.vlan for site in self._wiring.sites)
-        simulated = {} if is_beyond else self._tables
+        # The packet model's packets have classes, but no ports to classify them by; its sites are alone, without tags.
+        ends = [end for switch in self._destinations for end in self._wiring.host_ends(switch)]
+        has_sites = len(ends) > len(self._destinations) or any(end.vlan or end.tagged for end in ends)
+        simulated = {} if has_sites or case.options.layout.classifiers.are_used else self._tables
         self._simulated = {switch: LoneSwitch(tables) for switch, tables in simulated.items()}
         self._set_simulated_ports(self._model.dead_ports, self._down)
 
@@ -211,6 +217,9 @@ class RealNetwork:
             self.hops += 1
             bridge = self._bridges.bridge(switch)
             traced = parse_trace(self._control.command("ofproto/trace", bridge, *described, "--names"))
+            if traced.is_read_again:
+                packet = _after(packet, traced)
+                traced = self._resumed(bridge, packet, traced)
             out_port = None if traced.interface is None else self._port_of[traced.interface]
             packet = _after(packet, traced)
             way.append(_hop(switch, traced.groups, out_port, traced.queue, packet))
@@ -222,6 +231,13 @@ class RealNetwork:
             packet = replace(packet, in_port=self._wiring.port(neighbour, switch))
             switch = neighbour
         return way
+
+    def _resumed(self, bridge: str, packet: Packet, before: TracedPacket) -> TracedPacket:
+        """Return what the table of hosts does with a packet that has left its tunnel at a switch."""
+        actions = f"set_queue:{before.queue},resubmit(,{HOST_TABLE})"
+        described = _described(packet, 0)
+        self.hops += 1
+        return parse_trace(self._control.command("ofproto/trace-packet-out", "--names", bridge, *described, actions))
 
     def _of_packet_model(self, hops: Iterable[Hop]) -> Iterator[str]:
         """Yield where the packet model's switches treat the packets of these hops otherwise."""
@@ -260,7 +276,10 @@ class RealNetwork:
                 packet = with_tag(packet, Label(IPV6_EXPLICIT_NULL, 0))
             return stray.switch, with_tag(packet, stray.tag), 1
         drawn = random_packet(self._case, self._destinations, random)
-        packet = self._model.host_packet(drawn.source, drawn.destination, drawn.dscp, drawn.ecn)
+        site = random.choice(self._wiring.host_ends(drawn.source))
+        packet = self._model.host_packet(site, drawn.destination, drawn.dscp, drawn.ecn)
+        if site.tagged and random.random() < _TAGGED_SHARE:
+            packet = with_tag(packet, VlanTag(random.randint(1, LAST_VLAN_ID), random.randrange(8)))
         talk = random.choice(conversations(self._case.options.layout, ())) if not self._simulated else ORDINARY
         return drawn.source, talk.of(packet), drawn.dp_hash
 
@@ -290,15 +309,15 @@ def _headers(packet: Packet) -> Headers:
 
 
 def _described(packet: Packet, dp_hash: int) -> list[str]:
-    """Return the packet as `ofproto/trace` takes it: as a flow of ovs-fields(7), or, under two labels, its bytes, too.
+    """Return the packet as `ofproto/trace` takes it: as a flow of ovs-fields(7), or, under two tags, its bytes, too.
 
     Under a label the switch cannot see the rest.
     """
     fields = [f"in_port={packet.in_port}"]
     if dp_hash:
         fields.append(f"dp_hash={dp_hash:#x}")
-    if len(packet.labels) > 1:
-        return [",".join(fields), _stacked(packet).hex()]
+    if len(packet.labels) > 1 or len(packet.vlans) > 1:
+        return [",".join(fields), _frame(packet).hex()]
     fields += [f"dl_vlan={tag.vid},dl_vlan_pcp={tag.pcp}" for tag in packet.vlans]
     is_ipv6 = isinstance(packet.destination, IPv6Address)
     if packet.labels:
@@ -316,14 +335,25 @@ def _described(packet: Packet, dp_hash: int) -> list[str]:
     return [",".join(fields)]
 
 
-def _stacked(packet: Packet) -> bytes:
-    """Return a frame with the label stack of a packet, and nothing of interest under it."""
+def _frame(packet: Packet) -> bytes:
+    """Return the frame of a packet; under labels there is nothing of interest."""
     last = len(packet.labels) - 1
     stack = b"".join(
         (each.label << 12 | each.traffic_class << 9 | (position == last) << 8 | 64).to_bytes(4, "big")
         for position, each in enumerate(packet.labels)
     )
-    return bytes(12) + ETH_TYPE_MPLS.to_bytes(2, "big") + stack + bytes(40)
+    tags = b"".join(struct.pack("!HH", each.eth_type, each.pcp << 13 | each.vid) for each in packet.vlans)
+    eth_type = ETH_TYPE_MPLS if stack else packet.eth_type
+    return bytes(12) + tags + eth_type.to_bytes(2, "big") + (stack + bytes(40) if stack else _ip(packet))
+
+
+def _ip(packet: Packet) -> bytes:
+    transport, tos = packet.transport, packet.dscp << 2 | packet.ecn
+    payload = struct.pack("!HH8xB", transport.source_port, transport.destination_port, 0x50) + bytes(7)
+    ends = packet.source.packed + packet.destination.packed
+    if isinstance(packet.destination, IPv6Address):
+        return struct.pack("!IHBB", 6 << 28 | tos << 20, len(payload), transport.protocol, 64) + ends + payload
+    return struct.pack("!BBHIBBH", 0x45, tos, 20 + len(payload), 0, 64, transport.protocol, 0) + ends + payload
 
 
 def _after(packet: Packet, traced: TracedPacket) -> Packet:

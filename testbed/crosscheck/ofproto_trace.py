@@ -19,6 +19,7 @@ _PUSH = re.compile(r"push_mpls\(label=(\d+),tc=(\d+),.*\)")
 _PUSH_VLAN = re.compile(r"push_vlan\((?:tpid=(0x[0-9a-f]+),)?vid=(\d+),pcp=(\d+)\)")
 _POP = re.compile(r"pop_mpls\(eth_type=0x([0-9a-f]+)\)")
 _TOS = re.compile(r"set\(ipv(?:4\(.*?tos|6\(.*?tclass)=(0x[0-9a-f]+|\d+).*\)\)")
+_AGAIN = re.compile(r"recirc\(0x[0-9a-f]+\)")
 _PRIORITY = re.compile(r"set\(skb_priority\((0x[0-9a-f]+|\d+)\)\)")
 
 
@@ -34,6 +35,7 @@ class TracedPacket:
         popped: EtherTypes that were written as labels were popped, in this order.
         vlans_popped: number of VLAN tags that were popped, before any was pushed.
         vlans_pushed: VLAN tags that were pushed and not popped again, the outermost first.
+        is_read_again: True if the switch reads what was under a label before it goes on, which this trace does not.
         tos: new TOS byte of the IPv4 header, or traffic class of the IPv6 header, None: unchanged.
     """
 
@@ -45,6 +47,7 @@ class TracedPacket:
     tos: int | None
     vlans_popped: int = 0
     vlans_pushed: tuple[VlanTag, ...] = ()
+    is_read_again: bool = False
 
 
 def parse_trace(text: str) -> TracedPacket:
@@ -80,7 +83,9 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
     vlans = _Vlans()
     tos: int | None = None
     priority = 0
-    for action in _split(actions):
+    every = list(_split(actions))
+    is_read_again = bool(_AGAIN.fullmatch(every[-1]))
+    for action in every[: len(every) - is_read_again]:
         if found := _PUSH.fullmatch(action):
             pushed.append((int(found[1]), int(found[2])))
         elif found := _POP.fullmatch(action):
@@ -98,9 +103,9 @@ def _with_actions(groups: tuple[tuple[int, int | None], ...], queue: int | None,
     # In the dummy datapath a queue's number is its priority; packets without a queue have priority 0 as well.
     if interface is not None and priority != (queue or 0):
         raise TestbedError(f"set_queue:{queue} came to the datapath as priority {priority}: {actions}")
-    sent_in = queue if interface is not None else None
+    sent_in = queue if interface is not None or is_read_again else None
     tags = tuple(pushed), tuple(popped)
-    return TracedPacket(groups, interface, sent_in, *tags, tos, vlans.popped, tuple(vlans.pushed))
+    return TracedPacket(groups, interface, sent_in, *tags, tos, vlans.popped, tuple(vlans.pushed), is_read_again)
 
 
 class _Vlans:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from ipaddress import IPv6Network
+from ipaddress import IPv4Network, IPv6Network
 from random import Random
 
 from kuijia_app.proof.expectation import CODE_POINTS, ECN_CODES
@@ -18,7 +18,7 @@ from kuijia_app.tables.queues import DSCP_NETWORK_CONTROL, MAX_QUEUES, Queue, Qu
 from kuijia_app.tables.rules import LAST_VLAN_ID, TCP, UDP
 from kuijia_app.tables.slots import SLOT_COUNTS
 from kuijia_app.tables.stated_wiring import StatedWiring, stated
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import HostEnd, Wiring
 from te_solver.model.failures import Failure
 from te_solver.model.plan import FIRST_PATH_ID, LAST_PATH_ID, PairPlan, Plan, Tunnel
 from te_solver.model.topology import Link, Topology
@@ -36,6 +36,8 @@ _CLASSIFIED_SHARE = 0.4
 _MOST_RULES = 6
 _TRUNK_SHARE = 0.2
 """Share of the sites of a stated wiring that are behind a trunk."""
+_MOST_BESIDE = 2
+"""Most further sites at a switch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +100,23 @@ def _random_families(topology: Topology, random: Random) -> StatedWiring | None:
             host = replace(host, prefixes=(prefix,), address=prefix[1])
         if random.random() < _TRUNK_SHARE:
             host = replace(host, vlan=random.choice((1, 16, 17, random.randint(1, LAST_VLAN_ID))))
-        switches[name] = replace(ends, host=host)
+        more = _more_sites(host, number, max(ends.ports), random) if random.random() < _TRUNK_SHARE else ()
+        if host.vlan is None and not more and random.random() < _TRUNK_SHARE:
+            host = replace(host, tagged=True)
+        switches[name] = replace(ends, host=host, more_hosts=more)
     return StatedWiring("random", switches)
+
+
+def _more_sites(host: HostEnd, number: int, last_port: int, random: Random) -> tuple[HostEnd, ...]:
+    """Return further sites at a switch: in VLANs of their own, without a tag at ports of their own, or both."""
+    found: list[HostEnd] = []
+    for place in range(1, random.randint(1, _MOST_BESIDE) + 1):
+        port = random.choice((host.port, host.port, last_port + place))
+        taken = {each.vlan for each in (host, *found) if each.port == port}
+        vlan = random.choice([each for each in (None, 1, 17, 2000, 4094) if each not in taken])
+        prefix = IPv4Network((10 << 24 | place << 16 | number << 8, 24))
+        found.append(HostEnd(port, prefix[1], (prefix,), vlan=vlan))
+    return tuple(found)
 
 
 def perhaps_classified(case: RandomPlan, random: Random) -> RandomPlan:

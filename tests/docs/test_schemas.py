@@ -21,6 +21,8 @@ from te_solver.formats.topology_file import load_topology
 from te_solver.networks import shipped_names, shipped_network
 from testbed.boxes.inventory import read_inventory
 from tests.docs.schemas import SCHEMAS, validator
+from tests.kuijia_app.tables.test_shared_ports import shared
+from tests.kuijia_app.tables.test_tagged_hosts import tagged
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "tests" / "fuzz" / "examples"
@@ -57,6 +59,8 @@ def test_wirings_fit_their_schema(tmp_path: Path) -> None:
         wiring = StatedWiring(name, wiring.switches, (Mask(7 << 60, 15 << 60),))
         assert list(validator("wiring").iter_errors(wiring_to_json(wiring))) == []
         assert yaml.safe_load(wiring_text(wiring)) == wiring_to_json(wiring)
+    for wiring in (shared(gateways=True), tagged("s1")):
+        assert list(validator("wiring").iter_errors(wiring_to_json(wiring))) == []
 
 
 def test_inventories_fit_their_schema(tmp_path: Path) -> None:

@@ -21,7 +21,9 @@ _PATIENCE = 30.0
 _MOST_HOPS = 12
 _PCAP_HEADER = 24
 _PCAP_RECORD = struct.Struct("<IIII")
-_TTL_AT, _TCP_AT = 14 + 8, 14 + 20
+_PLACES = {b"\x08\x00": (14 + 8, 14 + 20), b"\x86\xdd": (14 + 7, 14 + 40)}
+"""Where TTL or hop limit and the header of TCP are, by EtherType."""
+
 _FOLLOWED_TTL, _FED_TTL = 64, 63
 _FEEDING_PAUSE = 0.1
 
@@ -100,11 +102,12 @@ class DummyFabric(DummyNetwork):
 
     def _packet(self, source_port: int, source: int, target: int, ttl: int) -> str:
         sender, receiver = self.wiring.sites[source], self.wiring.sites[target]
-        return (
-            "in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),eth_type(0x0800),"
-            f"ipv4(src={sender.address},dst={receiver.address},proto=6,tos=0,ttl={ttl},frag=no),"
-            f"tcp(src={source_port},dst=5001),tcp_flags(2)"
-        )
+        ip = f"eth_type(0x0800),ipv4(src={sender.address},dst={receiver.address},proto=6,tos=0,ttl={ttl},frag=no)"
+        if sender.address.version == 6:
+            ends = f"src={sender.address},dst={receiver.address},label=0"
+            ip = f"eth_type(0x86dd),ipv6({ends},proto=6,tclass=0,hlimit={ttl},frag=no)"
+        tcp = f"tcp(src={source_port},dst=5001),tcp_flags(2)"
+        return f"in_port(1),eth(src=02:00:00:00:00:01,dst=02:00:00:00:00:02),{ip},{tcp}"
 
     def _left(self, switches: Mapping[int, str]) -> dict[int, int]:
         """Return each source port with the port by which its packet left the switch; packets that stayed have none."""
@@ -127,7 +130,8 @@ class DummyFabric(DummyNetwork):
             if len(frame) < length:
                 break
             position += _PCAP_RECORD.size + length
-            if frame[_TTL_AT] == _FOLLOWED_TTL:
-                found.append(struct.unpack_from("!H", frame, _TCP_AT)[0])
+            ttl_at, tcp_at = _PLACES.get(frame[12:14], (0, 0))
+            if ttl_at and frame[ttl_at] == _FOLLOWED_TTL:
+                found.append(struct.unpack_from("!H", frame, tcp_at)[0])
         self._seen[switch, port] = position
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
@@ -17,10 +17,13 @@ from hedera.network.fat_tree import FatTree
 from hedera.scheduling import events
 from hedera.scheduling.messages import COUNTING_COOKIE, SCHEDULED_COOKIE
 from kuijia_app.framework import event_log
+from kuijia_app.tables.wiring import Neighbours
+from kuijia_app.tables.wiring_file import load_wiring
 from testbed.controllers.application_process import START_TIMEOUT, Framework, Listening
 from testbed.controllers.controller_process import SchedulerProcess
 from testbed.controllers.event_history import Event
 from tests.hedera.dummy_fabric import DummyFabric
+from tests.hedera.test_learned_hosts import wiring_text
 from tests.kuijia_app.dummy_switches import free_port, wait_until
 from tests.kuijia_app.gate.rigs import SchedulerRig
 from tests.kuijia_app.test_controller import ask_late
@@ -55,9 +58,10 @@ def scheduler(
     placement: str = "simulated-annealing",
     ready: Collection[str] = SWITCHES,
     idle_timeout: int = 10,
+    given: Mapping[str, object] | None = None,
 ) -> Iterator[SchedulerProcess]:
     options = {"nic_rate": CENTRE.fabric.nic_rate, "placement": placement, "period": PERIOD}
-    options |= {"idle_timeout": idle_timeout}
+    options |= {"idle_timeout": idle_timeout, **(given or {})}
     process = SchedulerProcess(directory, options, framework, Listening(fabric.controller_port))
     process.start()
     try:
@@ -163,6 +167,20 @@ def test_elephants_get_paths_of_their_own_and_counting_needs_no_packet_at_the_co
         flows = [line for switch in SWITCHES for line in fabric.flows(switch)]
         assert not [line for line in flows if "CONTROLLER" in line]
         assert not [event for event in process.events() if event["event"] == events.ENTRY_REFUSED]
+
+
+def test_elephants_of_ipv6_get_paths_of_their_own(tmp_path: Path) -> None:
+    file = tmp_path / "wiring.yaml"
+    ipv6 = {"prefixes": '"2001:db8:N::/64"', "address": '"2001:db8:N::2"', "gateway": '"2001:db8:N::1"'}
+    file.write_text(wiring_text(**ipv6))
+    centre = DataCentre(FatTree(4, CENTRE.fabric.nic_rate), load_wiring(file), Neighbours.STATIC)
+    given = {"wiring": file, "neighbours": Neighbours.STATIC.value}
+    with DummyFabric(centre, tmp_path) as fabric, scheduler(fabric, tmp_path, given=given) as process:
+        assert shared_links(fabric.ways(STRIDE8)) > 0
+        ways = elephants_fed(fabric, process, STRIDE8)
+        assert arrived(ways) == STRIDE8_TARGETS
+        assert shared_links(ways) == 0
+        assert [line for line in scheduled_entries(fabric, "p0e0") if "ipv6_src=" in line]
 
 
 def test_counting_goes_on_after_somebody_has_deleted_what_counts(fabric: DummyFabric, tmp_path: Path) -> None:

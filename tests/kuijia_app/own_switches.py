@@ -11,6 +11,7 @@ import subprocess
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv4Network
 from itertools import permutations
 from pathlib import Path
@@ -19,7 +20,8 @@ from types import MappingProxyType, TracebackType
 
 from kuijia_app.tables.options import OptionWords
 from kuijia_app.tables.queues import PLAIN_LAYOUT
-from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
+from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds
+from kuijia_app.tables.wiring import HostEnd
 from kuijia_app.tables.wiring_file import wiring_text
 from kuijia_base.commands import run_command
 from kuijia_base.errors import TestbedError
@@ -58,17 +60,29 @@ def triangle_plan() -> Plan:
     return plan_of(topology, *(f"{a}-{b} {a}-{thirds[a, b]}-{b}" for a, b in permutations(SITES, 2)))
 
 
-def triangle_wiring(trunks: Mapping[str, int] = NO_TRUNKS) -> StatedWiring:
+def second(site: str) -> str:
+    """Return the name of the host of a further site at the same port."""
+    return f"{site}-2"
+
+
+def triangle_wiring(
+    trunks: Mapping[str, int] = NO_TRUNKS, beside: Mapping[str, int] = NO_TRUNKS, own_tag: int | None = None
+) -> StatedWiring:
     hosts = {
         site: HostEnd(
             _HOST_PORTS[site],
             IPv4Address(f"172.20.{number}.10"),
             (IPv4Network(f"172.20.{number}.0/24"),),
             vlan=trunks.get(site),
+            tagged=own_tag is not None,
         )
         for number, site in enumerate(SITES, start=1)
     }
     switches = {site: SwitchEnds(_DATAPATH_IDS[site], _LINK_PORTS[site], hosts[site]) for site in SITES}
+    for number, (site, vlan) in enumerate(beside.items(), start=11):
+        prefix = IPv4Network(f"172.20.{number}.0/24")
+        more = (HostEnd(_HOST_PORTS[site], prefix[10], (prefix,), vlan=vlan),)
+        switches[site] = replace(switches[site], more_hosts=more)
     return StatedWiring("wiring.yaml", switches)
 
 
@@ -79,6 +93,8 @@ class OwnSwitches:
         folder: for files of the test.
         leased: links that are VLANs through the two switches of a provider, br-west and br-east, joined by a trunk.
         trunks: VLANs of sites that are behind a switch of their own, which tags what their host sends.
+        beside: VLANs of further sites behind the same switch, whose hosts are called as `second` says.
+        own_tag: VLAN in which the hosts of all sites send by themselves, None for none.
         plan, wiring: as in `plan_file` and `wiring_file`.
         ovs: the Open vSwitch of all bridges.
         hosts: by site.
@@ -92,12 +108,16 @@ class OwnSwitches:
         plan: Plan | None = None,
         leased: Collection[tuple[str, str]] = frozenset(),
         trunks: Mapping[str, int] = NO_TRUNKS,
+        beside: Mapping[str, int] = NO_TRUNKS,
+        own_tag: int | None = None,
     ) -> None:
         self.folder = folder
         self.leased = leased
-        self.trunks = trunks
+        self.trunks, self.beside, self.own_tag = trunks, beside, own_tag
         self.plan = plan or triangle_plan()
-        self.wiring = triangle_wiring(trunks).of(self.plan.topology)
+        self.wiring = triangle_wiring(trunks, beside, own_tag).of(self.plan.topology)
+        self.addresses = {site: self.wiring.host_address(site) for site in SITES}
+        self.addresses |= {second(site): self.wiring.host_ends(site)[1].address for site in beside}
         self.plan_file, self.wiring_file = folder / "plan.json", folder / "wiring.yaml"
         self.hosts: dict[str, Host] = {}
         self.controller_port = free_port()
@@ -106,7 +126,7 @@ class OwnSwitches:
     def __enter__(self) -> OwnSwitches:
         with self.undo as stack:
             save_plan(self.plan, self.plan_file)
-            self.wiring_file.write_text(wiring_text(triangle_wiring(self.trunks)))
+            self.wiring_file.write_text(wiring_text(triangle_wiring(self.trunks, self.beside, self.own_tag)))
             stack.enter_context(private_network())
             # The path of a Unix socket may have 107 characters; a test's folder is often longer.
             short = Path(stack.enter_context(TemporaryDirectory(prefix="kj")))
@@ -115,12 +135,14 @@ class OwnSwitches:
             self.ovs.start()
             self._make_links()
             for site in SITES:
-                self._make_host(site, stack)
+                self._make_host(site, site, stack)
+            for site in self.beside:
+                self._make_host(second(site), site, stack)
             for site in SITES:
                 self._make_bridge(site)
             if self.leased:
                 self._make_provider()
-            for site in self.trunks:
+            for site in self._behind_access:
                 self._make_access(site)
             self.undo = stack.pop_all()
         return self
@@ -257,37 +279,47 @@ class OwnSwitches:
         self.ovs.vsctl(*words[:-1])
 
     def _make_access(self, site: str) -> None:
-        """Make a site's own switch, which learns addresses, between its host and a trunk to ours."""
-        bridge, words = f"acc-{site}", ["datapath_type=netdev"]
-        for port, options in ((_access_end(site, "t"), []), (_access_end(site, "h"), [f"tag={self.trunks[site]}"])):
-            words += ["--", "add-port", bridge, port, *options]
+        """Make a site's own switch, which learns addresses, between its hosts and a trunk to ours."""
+        bridge, words = f"acc-{site}", ["datapath_type=netdev", "--", "add-port", f"acc-{site}", _access_end(site, "t")]
+        for side, vlans in (("h", self.trunks), ("h2", self.beside)):
+            if side == "h" or site in vlans:
+                tag = [f"tag={vlans[site]}"] if site in vlans else []
+                words += ["--", "add-port", bridge, _access_end(site, side), *tag]
         self.ovs.vsctl("add-br", bridge, "--", "set", "Bridge", bridge, *words)
 
     def carry_in_trunk(self, vlans: Iterable[int]) -> None:
         """Let the provider's trunk carry these VLANs only; all ports stay up."""
         self.ovs.vsctl("set", "Port", _TRUNK[0], f"trunks={','.join(map(str, vlans))}")
 
-    def _make_host(self, site: str, stack: ExitStack) -> None:
+    @property
+    def _behind_access(self) -> list[str]:
+        return list(dict.fromkeys((*self.trunks, *self.beside)))
+
+    def _make_host(self, name: str, site: str, stack: ExitStack) -> None:
         holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
         stack.callback(_end, holder)
         _wait(lambda: Path(f"/proc/{holder.pid}/ns/net").stat() != Path("/proc/thread-self/ns/net").stat())
-        host = self.hosts[site] = Host(site, self.wiring.host_address(site), "eth0", holder.pid)
+        host = self.hosts[name] = Host(name, self.addresses[name], "eth0", holder.pid)
         interface = self.interface(site, site)
         peer = ["type", "veth", "peer", "name", "eth0", "netns", str(holder.pid)]
-        if site in self.trunks:
-            _join(interface, _access_end(site, "t"))
-            interface = _access_end(site, "h")
+        if site in self._behind_access:
+            if name == site:
+                _join(interface, _access_end(site, "t"))
+            interface = _access_end(site, "h" if name == site else "h2")
         run_command(["ip", "link", "add", interface, *peer])
         run_command(["ip", "link", "set", interface, "up"])
-        macs = {other: f"02:00:00:00:00:{number:02x}" for number, other in enumerate(SITES, start=1)}
+        macs = {other: f"02:00:00:00:00:{number:02x}" for number, other in enumerate(self.addresses, start=1)}
+        device = "eth0" if self.own_tag is None else "eth0.tag"
         changes = [
-            f"link set eth0 address {macs[site]} up",
-            f"addr add {host.address}/32 dev eth0",
-            "route add 172.20.0.0/16 dev eth0",
+            f"link set eth0 address {macs[name]} up",
+            *([] if self.own_tag is None else [f"link add link eth0 name {device} type vlan id {self.own_tag}"]),
+            f"link set {device} up",
+            f"addr add {host.address}/32 dev {device}",
+            f"route add 172.20.0.0/16 dev {device}",
             *(
-                f"neigh add {self.wiring.host_address(other)} lladdr {macs[other]} dev eth0 nud permanent"
-                for other in SITES
-                if other != site
+                f"neigh add {address} lladdr {macs[other]} dev {device} nud permanent"
+                for other, address in self.addresses.items()
+                if other != name
             ),
         ]
         host.batch("ip", [change.split() for change in changes])
@@ -325,7 +357,7 @@ def _join(*ends: str) -> None:
 
 
 def _access_end(site: str, side: str) -> str:
-    """Return the interface of a site's own switch that leads to the trunk ("t") or the host ("h")."""
+    """Return the interface of a site's own switch that leads to the trunk ("t") or a host ("h", "h2")."""
     return f"{side}-{site[:6]}-acc"
 
 

@@ -1,13 +1,15 @@
-"""Sites behind VLAN trunks with real packets: hosts stated or learned, a cut, and another VLAN on the trunk."""
+"""Sites behind VLAN trunks with real packets: hosts stated or learned, a cut, other VLANs and sites on the trunk."""
 
 from __future__ import annotations
 
+from ipaddress import IPv4Network
+from itertools import permutations
 from pathlib import Path
 
 import pytest
 
 from kuijia_app.tables.options import OptionWords
-from tests.kuijia_app.own_switches import SITES, OwnSwitches
+from tests.kuijia_app.own_switches import SITES, OwnSwitches, second
 
 pytestmark = [pytest.mark.emulation, pytest.mark.beside, pytest.mark.slow]
 
@@ -17,9 +19,9 @@ TRUNKS = {"paris": 100, "rome": 16}
 
 def use_gateways(network: OwnSwitches) -> None:
     """Leave hosts an address and a route by the gateway of their site."""
-    for site, host in network.hosts.items():
-        others = [str(network.wiring.host_address(other)) for other in SITES if other != site]
-        gateway = network.wiring.prefix(site)[1]
+    for name, host in network.hosts.items():
+        others = [str(address) for other, address in network.addresses.items() if other != name]
+        gateway = IPv4Network((network.addresses[name], 24), strict=False)[1]
         host.batch("ip", [["neigh", "del", other, "dev", "eth0"] for other in others])
         host.batch("ip", [f"route replace 172.20.0.0/16 via {gateway} dev eth0 onlink".split()])
 
@@ -41,3 +43,41 @@ def test_sites_behind_trunks_reach_each_other_also_after_a_cut(tmp_path: Path, t
             assert network.sends("paris", "rome", 1400) == 1.0
             network.ovs.vsctl("set", "Port", "h-paris-acc", "tag=101")
             assert network.sends("paris", "rome", count=3) == 0.0
+
+
+BESIDE = {"paris": 200, "london": 300}
+"""Paris has two VLANs at its port, London one beside a site without a tag, Rome one site."""
+
+
+@pytest.mark.parametrize("neighbours", ["static", "learned"])
+@pytest.mark.parametrize("tagging", ["mpls", "vlan"])
+def test_a_port_and_a_vlan_name_a_site(tmp_path: Path, tagging: str, neighbours: str) -> None:
+    with OwnSwitches(tmp_path, trunks={"paris": 100}, beside=BESIDE) as network:
+        network.make_queues()
+        network.set_mtu(1504)
+        if neighbours == "learned":
+            use_gateways(network)
+        words = OptionWords(wiring=str(network.wiring_file), tagging=tagging, neighbours=neighbours)
+        with network.controller(words=words, missing="refuse") as controller:
+            controller.wait_until_ready(network.plan.topology.nodes)
+            switch_of = {**{site: site for site in SITES}, **{second(site): site for site in BESIDE}}
+            for source, target in permutations(switch_of, 2):
+                is_carried = switch_of[source] != switch_of[target] or neighbours == "learned"
+                assert (network.sends(source, target, count=3) > 0.5) == is_carried, (source, target)
+            network.ovs.vsctl("set", "Port", "h2-paris-acc", "tag=201")
+            assert network.sends(second("paris"), "rome", count=3) == 0.0
+            assert network.sends("paris", "rome", count=3) == 1.0
+
+
+@pytest.mark.parametrize("tagging", ["mpls", "vlan"])
+def test_packets_with_a_tag_of_their_hosts_are_carried_and_keep_it(tmp_path: Path, tagging: str) -> None:
+    with OwnSwitches(tmp_path, own_tag=16) as network:  # the number of a tunnel
+        network.make_queues()
+        network.set_mtu(1508)
+        words = OptionWords(wiring=str(network.wiring_file), tagging=tagging)
+        with network.controller(words=words, missing="refuse") as controller:
+            controller.wait_until_ready(network.plan.topology.nodes)
+            for source, target in permutations(SITES, 2):
+                assert network.sends(source, target, 1400, count=3) == 1.0
+            network.cut("paris", "rome")
+            assert network.sends("paris", "rome", 1400) == 1.0

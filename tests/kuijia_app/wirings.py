@@ -7,8 +7,8 @@ from ipaddress import IPv6Network
 from itertools import chain
 from random import Random
 
-from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds, stated
-from kuijia_app.tables.wiring import Neighbours, Wiring
+from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds, stated
+from kuijia_app.tables.wiring import HostEnd, Neighbours, Wiring
 from te_solver.model.topology import Topology
 
 

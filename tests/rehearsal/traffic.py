@@ -168,7 +168,7 @@ class RehearsedTraffic:
         ingress, egress = ends
         wiring = self._wiring
         target = wiring.host_address(egress)
-        entering = Packet.between(wiring.host_port(ingress), wiring.source_for(ingress, target), target)
+        entering = Packet.between(wiring.host_port(ingress), wiring.host_ends(ingress)[0].source_for(target), target)
         current = self._current[ends] = set()
         for slot in self._slots(ingress, entering):
             underway = self._step(ends, ingress, replace(entering, slot=slot))

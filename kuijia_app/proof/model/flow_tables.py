@@ -21,6 +21,7 @@ class _Shape(NamedTuple):
     source_mask: int
 
 
+_OUTERMOST = frozenset({"in_port", "vlan_vid", "vlan_pcp"})
 _MPLS_FIELDS = ("mpls_label", "mpls_tc", "mpls_bos")
 _DESTINATIONS = ("ipv4_dst", "ipv6_dst")
 _SOURCES = ("ipv4_src", "ipv6_src")
@@ -51,13 +52,16 @@ class FlowTables:
             for table_id, shapes in by_shape.items()
         }
 
-    def lookup(self, table_id: int, packet: Packet) -> Lookup:
-        """Return the matching entry of greatest priority (5.3)."""
+    def lookup(self, table_id: int, packet: Packet, *, is_hidden: bool = False) -> Lookup:
+        """Return the matching entry of greatest priority (5.3).
+
+        If the packet is hidden behind tags, all that the switch knows of it are its port and the outermost tag.
+        """
         found: list[FlowEntry] = []
         for shape, by_key in self._tables.get(table_id, ()):
             if found and shape.priority < found[0].priority:
                 break
-            key = _key_of_packet(packet, shape)
+            key = None if is_hidden and not _OUTERMOST.issuperset(shape.fields) else _key_of_packet(packet, shape)
             entry = None if key is None else by_key.get(key)
             if entry is not None:
                 found.append(entry)

@@ -21,7 +21,7 @@ from kuijia_app.tables.options import Liveness
 from kuijia_app.tables.pipeline import liveness_group
 from kuijia_app.tables.routes import directions
 from kuijia_app.tables.rules import SwitchTables
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.wiring import HostEnd, Wiring
 from te_solver.model.failures import Failure
 from te_solver.model.plan import Plan
 
@@ -219,12 +219,11 @@ class ModelNetwork:
             switch, in_port = far_end
             packet = replace(sent, in_port=in_port, queue=None)
 
-    def host_packet(self, site: str, target: Address, dscp: int = 0, ecn: int = 0, *, slot: int = 0) -> Packet:
+    @staticmethod
+    def host_packet(site: HostEnd, target: Address, dscp: int = 0, ecn: int = 0, *, slot: int = 0) -> Packet:
         """Return a packet of a site's host as it comes to the ingress: in the site's VLAN, if it has one."""
-        in_port, source = self.wiring.host_port(site), self.wiring.source_for(site, target)
-        vlan = self.wiring.vlan(site)
-        packet = Packet.between(in_port, source, target, dscp, ecn, slot=slot)
-        return with_tag(packet, None if vlan is None else VlanTag(vlan, 0))
+        packet = Packet.between(site.port, site.source_for(target), target, dscp, ecn, slot=slot)
+        return with_tag(packet, None if site.vlan is None else VlanTag(site.vlan, 0))
 
     def session_packet(self, session: BfdSession) -> Packet:
         """Return a session's packet, as sent at either end."""

@@ -128,12 +128,16 @@ class ModelSwitch:
         self.groups[group.group_id] = group
 
     def process(self, packet: Packet) -> ModelForwarding:
-        """Take a packet through the pipeline, from table 0 on (5.1), and return its treatment."""
+        """Take a packet through the pipeline, from table 0 on (5.1), and return its treatment.
+
+        A switch looks at one VLAN tag, as Open vSwitch does by default (`vlan-limit`): what is behind two is hidden.
+        """
         done = ModelForwarding()
+        is_hidden = len(packet.vlans) > 1
         action_set: dict[type[Action], Action] = {}
         table_id: int | None = 0
         while table_id is not None:
-            found = self._flow_tables.lookup(table_id, packet)
+            found = self._flow_tables.lookup(table_id, packet, is_hidden=is_hidden)
             done.steps.append(EntryStep(table_id, found.entry))
             if found.entry is None:
                 done.problem = f"no entry of table {table_id} matches"

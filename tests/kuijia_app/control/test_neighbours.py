@@ -173,7 +173,7 @@ def test_packets_for_one_address_and_addresses_that_are_sought_are_bounded() -> 
         len(its.arrived("w", 9, packet("10.0.1.1", f"10.0.2.{each % 250}"), each).frames) for each in range(2000)
     )
     assert 250 <= asked <= 2 * 2000
-    assert max(len(site.sought) for site in its._sites.values()) <= learning.MOST_SOUGHT
+    assert max(len(site.sought) for site in its._all_sites()) <= learning.MOST_SOUGHT
 
 
 def test_the_gateway_answers_echo_requests_from_near_and_far() -> None:
@@ -362,7 +362,7 @@ def test_known_hosts_are_bounded_for_a_site_and_for_a_card(monkeypatch: pytest.M
     for number in range(1, 200):
         its.arrived("e", 1, says(bytes((2, 9, 9, 9, 9, number)), f"10.0.1.{number}"), 200.0 + number)
     assert its.known("e") == 100
-    (site,) = (each for each in its._sites.values() if each.segment.switch == "e")
+    (site,) = (each for each in its._all_sites() if each.segment.switch == "e")
     assert sum(site.of_card.values()) == 100
     assert all(site.of_card.values()), "a card that is not learned is not counted"
 
@@ -384,7 +384,7 @@ def test_whatever_arrives_state_and_answers_stay_bounded() -> None:
         cut = bytes(frame[: chance.randrange(len(frame) + 1)] if chance.random() < 0.3 else frame)
         now += chance.random() / 1000
         sent += len(its.arrived(chance.choice("ewx"), chance.randrange(6), cut, now).frames) + len(its.look(now).frames)
-    assert len(its._quiet) == sum(len(site.hosts) for site in its._sites.values())
+    assert len(its._quiet) == sum(len(site.hosts) for site in its._all_sites())
     assert len(its._due) < 2000
     assert sent < 20_000
 

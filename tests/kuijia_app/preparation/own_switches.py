@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from kuijia_app.tables.stated_wiring import HostEnd, StatedWiring, SwitchEnds
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.stated_wiring import StatedWiring, SwitchEnds
+from kuijia_app.tables.wiring import HostEnd, Wiring
 from kuijia_app.tables.wiring_file import wiring_text
 from kuijia_base.commands import run_batch, run_command
 from te_solver.formats.plan_file import save_plan

@@ -71,6 +71,7 @@ def database(*, prepared: bool, link: str = "eth1", protocols: object = EMPTY_SE
         ],
         "QoS": [],
         "Queue": [],
+        "Open_vSwitch": [[EMPTY_MAP]],
     }
     if prepared:
         for n, rate in rates.items():
@@ -406,3 +407,15 @@ def test_devices_are_read_with_their_classes_leaves_and_filters() -> None:
         ),
         "lo": DeviceFacts(),
     }
+
+
+@pytest.mark.parametrize(("limit", "is_lack"), [(None, False), ("1", False), ("0", True), ("2", True)])
+def test_a_switch_that_reads_two_tags_is_named_where_hosts_send_tags(limit: str | None, *, is_lack: bool) -> None:
+    rows = database(prepared=True)
+    rows["Open_vSwitch"] = [[as_map({} if limit is None else {"vlan-limit": limit})]]
+    found = switch(rows, complete=True)
+    assert said(found) == []
+    told = said(replace(found, needs=replace(found.needs, reads_one_tag=True)))
+    assert [text for _, text in told] == (
+        [f"other_config:vlan-limit of unix:/run/db.sock is {limit}, expected 1"] if is_lack else []
+    )

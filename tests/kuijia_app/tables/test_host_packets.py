@@ -21,23 +21,27 @@ PAGE = Path(__file__).resolve().parents[3] / "docs" / "data_plane.md"
 TO_S4 = "nw_src=10.0.1.1,nw_dst=10.0.4.1"
 
 KINDS = {
-    "TCP and UDP to a site of a planned pair": [f"tcp,{TO_S4},nw_ttl=64", f"udp,{TO_S4},nw_ttl=64"],
-    "other IP protocols": [f"icmp,{TO_S4},nw_ttl=64", f"ip,nw_proto=47,{TO_S4},nw_ttl=64"],
+    "TCP, UDP, ICMP and other IP to a site of a planned pair": [
+        f"{protocol},{TO_S4},nw_ttl=64" for protocol in ("tcp", "udp", "icmp", "ip,nw_proto=47")
+    ],
     "fragments": [f"udp,nw_frag=first,{TO_S4},nw_ttl=64", f"udp,nw_frag=later,{TO_S4},nw_ttl=64"],
     "sources outside the site's prefixes": ["udp,nw_src=192.0.2.1,nw_dst=10.0.4.1,nw_ttl=64"],
     "TTL of 1": [f"udp,{TO_S4},nw_ttl=1"],
     "one VLAN tag": [f"dl_vlan=5,udp,{TO_S4},nw_ttl=64"],
     "to a site without a planned pair": ["udp,nw_src=10.0.1.1,nw_dst=10.0.2.1,nw_ttl=64"],
-    "to the own site": ["udp,nw_src=10.0.1.1,nw_dst=10.0.1.2,nw_ttl=64"],
-    "to addresses of no site": ["udp,nw_src=10.0.1.1,nw_dst=203.0.113.1,nw_ttl=64"],
-    "multicast": ["udp,dl_dst=01:00:5e:00:00:05,nw_src=10.0.1.1,nw_dst=224.0.0.5,nw_ttl=1"],
-    "broadcast, DHCP": ["udp,dl_dst=ff:ff:ff:ff:ff:ff,nw_src=0.0.0.0,nw_dst=255.255.255.255,nw_ttl=64"],
+    "to the own site, or addresses of none": [
+        "udp,nw_src=10.0.1.1,nw_dst=10.0.1.2,nw_ttl=64",
+        "udp,nw_src=10.0.1.1,nw_dst=203.0.113.1,nw_ttl=64",
+    ],
+    "multicast, broadcast, DHCP": [
+        "udp,dl_dst=01:00:5e:00:00:05,nw_src=10.0.1.1,nw_dst=224.0.0.5,nw_ttl=1",
+        "udp,dl_dst=ff:ff:ff:ff:ff:ff,nw_src=0.0.0.0,nw_dst=255.255.255.255,nw_ttl=64",
+    ],
     "ARP": ["arp,arp_op=1,arp_spa=10.0.1.1,arp_tpa=10.0.1.254"],
     "IPv6": ["udp6,ipv6_src=2001:db8::1,ipv6_dst=2001:db8::2,nw_ttl=64"],
-    "LLDP": ["dl_type=0x88cc,dl_dst=01:80:c2:00:00:0e"],
     "QinQ": ["dl_vlan=5,dl_type=0x8100"],
     "MPLS labels of hosts": ["mpls,mpls_label=16,mpls_tc=0,mpls_ttl=64,mpls_bos=1"],
-    "PPPoE": ["dl_type=0x8863", "dl_type=0x8864"],
+    "LLDP, PPPoE": ["dl_type=0x88cc,dl_dst=01:80:c2:00:00:0e", "dl_type=0x8863", "dl_type=0x8864"],
 }
 """First column of the page's table to packets in the syntax of ovs-fields(7), as the host of s1 sends them."""
 

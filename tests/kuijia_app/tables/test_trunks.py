@@ -148,11 +148,11 @@ def test_an_impossible_vlan_is_refused_with_its_line(tmp_path: Path, vlan: str) 
         load_wiring(path)
 
 
-def test_frames_lose_the_tag_of_their_own_vlan_alone() -> None:
+def test_frames_lose_their_tag_which_names_their_vlan() -> None:
     frame = bytes(range(12)) + ETH_TYPE_ARP.to_bytes(2, "big") + bytes(46)
     assert tagged(frame, 100) == frame[:12] + b"\x81\x00\x00\x64" + frame[12:]
-    assert untagged(tagged(frame, 100), 100) == frame
+    assert untagged(tagged(frame, 100)) == (100, frame)
     urgent = frame[:12] + b"\x81\x00\xe0\x64" + frame[12:]
-    assert untagged(urgent, 100) == frame
-    for other in (frame, tagged(frame, 101), frame[:15], b""):
-        assert untagged(other, 100) == other
+    assert untagged(urgent) == (100, frame)
+    for other in (frame, frame[:15], b""):
+        assert untagged(other) == (None, other)

@@ -20,8 +20,8 @@ from kuijia_app.tables.pipeline import build_tables
 from kuijia_app.tables.queue_layouts import LAYOUTS
 from kuijia_app.tables.queues import PLAIN_LAYOUT
 from kuijia_app.tables.rules import TCP, UDP, Output
-from kuijia_app.tables.stated_wiring import HostEnd, stated
-from kuijia_app.tables.wiring import Wiring
+from kuijia_app.tables.stated_wiring import stated
+from kuijia_app.tables.wiring import HostEnd, Wiring
 from kuijia_base.errors import InputError, UnsoundError
 from simulator.packet.queues import Fifo
 from simulator.packet.simulation import Simulation

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from kuijia_app.framework import event_log
-from kuijia_app.tables.stated_wiring import HostEnd, Mask, StatedWiring, datapath_text
+from kuijia_app.tables.stated_wiring import Mask, StatedWiring, datapath_text
+from kuijia_app.tables.wiring import HostEnd
 from kuijia_app.tables.wiring_file import load_wiring, mask_text, wiring_text
 from kuijia_base.commands import MODULES, kuijia_command
 from te_solver.model.topology import Topology
