@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_215, 70),
     "benchmarks": (4_014, 30),
     "docs": (800, 11),
-    "tests": (102_000, 842),
+    "tests": (102_600, 842),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 
