@@ -304,7 +304,7 @@ def test_each_queue_sends_as_many_packets_in_its_turn_as_its_weight() -> None:
     ],
 )
 def test_rules_of_queues_end_where_their_message_says(extreme: Fifo, beyond: Fifo) -> None:
-    flow = Flows.of(0, INPUTS, Packets(np.zeros(1), np.ones(1)))
+    flow = Flows.of(0, INPUTS, Packets(np.zeros(1), np.ones(1, np.int64)))
     Simulation(switch(extreme), [flow])
     with pytest.raises(UnsoundError, match=r"must be|less than a packet"):
         Simulation(switch(beyond), [flow])
