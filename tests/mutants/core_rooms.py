@@ -50,7 +50,7 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         "queues",
         ("queues/*.cpp", "queues/admission.hpp"),
         {"admission.hpp": "red", "strict_priority.cpp": "tokens", "buffer.cpp": "tokens"},
-        ("disciplines", "shared_shaping", "simulation", "queueing_theory", "table_switching"),
+        ("shared_shaping", "table_switching", "disciplines", "simulation", "queueing_theory", "tcp"),
     ),
     CoreRoom(
         "fluid-core", "simulator/flow", ("simulator/flow/core/[!b]*.cpp",), {}, ("tests/simulator/flow/test_model.py",)
