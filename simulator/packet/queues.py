@@ -69,7 +69,8 @@ class Fifo:
     @property
     def smallest_limit(self) -> int:
         """Bytes of the largest packet that fits, here as in every queueing into its smallest queue."""
-        return self.limit // self.cell * self.cell
+        cell = max(self.cell, 1)  # the core refuses less
+        return self.limit // cell * cell
 
 
 @dataclass(frozen=True)

@@ -9,14 +9,19 @@ _STEPS = f"tests/{_PACKET}/test_steps.py"
 _UNITS = f"{_PACKET}/core"
 
 
-def _packets(name: str, files: tuple[str, ...], parts: dict[str, str], tests: tuple[str, ...]) -> CoreRoom:
-    """Return a room of the packet core; `parts` are files that tests of `steps` chosen by words are nearest to."""
+def _packets(
+    name: str, files: tuple[str, ...], parts: dict[str, str], tests: tuple[str, ...], others: tuple[str, ...] = ()
+) -> CoreRoom:
+    """Return a room of the packet core; `parts` are files that tests of `steps` chosen by words are nearest to.
+
+    `tests` are modules beside these, `others` files elsewhere.
+    """
     return CoreRoom(
         name,
         _PACKET,
         tuple(f"{_UNITS}/{file}" for file in files),
         {f"*/{file}": (_STEPS, "-k", words) for file, words in parts.items()},
-        tuple(f"tests/{_PACKET}/test_{test}.py" for test in tests),
+        (*(f"tests/{_PACKET}/test_{test}.py" for test in tests), *others),
     )
 
 
@@ -26,10 +31,11 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         ("transports/*.cpp",),
         {
             "congestion*.cpp": "windows or cubic",
+            **dict.fromkeys(("bbr.cpp", "copa.cpp", "vegas.cpp", "delivery_rate.cpp"), "by_delay or bbr"),
             "expresspass.cpp": "credit or expresspass or public_code",
             "flashpass.cpp": "flashpass or emulation",
             "credited.cpp": "flashpass or emulation",
-            "tcp_sender.cpp": "timer or threshold or segments",
+            "tcp_sender.cpp": "timer or threshold or segments or mark",
         },
         ("credit_rates", "tcp", "credited", "delay_based", "resequencing", "simulation"),
     ),
@@ -38,12 +44,13 @@ CORE_ROOMS: tuple[CoreRoom, ...] = (
         ("routing/*.cpp",),
         {"hermes.cpp": "hermes", "sensed_path.cpp": "hermes", "rack_*.cpp": "hermes"},
         ("path_selection", "conga", "load_balancing", "sender_side_balancing", "label_switching", "table_switching"),
+        ("tests/simulator/planned/test_switch_pipeline.py",),
     ),
     _packets(
         "queues",
         ("queues/*.cpp", "queues/admission.hpp"),
         {"admission.hpp": "red", "strict_priority.cpp": "tokens", "buffer.cpp": "tokens"},
-        ("disciplines", "shared_shaping", "simulation", "queueing_theory"),
+        ("shared_shaping", "table_switching", "disciplines", "simulation", "queueing_theory", "tcp"),
     ),
     CoreRoom(
         "fluid-core", "simulator/flow", ("simulator/flow/core/[!b]*.cpp",), {}, ("tests/simulator/flow/test_model.py",)

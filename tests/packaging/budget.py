@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_090, 56),
     "benchmarks": (4_014, 30),
     "docs": (800, 11),
-    "tests": (102_760, 844),
+    "tests": (103_400, 848),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

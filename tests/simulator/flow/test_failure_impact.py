@@ -99,9 +99,11 @@ class TestOtherTraffic:
         expected = {"f1": 333.333333, "f2": 333.333333, "f3": 666.666667, "f4": 666.666667}
         assert flows(impact(figure_1(800), "rescaling", elastic=False)) == expected
 
-    def test_so_do_elastic_flows_that_stand_for_as_many_connections_as_they_offer(self) -> None:
-        inelastic = impact(figure_1(800), "rescaling", elastic=False)
-        assert flows(impact(figure_1(800), "rescaling", weighting="offered")) == flows(inelastic)
+    @pytest.mark.parametrize("capacity", [1.0, 1000.0])
+    def test_so_do_elastic_flows_that_stand_for_as_many_connections_as_they_offer(self, capacity: float) -> None:
+        traffic = figure_1(0.8 * capacity, capacity)
+        inelastic = impact(traffic, "rescaling", elastic=False)
+        assert flows(impact(traffic, "rescaling", weighting="offered")) == flows(inelastic)
 
     def test_under_kuijia_only_victims_of_inelastic_traffic_lose(self) -> None:
         found = impact(figure_1(800), "kuijia", elastic=False)

@@ -37,7 +37,7 @@ def test_a_failure_has_its_loss_its_churn_and_its_overloaded_links() -> None:
     assert set(found.overloaded) == {("s1", "s4"), ("s1", "s3"), ("s3", "s4")}
 
 
-@pytest.mark.parametrize(("allocated", "hurt"), [(100.0, ()), (100.0 * (1 + 1e-12), ()), (105.0, (0,))])
+@pytest.mark.parametrize(("allocated", "hurt"), [(0.0, ()), (100.0, ()), (100.0 * (1 + 1e-12), ()), (105.0, (0,))])
 def test_a_pair_is_hurt_by_any_loss_but_rounding(allocated: float, hurt: tuple[int, ...]) -> None:
     """Of two tunnels over links of 100 Mbit/s one fails: the other one carries all, but for 5 of 105."""
     traffic = PlannedTraffic.of(parallel_plan([0.5, 0.5], allocated))

@@ -188,6 +188,53 @@ void window(Options options) {
     });
 }
 
+// A control that goes by delay or by the rate of delivery: its window, threshold and pace.
+void feedback(Options options) {
+    Window window{option(options, "window", 10.0)};
+    Random random(option(options, "seed", std::uint64_t{0}));
+    auto control = control_of(rules_of<TcpRules>(options));
+    require_empty(options);
+    DeliveryRate delivery;
+    Time smoothed = 0;
+    const auto take = [&](auto &of, Step &step) {
+        if (step.is("set")) {
+            window.size = step.real();
+        } else if (step.is("lost")) {
+            of.lost(window, step.real(), {0, 0});
+        } else if (step.is("timed_out")) {
+            of.timed_out(window, step.real(), {0, 0});
+        } else if (step.is("recovered")) {
+            of.recovered(window);
+        } else if (step.is("limited")) {
+            delivery.limit_by_application(step.real());
+        } else if (step.is("sent")) {
+            const auto number = step.count();
+            const bool was_idle = step.flag();
+            if (was_idle)
+                of.restarts(delivery.app_limited());
+            delivery.sent(number, was_idle, step.time());
+        } else if (step.is("delivered")) {
+            const auto number = step.count();
+            delivery.delivered(number, step.time());
+        } else if (step.is("acknowledged")) {
+            const auto now = step.time();
+            const auto sample = step.time();
+            smoothed = step.time();
+            std::array<double, 8> told;
+            for (auto &number : told)
+                number = step.real();
+            const auto [missing, next, delivered, lost, in_flight, was_full, in_order, may_grow] = told;
+            const auto first_missing = static_cast<std::uint32_t>(missing);
+            delivery.forget_below(first_missing);
+            of.acknowledged(window, {now, sample, smoothed, first_missing, static_cast<std::uint32_t>(next), delivered,
+                                     lost, in_flight, was_full > 0, in_order > 0, may_grow > 0,
+                                     delivery.sample(sample), &delivery, random});
+        }
+        answer({window.size, window.threshold, of.pace(window, smoothed)});
+    };
+    run([&](Step &step) { std::visit([&](auto &of) { take(of, step); }, control); });
+}
+
 // A sender of TCP: what it sends, if it does, and its window, deadline and round-trip time.
 void tcp(Options options) {
     const auto segments = option(options, "segments", 1'000'000u);
@@ -463,6 +510,7 @@ void strict_priority(Options options) {
 
 int main(int count, char **arguments) {
     const std::map<std::string, void (*)(Options)> parts{{"window", window},
+                                                         {"feedback", feedback},
                                                          {"tcp", tcp},
                                                          {"credit_rate", credit_rate},
                                                          {"red", red},

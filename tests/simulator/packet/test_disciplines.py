@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kuijia_base.errors import UnsoundError
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import (
@@ -17,8 +18,10 @@ from simulator.packet.queues import (
     Fifo,
     HashedCredits,
     Queueing,
+    Red,
     RoundRobin,
     SharedBuffer,
+    StrictPriority,
     Threshold,
     TokenBucket,
 )
@@ -250,3 +253,58 @@ def test_a_packet_that_waited_for_tokens_does_not_begin_while_another_is_sent() 
     simulation = Simulation(switch(RoundRobin([shaped, Fifo()], [1, 1])), flows)
     simulation.run()
     assert simulation.flow_results().finished == pytest.approx([1.39e-3, 1.27e-3], abs=1e-7)
+
+
+ROOM = Fifo(4_000)
+
+
+@pytest.mark.parametrize(
+    "queueing",
+    [
+        *(ROOM, StrictPriority([ROOM]), RoundRobin([ROOM], [1]), Crosspoints(ROOM), DropThresholds(ROOM, [4_000])),
+        *(Crosspoints(ROOM, held_while_sent=True), HashedCredits(ROOM, bins=1, credits=2), SharedBuffer(ROOM, 8_000)),
+    ],
+    ids=lambda queueing: type(queueing).__name__,
+)
+def test_what_waits_when_a_link_fails_is_lost_and_leaves_room_for_as_much(queueing: Queueing) -> None:
+    """One packet is sent and four wait, or three if it holds its memory: all that the queue takes, then and later."""
+    fits = 4 if isinstance(queueing, Crosspoints) and queueing.held_while_sent else 5
+    flow = Flows.of(0, INPUTS, Packets(np.repeat([0.0, 1.0], 5), np.full(10, 1_000)))
+    simulation = Simulation(switch(queueing), [flow])
+    simulation.run(1e-5)
+    simulation.fail(EGRESS)
+    simulation.heal(EGRESS)
+    simulation.run()
+    totals = simulation.totals()
+    assert (totals.lost, totals.arrived) == (fits, fits)
+
+
+def test_each_queue_sends_as_many_packets_in_its_turn_as_its_weight() -> None:
+    packets = [Packet(number, 1_000_003 * number, number % INPUTS, 1_000, number % 2) for number in range(12)]
+    fates = simulated(RoundRobin([Fifo(), Fifo()], [2, 1]), packets, 1)
+    order = sorted(packets, key=lambda packet: fates[packet.number][0] or 0)
+    assert [packet.level for packet in order] == [0, 0, 1, 0, 0, 1, 0, 0, 1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("extreme", "beyond"),
+    [
+        (Fifo(limit=1), Fifo(limit=0)),
+        (Fifo(limit=2**30), Fifo(limit=2**30 + 1)),
+        (Fifo(cell=1), Fifo(cell=0)),
+        (Fifo(cell=2**20), Fifo(cell=2**20 + 1)),
+        (Fifo(marking=Threshold(0)), Fifo(marking=Threshold(-1))),
+        (Fifo(marking=Threshold(2**30)), Fifo(marking=Threshold(2**30 + 1))),
+        (Fifo(marking=Red(0, 1)), Fifo(marking=Red(-1, 1))),
+        (Fifo(marking=Red(0, 2**30)), Fifo(marking=Red(0, 2**30 + 1))),
+        (Fifo(marking=Red(0, 1, probability=1.0)), Fifo(marking=Red(0, 1, probability=1.1))),
+        (Fifo(marking=Red(0, 1, weight=1.0)), Fifo(marking=Red(0, 1, weight=0.0))),
+        (Fifo(shaping=TokenBucket(10.0, 1)), Fifo(shaping=TokenBucket(10.0, 0))),
+        (Fifo(shaping=TokenBucket(10.0, 2**20)), Fifo(shaping=TokenBucket(10.0, 2**20 + 1))),
+    ],
+)
+def test_rules_of_queues_end_where_their_message_says(extreme: Fifo, beyond: Fifo) -> None:
+    flow = Flows.of(0, INPUTS, Packets(np.zeros(1), np.ones(1, np.int64)))
+    Simulation(switch(extreme), [flow])
+    with pytest.raises(UnsoundError, match=r"must be|less than a packet"):
+        Simulation(switch(beyond), [flow])

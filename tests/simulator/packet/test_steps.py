@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import heapq
 import itertools
+import math
 import random
 import shutil
 from fractions import Fraction
@@ -14,6 +15,7 @@ import pytest
 
 from simulator.packet import _core
 from tests.sanitized import COMPILER
+from tests.simulator.packet.delay_references import Bbr, Copa, DeliveryRate, News, Vegas
 from tests.simulator.packet.hermes_reference import FASTEST, PATHS, Hermes, HermesRules, Story
 from tests.simulator.packet.step_references import (
     SECOND,
@@ -37,7 +39,7 @@ pytestmark = [
 
 MILLISECOND = SECOND // 1000
 MICROSECOND = SECOND // 1_000_000
-NEW_RENO, CUBIC, DCTCP = 0, 1, 2
+NEW_RENO, CUBIC, DCTCP, VEGAS, COPA, BBR = range(6)
 TAKE, MARK, DROP = 0, 1, 2
 DATA, EMULATION, CREDIT = 0, 4, 5
 CARD = 10_000_000
@@ -125,6 +127,15 @@ def test_cubic_that_regained_its_old_maximum_keeps_it_and_climbs_from_there(part
     assert sizes[-1] == pytest.approx(100 + 0.4 * 5**3 / 100)
 
 
+def test_cubic_that_loses_at_its_old_maximum_keeps_that(parts: Parts) -> None:
+    """By hand: W_max stays 100, so K = ((100 - 70) / 0.4)^(1/3)."""
+    steps: list[Step] = [("set", 100.0), ("lost", 100.0), ("set", 100.0), ("lost", 100.0)]
+    steps += [("grow", 1.0, 0, 0), ("set", 70.0), ("grow", 1.0, 4 * SECOND, SECOND)]
+    sizes = [size for size, _ in parts.answers("window", steps, congestion=CUBIC)]
+    ahead = 0.4 * (5 - 75 ** (1 / 3)) ** 3 + 100
+    assert sizes[-1] == pytest.approx(70 + (ahead - 70) / 70)
+
+
 def test_cubic_is_in_the_friendly_region_while_its_curve_is_below_reno(parts: Parts) -> None:
     """By hand: alpha = 3 * 0.3 / 1.7 for each window of segments, until the old window is regained, then 1."""
     steps: list[Step] = [("set", 10.0), ("lost", 10.0), *[("grow", 7.0, 0, 0)] * 8]
@@ -141,6 +152,128 @@ def test_cubic_at_its_window_before_the_loss_grows_as_fast_as_reno(parts: Parts)
     """By hand: a loss at the smallest window leaves it there, W_est = cwnd_prior = 2, so alpha is 1: 2 + 1 / 2."""
     steps: list[Step] = [("set", 2.0), ("lost", 2.0), ("grow", 1.0, 0, 0)]
     assert [size for size, _ in parts.answers("window", steps, congestion=CUBIC)] == [2.0, 2.0, 2.5]
+
+
+class Acknowledgements:
+    """Segments and acknowledgements by chance, busy and quiet in turn, with the answers of a reference."""
+
+    def __init__(self, control: Vegas | Copa | Bbr, seed: int) -> None:
+        self.steps: list[Step] = []
+        self.expected: list[float] = []
+        self._control, self._delivery, self._draw = control, DeliveryRate(), random.Random(seed)
+        self._now, self._number, self._smoothed = SECOND, 0, 0
+        self._outstanding: list[tuple[int, int]] = []  # segments, and when they left
+
+    def go_on(self, *, busy: bool) -> None:
+        for _ in range(self._draw.randrange(4) if len(self._outstanding) < (40 if busy else 3) else 0):
+            self._send()
+        if self._outstanding and self._draw.random() < 0.05:  # one is sent again
+            place = self._draw.randrange(len(self._outstanding))
+            number = self._outstanding[place][0]
+            self._outstanding[place] = number, self._now
+            self._delivery.send(number, self._now, idle=False)
+            self._note("sent", number, 0, self._now)
+        if self._draw.random() < 0.03:
+            self._delivery.limit(len(self._outstanding))
+            self._note("limited", len(self._outstanding))
+        # Fewer acknowledgements would be told apart by windows of time than there are.
+        self._now += self._draw.randrange(40 * MILLISECOND, 120 * MILLISECOND)
+        if self._outstanding:
+            self._acknowledge()
+        match self._draw.randrange(150):
+            case 0 | 1 | 2:
+                in_flight = self._draw.randint(1, 40)
+                self._control.lost(in_flight)
+                self._note("lost", in_flight)
+            case 3:
+                self._control.timed_out(9)
+                self._note("timed_out", 9)
+                self._control.size = 1.0
+                self._note("set", 1)
+            case 4 | 5 | 6 | 7:
+                self._control.recovered()
+                self._note("recovered")
+
+    def _send(self) -> None:
+        idle = not self._outstanding
+        if idle:
+            self._control.restart(limited=self._delivery.limited_until > 0)
+        self._delivery.send(self._number, self._now, idle=idle)
+        self._note("sent", self._number, int(idle), self._now)
+        self._outstanding.append((self._number, self._now))
+        self._number += 1
+
+    def _acknowledge(self) -> None:
+        draw, count = self._draw, min(self._draw.randint(1, 3), len(self._outstanding))
+        came = [self._outstanding.pop(draw.choice((0, 0, 0, -1))) for _ in range(count)]
+        for number, _ in [*came, *came[: draw.random() < 0.1]]:
+            self._delivery.deliver(number, self._now)
+            self._note("delivered", number, self._now)
+        self._smoothed = draw.randrange(100 * MILLISECOND, 2 * SECOND)
+        news = News(
+            self._now,
+            self._now - came[-1][1],
+            self._smoothed,
+            self._outstanding[0][0] if self._outstanding else self._number,
+            self._number,
+            count,
+            draw.choice((0, 0, 0, 1, 2)),
+            draw.choice((len(self._outstanding), draw.randrange(6), draw.randrange(60))),
+            *(draw.random() < 0.8 for _ in range(3)),
+        )
+        self._control.acknowledged(news, self._delivery)
+        self._note("acknowledged", *map(int, dataclasses.astuple(news)))
+
+    def _note(self, *step: str | float) -> None:
+        self.steps.append(step)
+        self.expected += [self._control.size, self._control.threshold, self._control.pace(self._smoothed)]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize(
+    ("kind", "number", "rules"),
+    [
+        (Vegas, VEGAS, {}),
+        (Vegas, VEGAS, {"alpha": 1.0, "beta": 1.5, "gamma": 0.5, "keeps": 1.0, "alternates": False, "limit": 8.0}),
+        (Copa, COPA, {}),
+        (Copa, COPA, {"delta": 0.1, "competes": False, "cautious": True, "paced": False}),
+        (Copa, COPA, {"nearly_empty": 0.5, "cautious": True}),
+        (Bbr, BBR, {"round_trip_window": 5 * SECOND}),
+        (
+            Bbr,
+            BBR,
+            {"round_trip_window": 7 * SECOND, "probe": SECOND, "heeds_loss": True, "probing_gain": 0.1}
+            | {"pacing_margin": 0.0, "window_gain": 3.0, "initial": 20.0},
+        ),
+    ],
+    ids=["vegas", "quick vegas", "copa", "cautious copa", "copa that competes late", "bbr", "bbr that heeds losses"],
+)
+def test_controls_by_delay_and_by_rate_are_those_of_their_papers(
+    parts: Parts, kind: type[Vegas | Copa | Bbr], number: int, rules: dict[str, float], seed: int
+) -> None:
+    control = kind(**rules)  # type: ignore[arg-type]  # flags are numbers
+    if isinstance(control, Bbr):
+        control.random = _core.Random(seed)
+    story = Acknowledgements(control, seed)
+    for turn in range(1500):
+        story.go_on(busy=turn // 150 % 3 < 2)
+    names = {"limit": "counting_limit", "initial": "initial_window"}
+    options = {names.get(name, f"{kind.__name__.lower()}_{name}"): float(value) for name, value in rules.items()}
+    answers = parts.answers("feedback", story.steps, congestion=number, seed=seed, **options)
+    assert [each for answer in answers for each in answer] == pytest.approx(story.expected, rel=1e-9)
+
+
+def test_bbr_takes_a_quarter_more_for_growth(parts: Parts) -> None:
+    """Section 4.3.2.2: two rounds after exactly a quarter more it is still in its start-up, at its first pace."""
+    steps: list[Step] = []
+    now = SECOND
+    for number, rate in enumerate((1, 1.25, 1.25, 1.25)):
+        apart = int(SECOND / rate)
+        steps += [("sent", number, 1, now), ("delivered", number, now + apart)]
+        steps.append(("acknowledged", now + apart, apart, apart, number + 1, number + 1, 1, 0, 9, 1, 1, 1))
+        now += apart
+    answers = parts.answers("feedback", steps, congestion=BBR, bbr_pacing_margin=0)
+    assert answers[-1][2] == pytest.approx(2 / math.log(2) * 10)
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -290,6 +423,15 @@ def test_red_judges_as_floyd_and_jacobson_say(parts: Parts, seed: int) -> None:
     assert {TAKE, MARK, DROP} == set(expected)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_red_counts_packets_from_its_low_threshold_on_and_drops_all_from_the_high_one(parts: Parts, seed: int) -> None:
+    """By hand: at the low threshold nothing is marked but counted; nine later a tenth has become a certainty."""
+    steps: list[Step] = [*[("judge", 1, 1000, 0)] * 9, ("judge", 1, 1100, 0), ("judge", 1, 2000, 0)]
+    verdicts = parts.answers("red", steps, seed=seed, low=1000, high=2000, probability=1.0, weight=1.0)
+    assert verdicts == [*[[TAKE]] * 9, [MARK], [DROP]]
+    assert parts.answers("red", steps[-1:], seed=seed, low=1000, high=2000, probability=0.01, weight=1.0) == [[DROP]]
+
+
 def timer(parts: Parts, steps: list[Step], **rules: float) -> list[float]:
     """Return the seconds from each step, whose first number is its time, to the deadline after it; -1 for none."""
     answers = parts.answers("tcp", steps, congestion=NEW_RENO, **rules)
@@ -354,6 +496,27 @@ def test_three_segments_that_arrived_beyond_one_make_it_lost(parts: Parts) -> No
     assert sent[:10] == [(segment, 0) for segment in range(10)]
     assert sent[10:] == [(10, 0), (0, 1), (-1, 0)]
     assert [window for _, _, window, *_ in answers][12:14] == [10.0, 5.0]
+
+
+def windows(parts: Parts, steps: list[Step]) -> list[float]:
+    """Return the window after each step of a sender of ten segments."""
+    answers = parts.answers("tcp", [*[("send", 0)] * 10, *steps], congestion=NEW_RENO)
+    return [window for _, _, window, *_ in answers[10:]]
+
+
+def test_a_mark_halves_the_window_once_in_a_round_trip(parts: Parts) -> None:
+    """RFC 3168, section 6.1.2: from 9 in flight to 4.5, nothing until these are acknowledged, then from 3 to 2."""
+    steps: list[Step] = [("acknowledged", SECOND, segment, 0, segment % 2) for segment in range(1, 11)]
+    steps += [*[("send", SECOND)] * 4, ("acknowledged", 2 * SECOND, 11, SECOND, 1)]
+    assert windows(parts, steps) == [*[4.5] * 14, 2.0]
+
+
+def test_a_mark_counts_with_a_loss_or_a_timeout_in_the_same_window(parts: Parts) -> None:
+    """By hand: 5 after the loss, and 2 / 5 more; 1 after the timeout, and 2 more in slow start up to 5."""
+    loss: list[Step] = [("acknowledged", SECOND, 0, 0, 0, 1, last) for last in (2, 3, 4)]
+    everything = ("acknowledged", 2 * SECOND, 10, 0, 1)
+    assert windows(parts, [*loss, everything])[2:] == pytest.approx([5.0, 5.4])
+    assert windows(parts, [("timed_out", SECOND), everything]) == [1.0, 3.0]
 
 
 def follow_flashpass(parts: Parts, reference: FlashPass, seed: int, until: int, **rules: float) -> list[float]:
@@ -475,6 +638,15 @@ def test_a_queue_behind_one_that_waits_for_its_own_tokens_still_needs_shared_one
         [2, -1],
         [-1, 1_200 * MICROSECOND],
     ]
+
+
+def test_a_path_of_hermes_fails_for_two_hosts_with_every_third_timeout(parts: Parts) -> None:
+    """It has failed for 20 ms: timeouts in between prolong that, and count as a new failure only at its end."""
+    steps: list[Step] = [("send", 0, MILLISECOND, 1500, 0, 0)]
+    steps += [("timed_out", 0, time * MILLISECOND) for time in (1, 2, 3, 4, 5, 6, 26, 26, 26, 100, 101)]
+    rules = {"failure_timeouts": 3, "failure_lasts": 20 * MILLISECOND}
+    answers = parts.answers("hermes", steps, paths=PATHS, delay=10 * MICROSECOND, **rules)
+    assert [int(failed) for _, _, failed, *_ in answers] == [0, 0, 0, 1, 1, 1, 1, 1, 1, 2, 2, 2]
 
 
 @pytest.mark.parametrize("seed", range(4))

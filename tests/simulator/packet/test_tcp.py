@@ -58,6 +58,16 @@ def test_a_handshake_takes_a_round_trip() -> None:
     assert difference == pytest.approx(ROUND_TRIP, rel=0.01)
 
 
+def test_the_timer_of_a_handshake_is_not_that_of_data() -> None:
+    """The first SYN is lost, and comes again after a second; the data after it is lost, and comes again after .2 s."""
+    network = bottleneck(Fifo())
+    link = bottleneck_link(network)
+    outages = [Outage(link, 0.0, heals=0.5), Outage(link, 1.0045, heals=1.1)]
+    simulation = Simulation(network, [Flows.of(0, 1, Tcp(handshake=True), size=1000)], Setting(outages=outages))
+    simulation.run()
+    assert simulation.flow_results().finished == pytest.approx([1.206], abs=0.002)
+
+
 def test_delayed_acknowledgements_halve_their_number() -> None:
     network = bottleneck(Fifo())
     counts = []
