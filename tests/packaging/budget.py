@@ -4,14 +4,14 @@ from __future__ import annotations
 
 ROOMS = {
     "kuijia_base": (3_984, 41),
-    "te_solver": (13_205, 128),
+    "te_solver": (13_270, 128),
     "simulator": (24_010, 236),
     "kuijia_app": (28_200, 161),
     "hedera": (4_445, 39),
     "testbed": (22_065, 146),
     "experiments": (21_004, 101),
     "kuijia": (10_215, 70),
-    "benchmarks": (4_014, 30),
+    "benchmarks": (4_055, 30),
     "docs": (800, 11),
     "tests": (102_000, 842),
 }
