@@ -150,8 +150,8 @@ def test_paths_of_a_maximum_flow_are_those_of_networkx(topology: Topology) -> No
     links.add_nodes_from(position.values())
     links.add_edges_from((position[link.source], position[link.target]) for link in topology.links)
     for pair in permutations(topology.nodes, 2):
-        ends = [position[node] for node in pair]
-        walks = nx.edge_disjoint_paths(links, *ends) if nx.has_path(links, *ends) else []
+        source, target = (position[node] for node in pair)
+        walks = nx.edge_disjoint_paths(links, source, target) if nx.has_path(links, source, target) else []
         paths = [tuple(topology.nodes[node] for node in without_loops(walk)) for walk in walks]
         paths.sort(key=lambda path: cost(topology, path, "delay")[:2])
         assert list(found(topology, "edge-disjoint-flow", pair, weight="delay")) == paths
@@ -160,7 +160,7 @@ def test_paths_of_a_maximum_flow_are_those_of_networkx(topology: Topology) -> No
 def test_a_maximum_flow_takes_back_what_blocks_a_further_path() -> None:
     # s-a-b-t comes first. A second path needs a to itself, and leaves no way from b to a for a third one.
     ways = "sa ab bt sc cf fb ad de et sg gi ib ah hj jt"
-    network = Topology("ways", tuple("sabtcfdeghij"), tuple(Link(*way, 10.0) for way in ways.split()))
+    network = Topology("ways", tuple("sabtcfdeghij"), tuple(Link(way[0], way[1], 10.0) for way in ways.split()))
     assert list(found(network, "edge-disjoint-flow", ("s", "t"))) == [tuple("sadet"), tuple("scfbt")]
 
 
