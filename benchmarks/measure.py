@@ -21,7 +21,7 @@ _KIBIBYTES_PER_MEGABYTE = 1e6 / 1024
 
 @dataclass(frozen=True)
 class Timed(Generic[Value]):
-    """The result of some work, and its duration."""
+    """The result of some work, and its seconds."""
 
     value: Value
     seconds: float
@@ -33,11 +33,16 @@ def timed(work: Callable[[], Value]) -> Timed[Value]:
     return Timed(value, time.perf_counter() - started)
 
 
-def processor_time(work: Callable[[], object]) -> float:
-    """Return the seconds of a processor that the work takes, whatever else the machine does."""
+def processor_timed(work: Callable[[], Value]) -> Timed[Value]:
+    """Return the result of some work, and the seconds of a processor that it takes, whatever else the machine does."""
     started = time.process_time()
-    work()
-    return time.process_time() - started
+    value = work()
+    return Timed(value, time.process_time() - started)
+
+
+def processor_time(work: Callable[[], object]) -> float:
+    """Return the seconds of a processor that the work takes."""
+    return processor_timed(work).seconds
 
 
 @dataclass(frozen=True)

@@ -171,7 +171,7 @@ class Solver:
                 warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
                 name = _HIGHS if self.name in _OF_HIGHS else self.name
                 interruptible(lambda: problem.solve(solver=name, warm_start=False, **self._options), self.watch)
-        except cp.SolverError as error:
+        except (cp.SolverError, ValueError) as error:  # the latter where HiGHS ends with status "unknown"
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
         if problem.status != cp.OPTIMAL:
             raise SolverError(f"{_title(self.name)} gave up with status {problem.status}, no plan was made")

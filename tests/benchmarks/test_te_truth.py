@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from benchmarks.registry import BenchmarkSetting
-from benchmarks.te_truth import ShortestPaths, least_of_any_paths, least_of_tunnels, most_total_flow, te_truth
+from benchmarks.te_truth import (
+    ShortestPaths,
+    concurrency,
+    least_of_any_paths,
+    least_of_tunnels,
+    most_total_flow,
+    te_truth,
+)
 from kuijia_base.errors import InputError
 from kuijia_base.progress import Progress
 from te_solver.model.demands import Demand
@@ -32,6 +40,23 @@ def test_the_programs_have_the_optima_that_can_be_counted() -> None:
     assert most_total_flow(incidence, capacity, np.array([5.0, 8.0])) == pytest.approx(13)
     assert least_of_tunnels(incidence, capacity, np.array([30.0, 8.0])) == pytest.approx(1.9)
     assert least_of_tunnels(incidence, capacity * 10, np.array([4.0, 8.0])) == pytest.approx(0.08)
+
+
+def test_concurrency_is_at_most_one_whether_demands_fit_simply_or_by_a_program_alone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    incidence = Incidence.of(SQUARE, TUNNELS)
+    capacity = np.array([link.capacity for link in SQUARE.links])
+    assert concurrency(incidence, capacity, np.array([30.0, 8.0])) == pytest.approx(1 / 1.9)
+    # b-d carries 4 and at most 6 of the other 15: less than the half, and not all.
+    assert concurrency(incidence, capacity, np.array([15.0, 4.0])) == 1
+    monkeypatch.delattr("benchmarks.te_truth.least_utilisation")
+    assert concurrency(incidence, capacity, np.array([4.0, 8.0])) == 1
+    # c-d has room for one pair, b-d for the other one.
+    shortest = Incidence.of(SQUARE, [TUNNELS[0], [("c", "d")]])
+    assert concurrency(shortest, capacity, np.array([8.0, 10.0])) == 1
+    with pytest.raises(NameError):
+        concurrency(incidence, capacity, np.array([15.0, 4.0]))
 
 
 def test_any_paths_are_as_good_as_the_best_of_them() -> None:
@@ -112,14 +137,18 @@ POP_TABLES = "pop-ncflow-lptop/benchmarks/csvs"
 COLUMNS = "problem,num_nodes,traffic_seed,scale_factor,tm_model,total_demand,obj_val"
 
 
+def zoo_network(folder: Path, name: str, nodes: int, cables: Iterable[tuple[int, int]]) -> None:
+    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in cables)
+    inside = "".join(f'<node id="{number}"/>' for number in range(nodes))
+    graph = f'<graph edgedefault="undirected">{inside}{edges}</graph>'
+    xml = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}</graphml>'
+    written(folder, f"ncflow/topologies/topology-zoo/{name}.graphml", xml)
+
+
 def ring(folder: Path) -> float:
     """Write a ring of four with a fifth node and POP's tables of optima for it; return the sum of seed 4's demands."""
     cables = (0, 1), (1, 2), (2, 3), (3, 0), (2, 4)
-    edges = "".join(f'<edge source="{a}" target="{b}"/>' for a, b in cables)
-    nodes = "".join(f'<node id="{number}"/>' for number in range(6))  # the last one is alone
-    graph = f'<graph edgedefault="undirected">{nodes}{edges}</graph>'
-    xml = f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns">{graph}</graphml>'
-    written(folder, "ncflow/topologies/topology-zoo/Ring.graphml", xml)
+    zoo_network(folder, "Ring", 6, cables)  # the last node is alone
     table = {"ring": {"uniform": {"max_demand": 10.0}, "gravity": {}, "fname": "Ring.graphml"}}
     written(folder, "pop-ncflow-lptop/lib/problems.py", f"PROBLEM_ARGS = {table!r}\n")
     links = tuple(Link(str(x), str(y), 1000.0) for a, b in cables for x, y in ((a, b), (b, a)))
@@ -142,6 +171,17 @@ def test_rows_of_the_zoo_come_from_their_seeds(tmp_path: Path) -> None:
     assert flow["other rows"] == [f"Ring.graphml uniform seed 5 scale 2.0: None, published {total}"]
     assert concurrent["rows that agree"] == "0 of 2"
     assert "left out: Away.graphml, which is not in ncflow" in said.getvalue()
+
+
+def test_a_network_that_ncflow_lacks_has_demands_of_the_published_sums(tmp_path: Path) -> None:
+    ring(tmp_path)
+    zoo_network(tmp_path, "AttMpls", 25, ((0, number) for number in range(1, 25)))
+    # Of two published rows whose sums depend on the number of nodes alone; in a star all of them fits.
+    rows = ["1121068594,1.0,uniform,2972.5224609375", "109718110,4.0,bimodal,11507.23096601819"]
+    table = "".join(f"AttMpls.graphml,25,{row},{row.split(',')[-1]}\n" for row in rows)
+    written(tmp_path, f"{POP_TABLES}/total-flow/path-form-total_flow-slice_0_1_2_3_4.csv", f"{COLUMNS}\n{table}")
+    [flow] = comparisons(tmp_path, io.StringIO(), source="total flow")
+    assert flow["rows by network"] == {"AttMpls.graphml": "2 of 2"}
 
 
 def test_shares_of_the_optimum_are_compared_by_their_means(tmp_path: Path) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 ROOMS = {
     "kuijia_base": (3_980, 32),
-    "te_solver": (13_075, 112),
+    "te_solver": (13_140, 112),
     "simulator": (23_745, 215),
     "kuijia_app": (28_610, 161),
     "hedera": (4_475, 39),
     "testbed": (22_152, 146),
     "experiments": (20_832, 90),
     "kuijia": (10_090, 56),
-    "benchmarks": (4_014, 30),
+    "benchmarks": (4_055, 30),
     "docs": (800, 11),
     "tests": (103_400, 848),
 }

@@ -196,3 +196,12 @@ def test_room_of_less_than_a_billionth_of_a_link_is_rounding() -> None:
     program = compiled("max-throughput", Case.of(RHOMBUS, [Demand("s", "t", 30)], 3))
     left = np.array([10.0, 0.9e-8, 1.1e-8, 0.0, -1e-6])
     assert program._room(np.full(5, 10.0), 10.0 - left).tolist() == pytest.approx([10, 0, 1.1e-8, 0, 0], rel=1e-6)
+
+
+def test_a_solution_of_unknown_status_is_an_error_of_the_solver() -> None:
+    class Unpacked:
+        def solve(self, **_: object) -> None:
+            raise ValueError("Cannot unpack invalid solution")
+
+    with pytest.raises(SolverError, match="HiGHS failed: Cannot unpack invalid solution"):
+        Solver().run(Unpacked())

@@ -18,6 +18,7 @@ from te_solver.model.demands import Demand
 from te_solver.model.plan import WEIGHTS, PlanOptions, Weight
 from te_solver.model.topology import Link, Topology
 from te_solver.solve import require_feasible, solve, solve_like
+from te_solver.tunnels.cost_graph import without_loops
 from te_solver.tunnels.finder import TunnelFinder
 from te_solver.tunnels.path_choice import PathFinder
 from te_solver.tunnels.path_choices.file import load_paths
@@ -139,6 +140,27 @@ def test_paths_of_a_maximum_flow_are_edge_disjoint_and_the_shortest_come_first()
         ("a", "b", "d"),
         ("a", "c", "d"),
     ]
+
+
+@given(networks())
+def test_paths_of_a_maximum_flow_are_those_of_networkx(topology: Topology) -> None:
+    position = {node: number for number, node in enumerate(topology.nodes)}
+    links: nx.DiGraph[int] = nx.DiGraph()
+    links.add_nodes_from(position.values())
+    links.add_edges_from((position[link.source], position[link.target]) for link in topology.links)
+    for pair in permutations(topology.nodes, 2):
+        source, target = (position[node] for node in pair)
+        walks = nx.edge_disjoint_paths(links, source, target) if nx.has_path(links, source, target) else []
+        paths = [tuple(topology.nodes[node] for node in without_loops(walk)) for walk in walks]
+        paths.sort(key=lambda path: cost(topology, path, "delay")[:2])
+        assert list(found(topology, "edge-disjoint-flow", pair, weight="delay")) == paths
+
+
+def test_a_maximum_flow_takes_back_what_blocks_a_further_path() -> None:
+    # s-a-b-t comes first. A second path needs a to itself, and leaves no way from b to a for a third one.
+    ways = "sa ab bt sc cf fb ad de et sg gi ib ah hj jt"
+    network = Topology("ways", tuple("sabtcfdeghij"), tuple(Link(way[0], way[1], 10.0) for way in ways.split()))
+    assert list(found(network, "edge-disjoint-flow", ("s", "t"))) == [tuple("sadet"), tuple("scfbt")]
 
 
 def test_a_maximum_flow_follows_the_order_of_links() -> None:
