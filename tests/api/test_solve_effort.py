@@ -80,7 +80,7 @@ def test_an_estimate_is_shown_until_it_has_passed() -> None:
 
 
 def test_long_calls_are_watched(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("te_solver.programs.linear._WATCH_SECONDS", 0.001)
+    monkeypatch.setattr("te_solver.programs.solver._WATCH_SECONDS", 0.001)
     seen: list[float] = []
     was_seen = Event()
 

@@ -91,7 +91,7 @@ def test_nodes_of_graphs_are_traced_as_the_graph_has_them() -> None:
         ),
         (
             lambda plan: kuijia.verify(kuijia.compile(plan), slots=64),
-            "option:slots: given with compiled tables, which h",
+            "option:slots: not allowed with compiled tables, whi",
         ),
         (lambda plan: kuijia.trace(plan, "s1"), "packet: 's1', expected two nodes, or SOURCE->TARGET"),
         (
