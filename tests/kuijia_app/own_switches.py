@@ -94,7 +94,7 @@ class OwnSwitches:
         leased: links that are VLANs through the two switches of a provider, br-west and br-east, joined by a trunk.
         trunks: VLANs of sites that are behind a switch of their own, which tags what their host sends.
         beside: VLANs of further sites behind the same switch, whose hosts are called as `second` says.
-        own_tag: VLAN in which the hosts of all sites send by themselves, None for none.
+        own_tag: VLAN in whose tag the packets of all sites come, as of their own: a switch at each site adds it.
         plan, wiring: as in `plan_file` and `wiring_file`.
         ovs: the Open vSwitch of all bridges.
         hosts: by site.
@@ -114,6 +114,7 @@ class OwnSwitches:
         self.folder = folder
         self.leased = leased
         self.trunks, self.beside, self.own_tag = trunks, beside, own_tag
+        self._access = trunks if own_tag is None else dict.fromkeys(SITES, own_tag)
         self.plan = plan or triangle_plan()
         self.wiring = triangle_wiring(trunks, beside, own_tag).of(self.plan.topology)
         self.addresses = {site: self.wiring.host_address(site) for site in SITES}
@@ -281,7 +282,7 @@ class OwnSwitches:
     def _make_access(self, site: str) -> None:
         """Make a site's own switch, which learns addresses, between its hosts and a trunk to ours."""
         bridge, words = f"acc-{site}", ["datapath_type=netdev", "--", "add-port", f"acc-{site}", _access_end(site, "t")]
-        for side, vlans in (("h", self.trunks), ("h2", self.beside)):
+        for side, vlans in (("h", self._access), ("h2", self.beside)):
             if side == "h" or site in vlans:
                 tag = [f"tag={vlans[site]}"] if site in vlans else []
                 words += ["--", "add-port", bridge, _access_end(site, side), *tag]
@@ -293,7 +294,7 @@ class OwnSwitches:
 
     @property
     def _behind_access(self) -> list[str]:
-        return list(dict.fromkeys((*self.trunks, *self.beside)))
+        return list(dict.fromkeys((*self._access, *self.beside)))
 
     def _make_host(self, name: str, site: str, stack: ExitStack) -> None:
         holder = subprocess.Popen(["unshare", "--net", "sleep", "infinity"])
@@ -309,15 +310,12 @@ class OwnSwitches:
         run_command(["ip", "link", "add", interface, *peer])
         run_command(["ip", "link", "set", interface, "up"])
         macs = {other: f"02:00:00:00:00:{number:02x}" for number, other in enumerate(self.addresses, start=1)}
-        device = "eth0" if self.own_tag is None else "eth0.tag"
         changes = [
             f"link set eth0 address {macs[name]} up",
-            *([] if self.own_tag is None else [f"link add link eth0 name {device} type vlan id {self.own_tag}"]),
-            f"link set {device} up",
-            f"addr add {host.address}/32 dev {device}",
-            f"route add 172.20.0.0/16 dev {device}",
+            f"addr add {host.address}/32 dev eth0",
+            "route add 172.20.0.0/16 dev eth0",
             *(
-                f"neigh add {address} lladdr {macs[other]} dev {device} nud permanent"
+                f"neigh add {address} lladdr {macs[other]} dev eth0 nud permanent"
                 for other, address in self.addresses.items()
                 if other != name
             ),
