@@ -227,8 +227,8 @@ void feedback(Options options) {
             const auto first_missing = static_cast<std::uint32_t>(missing);
             delivery.forget_below(first_missing);
             of.acknowledged(window, {now, sample, smoothed, first_missing, static_cast<std::uint32_t>(next), delivered,
-                                     lost, in_flight, was_full > 0, in_order > 0, may_grow > 0,
-                                     delivery.sample(sample), &delivery, random});
+                                     lost, in_flight, was_full > 0, in_order > 0, may_grow > 0, delivery.sample(sample),
+                                     &delivery, random});
         }
         answer({window.size, window.threshold, of.pace(window, smoothed)});
     };
