@@ -138,4 +138,5 @@ def test_the_first_ping_of_ipv6_is_answered_and_hosts_find_each_other_and_their_
                 answer = host["h0"].run(["ping", "-c", "1", "-W", "2", str(address)]).stdout
                 assert " 1 received" in answer, (target, address)
                 assert time.monotonic() - began < 1.0, (target, address)
-        assert " 1 received" in host["h15"].run(["ping", "-c", "1", "-W", "2", "fe80::4b:55ff:fe49:4a47%eth0"]).stdout
+        gateway = f"fe80::4b:55ff:fe49:4a47%{host['h15'].interface}"
+        assert " 1 received" in host["h15"].run(["ping", "-c", "1", "-W", "2", gateway]).stdout
