@@ -216,8 +216,10 @@ class TablePolls:
         counted = yield from _all_of(shaped.shape.packets(answer))
         if counted is None:
             return False
-        packets = dict(zip(shaped.keys, chain.from_iterable(counted), strict=True))
-        found.update(entries=self._entries, packets=packets, hosts={})
+        packets = list(chain.from_iterable(counted))
+        if len(packets) != len(shaped.keys):
+            return False  # the switch describes an entry twice
+        found.update(entries=self._entries, packets=dict(zip(shaped.keys, packets, strict=True)), hosts={})
         return True
 
     def _keep_shape(self, answer: object, found: Mapping[str, Any]) -> None:

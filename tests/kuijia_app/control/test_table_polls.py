@@ -147,6 +147,14 @@ def test_a_table_is_read_as_it_is_each_time(package: str, sent: SwitchTables) ->
         assert found.entries == {FlowKey.of(entry): entry for entry in sent.flows}
 
 
+def test_a_switch_that_describes_an_entry_twice_is_read_as_if_once() -> None:
+    polled = Polled()
+    described = [flow_bytes("os_ken", entry, 5) for entry in (*ENTRIES, ENTRIES[0])]
+    for _ in range(4):
+        found = polled.poll(described)
+        assert found.packets == {FlowKey.of(entry): 5 for entry in ENTRIES}
+
+
 def test_entries_are_read_afresh_after_a_poll_for_the_entries_of_all_has_found_others() -> None:
     polled = Polled()
     described = [flow_bytes("os_ken", entry) for entry in ENTRIES]
