@@ -41,8 +41,8 @@ _RELATIONS: Mapping[str, Callable[[float, float], float]] = {
     "higher": lambda ours, base: 100 * (ours / base - 1),
     "less": lambda ours, base: base - ours,
 }
-"""What a claim says of a number beside that of another scheme: itself, how much lower or higher it is in %, or the
-difference of two losses."""
+"""Forms in which a claim compares a number with that of another scheme: as it is, by how many % it is lower or higher,
+or as the difference of two losses."""
 
 
 _ABOVE_ZERO = 1e-6

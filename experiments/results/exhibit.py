@@ -1,4 +1,4 @@
-"""One table or figure: our numbers with their spread beside the published ones; as plain data, JSON and text."""
+"""One table or figure: our numbers with their spread, and the published ones; as plain data, JSON and text."""
 
 from __future__ import annotations
 

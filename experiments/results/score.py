@@ -1,4 +1,4 @@
-"""Published numbers beside ours, within which margin, over how many runs; bars, and runs judged by them; pure."""
+"""Comparisons of our numbers with published ones: margins, number of runs, bars, and verdicts on runs; pure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Summary of a simulation by size class: completion times beside ideal ones, slowdowns, goodput, losses, queues."""
+"""Summary of a simulation by size class: completion and ideal times, slowdowns, goodput, losses, queues."""
 
 from __future__ import annotations
 

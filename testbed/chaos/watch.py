@@ -63,7 +63,7 @@ class _Forwarding:
 
 @dataclass
 class ChaosWatch:
-    """What was seen, in seconds of the monotonic clock, which controllers share even if a wall clock is set.
+    """Observations of a run, in seconds of the monotonic clock, which controllers share even if a wall clock is set.
 
     Attributes:
         ready: a controller has confirmed all tables of a switch.

@@ -153,7 +153,7 @@ def outcomes_of(
 
     Args:
         questions: the schemes and the failures.
-        options: of the schemes, as JSON data: influences on the outcomes beside plans and failures.
+        options: of the schemes, as JSON data: what decides the outcomes apart from plans and failures.
         workers: workers of the sweep.
         output: folder of the checkpoint, None for none.
         progress: shows the remaining time.
