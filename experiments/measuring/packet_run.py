@@ -13,6 +13,7 @@ from experiments.measuring.failure_run import Failing, Phases, WantedFlow, roles
 from experiments.measuring.load import MachineLoad
 from experiments.measuring.packet_options import BUFFER_PACKETS, DETECTION_SECONDS, Notice
 from experiments.results.result import FlowResult, Series
+from kuijia_app.tables.bfd import multiplier_at
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.slots import cut_slots
 from kuijia_base.errors import InputError
@@ -105,7 +106,9 @@ def delayed(plan: Plan, notice: Notice) -> Plan:
 
 def timing_of(notice: Notice, topology: Topology, bfd_interval_ms: int | None = None) -> Timing:
     """Return who notices after how long, with BFD packets at this interval."""
-    bfd = Bfd() if bfd_interval_ms is None else Bfd(interval=bfd_interval_ms / 1000)
+    bfd = Bfd()
+    if bfd_interval_ms is not None:
+        bfd = Bfd(interval=bfd_interval_ms / 1000, multiplier=multiplier_at(bfd_interval_ms))
     told = 0.0 if notice.controller is None else controller_at(topology, notice.controller)
     return Timing(notice.detection, told, notice.reaction, bfd=bfd)
 

@@ -34,7 +34,7 @@ from kuijia_app.preparation.sessions import (
     session_settings,
     watched_name,
 )
-from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.bfd import DEFAULT_MULTIPLIER, BfdSession
 from kuijia_app.tables.needs import FAIL_MODE, PROTOCOL, PortNeeds, SwitchNeeds
 from kuijia_app.tables.options import Tagging
 from kuijia_app.tables.queues import QueueLayout
@@ -349,9 +349,10 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
         path = f"the BFD session of tunnel {session.path_id} ({'-'.join(session.nodes)})"
         if found == numbers:
             wanted = session_settings(interval_ms)
-            settings = bridge.ports[session.watched_port].bfd
-            if any(settings.get(name) != value for name, value in wanted.items()):
-                text = f"{path} has {_settings_text(settings)}, expected {_settings_text(wanted)}"
+            settings = {"mult": str(DEFAULT_MULTIPLIER), **bridge.ports[session.watched_port].bfd}
+            found_settings = {name: settings.get(name, "unset") for name in wanted}
+            if found_settings != wanted:
+                text = f"{path} has {_settings_text(found_settings)}, expected {_settings_text(wanted)}"
                 change = switch.vsctl_with(
                     port_arguments([end_of(session, switch.needs.switch, bridge.name)], interval_ms, MARK)
                 )
@@ -381,7 +382,7 @@ def _session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> 
 
 
 def _settings_text(settings: Mapping[str, str]) -> str:
-    return " ".join(f"bfd:{name}={settings.get(name, 'unset')}" for name in session_settings(0))
+    return " ".join(f"bfd:{name}={value}" for name, value in settings.items())
 
 
 def _send_buffer_lacks(switch: Reached, bridge: BridgeFacts) -> Iterator[Lack]:

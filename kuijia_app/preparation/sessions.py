@@ -11,13 +11,12 @@ import zlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from kuijia_app.tables.bfd import BfdSession
+from kuijia_app.tables.bfd import BfdSession, multiplier_at
 from kuijia_base.errors import InputError
 
 DEFAULT_INTERVAL_MS = 30
 MIN_INTERVAL_MS, MAX_INTERVAL_MS = 1, 10_000
 """Bounds of the interval; Open vSwitch takes whole milliseconds from one on."""
-
 
 _LONGEST_NAME = 15
 """Letters of a network device's name (IFNAMSIZ in linux/if.h)."""
@@ -82,7 +81,8 @@ def cable_commands(ends: Iterable[SessionEnd]) -> list[list[str]]:
 
 def session_settings(interval_ms: int) -> dict[str, str]:
     """Return the settings of a session's watched port; `interval_ms` are between two packets."""
-    return {"enable": "true", "min_tx": str(interval_ms), "min_rx": str(interval_ms)}
+    times = {"min_tx": str(interval_ms), "min_rx": str(interval_ms), "mult": str(multiplier_at(interval_ms))}
+    return {"enable": "true", **times}
 
 
 def port_arguments(ends: Iterable[SessionEnd], interval_ms: int, mark: str = "") -> list[str]:

@@ -7,6 +7,7 @@ packets that arrive for the session leave by the inner port and so reach the wat
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -17,6 +18,21 @@ from te_solver.model.plan import FIRST_PATH_ID, Plan
 
 LAST_BFD_PATH_ID = FIRST_PATH_ID + (LAST_PORT - FIRST_BFD_PORT - 1) // 2
 """Last path id of a session, as each takes two port numbers."""
+
+DEFAULT_MULTIPLIER = 3
+"""Intervals without a packet after which Open vSwitch ends a session (`bfd:mult`) unless told otherwise."""
+
+_LEAST_DETECTION_MS = 50
+"""Least milliseconds without a packet that end a session.
+
+A port that goes down keeps a busy `ovs-vswitchd` from its sessions for more than three intervals of 10 ms: all would
+end together, and none would tell which tunnel is dead.
+"""
+
+
+def multiplier_at(interval_ms: int) -> int:
+    """Return the number of intervals without a packet that end a session."""
+    return max(DEFAULT_MULTIPLIER, math.ceil(_LEAST_DETECTION_MS / interval_ms))
 
 
 @dataclass(frozen=True, slots=True)

@@ -116,7 +116,7 @@ class BfdCables:
 
         Args:
             sessions: new sessions only.
-            interval_ms: time between two packets in milliseconds; a session is down after three intervals without any.
+            interval_ms: time between two packets in milliseconds.
 
         Raises:
             InputError: the interval is out of bounds; nothing is created.

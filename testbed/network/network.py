@@ -193,7 +193,7 @@ class EmulatedNetwork:
 
         Args:
             sessions: new sessions only.
-            interval_ms: time between two packets in milliseconds; a session is down after three intervals without any.
+            interval_ms: time between two packets in milliseconds.
 
         Raises:
             InputError: the interval is out of bounds, or (with the machine's own Open vSwitch) a name is taken.

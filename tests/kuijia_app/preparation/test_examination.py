@@ -295,16 +295,16 @@ def with_sessions(*path_ids: int, **settings: str) -> Reached:
     return replace(found, devices={**(found.devices or {}), **devices})
 
 
-@pytest.mark.parametrize("settings", [{"enable": "false"}, {"min_tx": "100"}, {"min_rx": "1000"}])
+@pytest.mark.parametrize("settings", [{"enable": "false"}, {"min_tx": "100"}, {"min_rx": "1000"}, {"mult": "5"}])
 def test_sessions_with_other_settings_are_named_and_get_ours(settings: dict[str, str]) -> None:
     (lack,) = examine(with_sessions(16, **settings), WANTED)
     ((name, value),) = settings.items()
     assert "the BFD session of tunnel 16 (a-b) has bfd:" in lack.text
     assert f"bfd:{name}={value}" in lack.text.split(", expected ")[0]
-    assert lack.text.endswith("expected bfd:enable=true bfd:min_tx=30 bfd:min_rx=30")
+    assert lack.text.endswith("expected bfd:enable=true bfd:min_tx=30 bfd:min_rx=30 bfd:mult=3")
     (line,) = [line for change in lack.changes for line in script_lines(change)]
     assert "--may-exist add-port br0 br0-b16" in line
-    assert "bfd:enable=true bfd:min_tx=30 bfd:min_rx=30" in line
+    assert "bfd:enable=true bfd:min_tx=30 bfd:min_rx=30 bfd:mult=3" in line
 
 
 def test_ports_of_sessions_that_no_plan_has_are_removed_with_their_cables() -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from kuijia_app.preparation.sessions import cable_commands, ends_of, port_arguments
+from kuijia_app.preparation.sessions import cable_commands, ends_of, port_arguments, session_settings
 from kuijia_app.tables.bfd import LAST_BFD_PATH_ID, BfdSession
 from kuijia_app.tables.wiring import MAX_SITES, Wiring
 from kuijia_base.errors import TestbedError
@@ -82,8 +82,13 @@ def test_only_the_watched_port_runs_the_session_and_both_have_fixed_numbers() ->
         "--may-exist add-port s1 s1-i17",
         "set Interface s1-i17 ofport_request=1003",
         "--may-exist add-port s1 s1-b17",
-        "set Interface s1-b17 ofport_request=1002 bfd:enable=true bfd:min_tx=30 bfd:min_rx=30",
+        "set Interface s1-b17 ofport_request=1002 bfd:enable=true bfd:min_tx=30 bfd:min_rx=30 bfd:mult=3",
     ]
+
+
+@pytest.mark.parametrize(("interval_ms", "multiplier"), [(1, 50), (10, 5), (16, 4), (17, 3), (30, 3), (10_000, 3)])
+def test_a_session_waits_for_three_packets_and_at_least_50_ms(interval_ms: int, multiplier: int) -> None:
+    assert session_settings(interval_ms)["mult"] == str(multiplier)
 
 
 def test_what_open_vswitch_shows_is_read() -> None:
