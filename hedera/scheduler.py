@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -31,20 +31,20 @@ from hedera.scheduling.polling import Polls, ScheduledEntry
 from hedera.scheduling.routes import Links, Routes, first_routing, routes_around
 from hedera.scheduling.tables import Cable, is_own_group
 from kuijia_app.control import link_probes, port_states
+from kuijia_app.control.controller_roles import ControllerRoles
 from kuijia_app.control.loss_watch import GRAY_LOSS, LossWatch, gray_loss_of
-from kuijia_app.control.network_log import link_name, listed
+from kuijia_app.control.network_log import TunnelStates, link_name, listed
 from kuijia_app.control.openflow_reading import error_name
 from kuijia_app.control.pair import Beat
-from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
-from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import decoded_beat, encoded
 from kuijia_app.control.plan_checks import Missing
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.probe_frames import ProbeForm
 from kuijia_app.control.roles import DENIALS
 from kuijia_app.control.snapshot import ForeignEntry, Snapshot
-from kuijia_app.control.switch_application import OUTLETS
+from kuijia_app.control.switch_application import OUTLETS, PEER_OPTIONS, SwitchApplication, port_status_of
 from kuijia_app.control.switch_connection import ReadBack
+from kuijia_app.control.switches import ControlledSwitches
 from kuijia_app.control.table_differences import Differing, TableDifferences
 from kuijia_app.control.table_watch import CHANGED_MEANWHILE
 from kuijia_app.framework import event_log
@@ -137,7 +137,7 @@ class SchedulerTick(EventBase):  # type: ignore[misc]  # the base class is one o
         self.routes = routes
 
 
-class HederaScheduler(PairApplication):
+class HederaScheduler(SwitchApplication):
     """Everything except the clock and the route search runs in the application's thread, one event after another."""
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
@@ -158,20 +158,22 @@ class HederaScheduler(PairApplication):
             self._open_outlets(OPTION_GROUP)
             packets = {LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE}
             stand_before(self, self._is_known, given.tls_bind, packets_of=packets, removals_of=COOKIE)
-            self._join_peers(given)
+            self._listen_to_peers(given)
         except KuijiaError as error:
             refuse_to_start(error, OPTION_GROUP)
-        self._serve(self._centre.wiring)
-        self._metrics.expect(self._wiring.topology.nodes)
+        self.switches = ControlledSwitches(self._runtime, self, self._centre.wiring, self._metrics, self._own_cookies)
+        self.roles = ControllerRoles(self._runtime, self, self.switches)
+        self._join_peers(given)
+        self._metrics.expect(self.switches.wiring.topology.nodes)
         self._edges = self._centre.hosts_of.keys()
-        self._uses = {switch: self._uses_of(switch) for switch in self._wiring.topology.nodes}
-        self._agreed = {"switches": len(self._wiring.topology.nodes), "hosts": len(self._wiring.sites)}
-        self._links = Links(self._wiring)
-        probed = self._wiring.topology.nodes if missing is Missing.WARN else ()
-        full = {(switch, port): given.host_mtu for switch in probed for port in self._wiring.link_ports(switch)}
-        self._probe_links(ProbeForm(Tagging.DSCP_ECN, PLAIN_LAYOUT.control), full)
-        self._learn_hosts(self._centre.segments)
-        self._link_counters = LinkCounters(self._wiring)
+        self._uses = {switch: self._uses_of(switch) for switch in self.switches.wiring.topology.nodes}
+        self._agreed = {"switches": len(self.switches.wiring.topology.nodes), "hosts": len(self.switches.wiring.sites)}
+        self._links = Links(self.switches.wiring)
+        probed = self.switches.wiring.topology.nodes if missing is Missing.WARN else ()
+        full = {(switch, port): given.host_mtu for switch in probed for port in self.switches.wiring.link_ports(switch)}
+        self.switches.probe_links(ProbeForm(Tagging.DSCP_ECN, PLAIN_LAYOUT.control), full)
+        self.switches.learn_hosts(self._centre.segments)
+        self._link_counters = LinkCounters(self.switches.wiring)
         self._loss_watch = LossWatch(gray_loss)
         self._loss_watch.follow(self._link_counters)
         self._next_look = 0.0
@@ -190,14 +192,14 @@ class HederaScheduler(PairApplication):
         self._last_own_id = _OWN_IDS
         self._is_routing = False
         self._next_routing = 0.0
-        self._started_at = self._next_poll = time.monotonic()
+        self._started_at = self._next_poll = self._runtime.now()
 
     def _uses_of(self, switch: str) -> dict[int, str]:
         """Return in words what each port of a switch leads to."""
         sites = self._centre.hosts_of.get(switch, ())
-        neighbours = self._wiring.topology.neighbours[switch]
+        neighbours = self.switches.wiring.topology.neighbours[switch]
         return {
-            **{self._wiring.port(switch, other): port_use(other, is_host=False) for other in neighbours},
+            **{self.switches.wiring.port(switch, other): port_use(other, is_host=False) for other in neighbours},
             **{site.port: port_use(site.name, is_host=True) for site in sites},
         }
 
@@ -218,18 +220,19 @@ class HederaScheduler(PairApplication):
     @on_own(SchedulerTick)
     def time_passed(self, event: SchedulerTick) -> None:
         self._tick_handled()
-        now = time.monotonic()
-        self._tend_pair(now)
-        for switch, port in self._damping.released(now):
+        self._take_in_peers()
+        now = self._runtime.now()
+        self.roles.tend(now)
+        for switch, port in self.switches.damping.released(now):
             self._links.port_changed(switch, port, live=True)
         if now - self._started_at > PATIENCE:
             self._links.expect_all()
-        self._drop_silent(now)
+        self.switches.drop_silent(now)
         self._check_switches(now)
         self._compare_counters(now)
-        self._watch_tables(now)
-        self._report_findings(now)
-        self._report_network(now)
+        self.switches.watch_tables(now)
+        self.switches.report_findings(now)
+        self.switches.report_network(now)
         if event.routes is not None:
             self._follow(event.routes, now)
         self._route_around()
@@ -243,67 +246,68 @@ class HederaScheduler(PairApplication):
 
     def _check_switches(self, now: float) -> None:
         """Probe links, avoid those that carry nothing, and state what is wrong with ports and links."""
-        if not self._acts:
+        if not self.roles.acts:
             return
-        self._prober.tend()
-        self._gateway.tend()
-        self._links.avoid(self._links_not_carrying() | self._lossy_cables())
+        self.switches.prober.tend()
+        self.switches.gateway.tend()
+        self._links.avoid(self.switches.links_not_carrying() | self._lossy_cables())
         if now < self._next_look:
             return
         self._next_look = now + LOOK
-        for switch in filter(self._port_states.has_described, self._connections):
+        for switch in filter(self.switches.port_states.has_described, self.switches.connections):
             found = [
-                *self._port_states.findings(switch, self._uses[switch], (), now),
-                *self._prober.probes.findings(switch),
+                *self.switches.port_states.findings(switch, self._uses[switch], (), now),
+                *self.switches.prober.probes.findings(switch),
             ]
-            self._findings.exactly(_CHECKED_KINDS, switch, found, now)
+            self.switches.findings.exactly(_CHECKED_KINDS, switch, found, now)
 
     def _compare_counters(self, now: float) -> None:
         """Begin to compare the counters of all cables, if it is time for that."""
-        if self._acts and self._loss_watch.is_due(now, self._table_watch.period):
-            judging = self._begin_round(self._loss_watch, now, self._link_counters.uncounted)
+        if self.roles.acts and self._loss_watch.is_due(now, self.switches.table_watch.period):
+            judging = self.switches.begin_round(self._loss_watch, now, self._link_counters.uncounted)
             self._sliced_work.add(self._noting_losses(judging))
 
-    def _snapshot_taken(self, snapshot: Snapshot) -> None:
+    def snapshot_taken(self, snapshot: Snapshot) -> None:
         counted = self._link_counters.counted(snapshot)
-        judging = self._loss_watch.taken(counted, self._now(), self._link_counters.uncounted)
+        judging = self._loss_watch.taken(counted, self._runtime.now(), self._link_counters.uncounted)
         if judging is not None:
             self._sliced_work.add(self._noting_losses(judging))
 
-    def _look_at_foreign(self, foreign: tuple[ForeignEntry, ...], snapshot: Snapshot) -> None:
-        super()._look_at_foreign(foreign, snapshot)
+    def foreign_told(self, foreign: tuple[ForeignEntry, ...], snapshot: Snapshot) -> None:
         switch, found = snapshot.switch, placed(foreign)
         if self._placed_at.get(switch, 0.0) >= snapshot.asked_at:
             return  # they may not all have been there
         wanted = {flow: self._schedule.group_of(switch, flow) for flow in found}
         changed = [each.key for flow, each in found.items() if wanted[flow] not in (None, *each.groups)]
         if changed:
-            self._tables_wrong(snapshot, TableDifferences(Differing(changed=tuple(changed))), self._now())
+            self.switches.tables_wrong(
+                snapshot, TableDifferences(Differing(changed=tuple(changed))), self._runtime.now()
+            )
 
     def _noting_losses(self, judging: Iterator[None]) -> Iterator[None]:
         yield from judging
-        if self._acts:  # else a peer has taken over meanwhile
-            self._state_losses(self._loss_watch, self._now())
+        if self.roles.acts:  # else a peer has taken over meanwhile
+            self.switches.state_losses(self._loss_watch, self._runtime.now())
 
     def _lossy_cables(self) -> frozenset[Cable]:
         """Return the cables that lose frames by the counters of their ports."""
-        ends = ((switch, self._wiring.neighbour_at(switch, port)) for switch, port in self._loss_watch.shares)
+        ends = ((switch, self.switches.wiring.neighbour_at(switch, port)) for switch, port in self._loss_watch.shares)
         return frozenset(frozenset((switch, other)) for switch, other in ends if other is not None)
 
-    def _owns_group(self, group_id: int) -> bool:
+    def owns_group(self, group_id: int) -> bool:
         return is_own_group(group_id)
 
-    def _put_tables_right(self, switch: str) -> None:
+    def put_tables_right(self, switch: str) -> None:
         self._settled.discard(switch)  # its counting begins again, too
-        super()._put_tables_right(switch)
+        self.switches.read_again(switch)
 
-    def _leave_tables(self, switch: str) -> None:
+    def leave_tables(self, switch: str) -> None:
         self._links.left(switch)
 
     @on(ofp_event.EventOFPFlowStatsReply, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER, harms=Harm.CONNECTION)
     def flows_described(self, event: Any) -> None:
         message = event.msg
-        connection = self._connection(message.datapath)
+        connection = self.switches.connection(message.datapath)
         if connection is None:
             return
         if message.xid < _OWN_IDS:
@@ -314,7 +318,7 @@ class HederaScheduler(PairApplication):
         if message.xid not in polled:
             return
         more = bool(message.flags & ofproto.OFPMPF_REPLY_MORE)
-        self._polls.answered(switch, time.monotonic(), readings(message.body), more=more)
+        self._polls.answered(switch, self._runtime.now(), readings(message.body), more=more)
         if not more:
             while polled.popleft() != message.xid:
                 pass
@@ -324,18 +328,19 @@ class HederaScheduler(PairApplication):
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        changed = self._changed_port_of(event)
+        state, is_there = port_status_of(event)
+        changed = self.switches.changed_port(event.msg.datapath, state, is_there=is_there)
         if changed is None:
             return
-        switch, port, live = changed
-        self._note_port(switch, port, live=live, is_damped=self._damping.is_held((switch, port)))
-        believed = self._damping.observed((switch, port), time.monotonic(), live=live)
+        switch, port, live = changed[0], state.number, changed[1]
+        self.switches.note_port(switch, port, live=live, is_damped=self.switches.damping.is_held((switch, port)))
+        believed = self.switches.damping.observed((switch, port), self._runtime.now(), live=live)
         self._links.port_changed(switch, port, live=believed)
         self._route_around()
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def switch_answered_with_an_error(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
+        connection = self.switches.connection(event.msg.datapath)
         if connection is None:
             return
         if not _OWN_IDS <= event.msg.xid <= self._last_own_id:
@@ -343,41 +348,53 @@ class HederaScheduler(PairApplication):
             return
         name = error_name(ofproto, event.msg)
         if name in DENIALS:
-            self._displaced(connection.switch, name)
+            self.roles.displaced(connection.switch, name)
             return
         # The entry came too late for its group: the next round sends the entries wanted then.
         self._schedule.forget(connection.switch)
-        self._note_refusal(events.ENTRY_REFUSED, connection.switch, name)
+        self.switches.note_refusal(events.ENTRY_REFUSED, connection.switch, name)
 
     def _decoded(self, line: bytes) -> Callable[[], None]:
-        return partial(self._heard_beat, decoded_beat(line, self._agreed, self._wiring.topology.nodes))
+        return partial(self.roles.heard_beat, decoded_beat(line, self._agreed, self.switches.wiring.topology.nodes))
 
-    def _send_beat(self, beat: Beat) -> None:
+    def send_beat(self, beat: Beat) -> None:
         self._send_line(lambda _before: (encoded(beat, None, self._agreed), None))
 
-    def _ports_told(self, switch: str, ports: Mapping[int, PortState]) -> None:
-        self._links.ports_described(switch, self._believed_ports(switch, ports))
+    def ports_told(self, switch: str, ports: Mapping[int, PortState]) -> None:
+        self._links.ports_described(switch, self.switches.believed_ports(switch, ports))
         self._route_around()
 
-    def _left_to_peer(self, switch: str) -> None:
-        self._begun(switch)
+    def left_to_peer(self, switch: str) -> None:
+        self.begun(switch)
 
-    def _left_to_other(self, switch: str) -> None:
-        self._begun(switch)
+    def left_to_other(self, switch: str) -> None:
+        self.begun(switch)
 
-    def _wanted(self, switch: str) -> SwitchTables:
+    def _is_known(self, datapath_id: int) -> bool:
+        return self.switches.is_known(datapath_id)
+
+    def taken_over(self) -> None:
+        """Do nothing: all switches are read."""
+
+    def tunnel_states(self) -> TunnelStates:
+        return TunnelStates()
+
+    def ports_of(self, switch: str) -> Collection[int]:
+        return self.switches.wiring.ports(switch)
+
+    def wanted(self, switch: str) -> SwitchTables:
         return self._tables[switch]
 
-    def _begun(self, switch: str) -> None:
-        self._forget_probes(switch)
+    def begun(self, switch: str) -> None:
+        self.switches.forget_probes(switch)
         self._settled.discard(switch)
         self._refused.pop(switch, None)
         self._polled.pop(switch, None)
         self._polls.gone(switch)
         self._schedule.forget(switch)
 
-    def _ended(self, switch: str) -> None:
-        self._forget_probes(switch)
+    def ended(self, switch: str) -> None:
+        self.switches.forget_probes(switch)
         self._settled.discard(switch)
         self._polls.gone(switch)
         self._schedule.forget(switch)
@@ -387,34 +404,34 @@ class HederaScheduler(PairApplication):
     def _answered(self) -> None:
         """Do nothing: no step here waits for several switches."""
 
-    def _group_done(self, switch: str, group: Group) -> None:
+    def group_done(self, switch: str, group: Group) -> None:
         """Do nothing: groups here have no events."""
 
-    def _switch_read(self, switch: str, has: ReadBack) -> None:
-        missing = sorted(set(self._wiring.ports(switch)) - has.ports.keys())
-        times = self._reports.occurred(("missing ports", switch), time.monotonic()) if missing else None
+    def switch_read(self, switch: str, has: ReadBack) -> None:
+        missing = sorted(set(self.switches.wiring.ports(switch)) - has.ports.keys())
+        times = self._reports.occurred(("missing ports", switch), self._runtime.now()) if missing else None
         if times is not None:
             problem = f"has no port {', '.join(map(str, missing))}: its links there count as failed"
             self._log.write(event_log.SWITCH_ERROR, switch=switch, error=problem, times=times)
             self.logger.error("switch %s %s%s", switch, problem, repeated(times))
-        self._links.ports_described(switch, self._believed_ports(switch, has.ports))
-        self._probe_anew(switch)
-        self._gateway.read(switch)
-        is_left = self._refused.get(switch) is self._tables[switch] or self._table_watch.is_resting(switch)
+        self._links.ports_described(switch, self.switches.believed_ports(switch, has.ports))
+        self.switches.probe_anew(switch)
+        self.switches.gateway.read(switch)
+        is_left = self._refused.get(switch) is self._tables[switch] or self.switches.table_watch.is_resting(switch)
         if is_left:
             # It would refuse them again, or somebody would change them: routes avoid it.
             self._links.left(switch)
         self._route_around()
         if not (self._is_routing or is_left):
-            self._want([switch])  # otherwise all switches get other tables soon
+            self.switches.want([switch])  # otherwise all switches get other tables soon
 
-    def _switch_done(self, switch: str, tables: SwitchTables) -> None:
+    def switch_done(self, switch: str, tables: SwitchTables) -> None:
         if tables is self._tables[switch] and switch not in self._settled:
             self._settled.add(switch)
             self._refused.pop(switch, None)
             self._begin_counting(switch)
             self._log.write(event_log.SWITCH_READY, switch=switch, framework=FRAMEWORK)
-            self._network_log.programmed(switch)
+            self.switches.network_log.programmed(switch)
             self._run_round()
 
     def _begin_counting(self, switch: str) -> None:
@@ -427,15 +444,15 @@ class HederaScheduler(PairApplication):
         for site in self._centre.hosts_of.get(switch, ()):
             yield from messages.count_flows_from(site.port, families_of(site.prefixes))
 
-    def _switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
+    def switch_refused(self, switch: str, tables: SwitchTables | None, reason: str) -> None:
         if reason in CHANGED_MEANWHILE:
             # It is read again, and given what it lacks, after a rest if that happens often.
-            self._table_watch.wrong(switch, self._now())
-            self._note_refusal(event_log.SWITCH_ERROR, switch, reason)
+            self.switches.table_watch.wrong(switch, self._runtime.now())
+            self.switches.note_refusal(event_log.SWITCH_ERROR, switch, reason)
             return
         if tables is not None:
             self._refused[switch] = tables
-        self._note_refusal(event_log.SWITCH_REFUSED, switch, reason)
+        self.switches.note_refusal(event_log.SWITCH_REFUSED, switch, reason)
 
     def _route_around(self) -> None:
         """Request a search for routes if other links have failed than before.
@@ -443,7 +460,7 @@ class HederaScheduler(PairApplication):
         Only one search runs at a time, and the next one starts only after a pause of the same length. A later tick
         requests it again, for the links that are down then.
         """
-        if self._is_routing or time.monotonic() < self._next_routing:
+        if self._is_routing or self._runtime.now() < self._next_routing:
             return
         failed = self._links.take_changed()
         if failed is not None:
@@ -462,7 +479,7 @@ class HederaScheduler(PairApplication):
         self._routing, self._tables = routes.routing, routes.tables
         self._schedule.follow(self._routing, routes.failed)
         self._settled.clear()
-        self._want(self._connections)
+        self.switches.want(self.switches.connections)
 
     def _poll(self, now: float) -> None:
         """Poll the edge switches that owe no answer; what counts may have been deleted, and is put there again."""
@@ -476,17 +493,19 @@ class HederaScheduler(PairApplication):
     def _run_round(self) -> None:
         """Place elephants by the present rates, unless a switch still lacks the groups that entries use."""
         self._awaited, self._are_all_read = set(), False
-        denying = self._roles.denials(self._connections).keys()
-        due = self._connections.keys() - self._refused.keys() - denying
-        if self._is_displaced or not self._acts or not self._settled >= due:
+        denying = self.roles.verification.denials(self.switches.connections).keys()
+        due = self.switches.connections.keys() - self._refused.keys() - denying
+        if self.roles.is_displaced or not self.roles.acts or not self._settled >= due:
             return
         began = time.perf_counter()
         rates = self._polls.rates()
         with self._watchdog.long_work():
             found = self._schedule.run(rates)
-        for switch in {entry.switch for entry in (*found.put, *found.deleted)} & self._connections.keys() - denying:
+        for switch in {
+            entry.switch for entry in (*found.put, *found.deleted)
+        } & self.switches.connections.keys() - denying:
             self._send(switch, self._entries(switch, found.put, found.deleted))
-            self._placed_at[switch] = self._now()
+            self._placed_at[switch] = self._runtime.now()
         self._log.write(
             events.ROUND,
             flows=len(rates),
@@ -509,10 +528,10 @@ class HederaScheduler(PairApplication):
                 yield messages.put(entry, self._options.idle_timeout)
 
     def _messages(self, switch: str) -> SchedulerMessages:
-        return SchedulerMessages(self._connections[switch].datapath)
+        return SchedulerMessages(self.switches.connections[switch].datapath)
 
     def _send(self, switch: str, messages: Iterable[Any]) -> None:
-        connection = self._connections[switch]
+        connection = self.switches.connections[switch]
         if connection.is_given_up:
             return  # it is about to be closed, and begins again
         for message in messages:

@@ -16,19 +16,17 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kuijia_app.control.control import Control, ControlSettings
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.identity import are_identical
 from kuijia_app.control.loss_watch import GRAY_LOSS, gray_loss_of
 from kuijia_app.control.pair import Beat
-from kuijia_app.control.pair_application import OPTIONS as PEER_OPTIONS
-from kuijia_app.control.pair_application import PairApplication
 from kuijia_app.control.peer_messages import Decoder, encoded
 from kuijia_app.control.plan_checks import Missing
-from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.reoptimisation import Reoptimisation
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
-from kuijia_app.control.switch_application import OUTLETS
+from kuijia_app.control.switch_application import OUTLETS, PEER_OPTIONS, SwitchApplication, port_status_of
 from kuijia_app.framework.ending import refuse_to_start
 from kuijia_app.framework.event_log import REOPTIMISED
 from kuijia_app.framework.guarded_app import background
@@ -53,6 +51,8 @@ from kuijia_app.preparation.sessions import DEFAULT_INTERVAL_MS, require_possibl
 from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE
 from kuijia_app.tables.needs import HOST_MTU
 from kuijia_app.tables.options import Liveness, OptionWords, PipelineOptions, member_option, pipeline_options
+from kuijia_app.tables.pipeline import build_tables
+from kuijia_app.tables.rules import SwitchTables
 from kuijia_app.tables.wiring import Neighbours
 from kuijia_base.errors import InputError, KuijiaError, TestbedError
 from te_solver.model.plan import Plan
@@ -118,15 +118,15 @@ class Tick(EventBase):  # type: ignore[misc]  # the base class is one of two unt
         self.then = then
 
 
-class KuijiaController(PlanKeeper, PairApplication):
+class KuijiaController(SwitchApplication):
     """Keeps every connected switch at the tables that the rollout wants, and the liveness groups of ingresses right.
 
     Everything except the clock and the preparation of plans runs in the application's thread, one event after another.
     """
 
     OFP_VERSIONS = (ofproto.OFP_VERSION,)
-    framework = FRAMEWORK
     part = "controller"
+    _metrics: ControllerMetrics
 
     def __init__(self, **contexts: object) -> None:
         super().__init__(**contexts)
@@ -150,10 +150,13 @@ class KuijiaController(PlanKeeper, PairApplication):
             self._open_outlets(OPTION_GROUP)
             packets = {LINK_PROBE_COOKIE, NEIGHBOUR_COOKIE}
             stand_before(self, self._is_known, options.tls_bind, packets_of=packets, removals_of=COOKIE)
-            self._join_peers(options)
+            self._listen_to_peers(options)
         except (KuijiaError, ValueError) as error:
             refuse_to_start(error, str(options.plan))
-        self._keep(first, self._options, options.drain, missing, options.host_mtu, gray_loss)
+        settings = ControlSettings(self._options, options.drain, missing, options.host_mtu, gray_loss, FRAMEWORK)
+        self._control = Control(self._runtime, self, self._source, self._metrics, first, settings)
+        self.switches, self.roles = self._control.switches, self._control.roles
+        self._join_peers(options)
         self._reoptimisation = Reoptimisation(options.reoptimise, apart)
         self._has_files = Event()
         self._decoder, self._decoding = Decoder(self._tables_of, first.plan, self._agreed), native_threading.Lock()
@@ -164,15 +167,24 @@ class KuijiaController(PlanKeeper, PairApplication):
         signal.signal(signal.SIGUSR1, lambda _number, _frame: self._source.ask_to_withdraw())
         super().start()
 
+    def _is_known(self, datapath_id: int) -> bool:
+        return self.switches.is_known(datapath_id)
+
+    def _tables_of(self, plan: Plan) -> dict[str, SwitchTables]:
+        return build_tables(plan, self._options)
+
+    def _answered(self) -> None:
+        self._control.follow_rollout()
+
     def _decoded(self, line: bytes) -> Callable[[], None]:
         with self._decoding:
             beat, stages = self._decoder.decoded(line)
         if stages is not None:
             for version in filter(None, stages.versions):
-                self._tracker.learn(version.plan)
-        return partial(self._heard_peer, beat, stages)
+                self._control.tracker.learn(version.plan)
+        return partial(self._control.heard_peer, beat, stages)
 
-    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+    def send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
         def message(before: Sequence[object] | None) -> tuple[bytes, Sequence[object] | None]:
             if stages is None:
                 return encoded(beat, None, self._agreed), None
@@ -190,9 +202,9 @@ class KuijiaController(PlanKeeper, PairApplication):
         # Reading a plan, building its tables and writing plan files take seconds, so they do not block the event loop.
         has_supplied = False
         while self.is_active:
-            if self._acts and not has_supplied:
+            if self._control.roles.acts and not has_supplied:
                 has_supplied = True
-                self._supply_sessions(self._rollout.in_force.plan)
+                self._supply_sessions(self._control.rollout.in_force.plan)
             self._has_files.wait(TICK)
             self._has_files.clear()
             for then in self._filed():
@@ -204,7 +216,7 @@ class KuijiaController(PlanKeeper, PairApplication):
 
     def _filed(self) -> Iterator[Callable[[], object]]:
         """Write plans to files; yield the action that has waited for each of them."""
-        for put, then in self._take_files():
+        for put, then in self._control.progress.take_files():
             if put is not None:
                 apart(put)
             while self._source.problems:
@@ -214,19 +226,19 @@ class KuijiaController(PlanKeeper, PairApplication):
     def _made_plan(self) -> PlanReading | None:
         if not self._source.is_asked and not self._reoptimisation.is_on:
             return None
-        made = apart(lambda: self._source.read_if_asked(self._rollout)) or self._solved_anew()
+        made = apart(lambda: self._source.read_if_asked(self._control.rollout)) or self._solved_anew()
         if made is not None and isinstance(made.found, Version):
             plan = made.found.plan
             error = self._supply_sessions(plan)
             if error is not None:
                 return replace(made, found=error)
-            apart(lambda: self._tracker.learn(plan))
+            apart(lambda: self._control.tracker.learn(plan))
         return made
 
     def _supply_sessions(self, plan: Plan) -> TestbedError | None:
         """Make the ports of a plan's sessions; return the error that prevented it."""
         ports = self._session_ports
-        if ports is None or not self._acts:
+        if ports is None or not self._control.roles.acts:
             return None
         self._made = plan
         try:
@@ -235,15 +247,15 @@ class KuijiaController(PlanKeeper, PairApplication):
             self.logger.warning("ports of BFD sessions: %s", error)
             return error
         deadline = time.monotonic() + PORTS_WITHIN
-        while any(self._missing_session_ports(plan, self._now())) and time.monotonic() < deadline:
+        while any(self._control.needs.missing_session_ports(plan, self._runtime.now())) and time.monotonic() < deadline:
             time.sleep(TICK)
         return None
 
     def _remove_sessions(self) -> None:
         """Remove ports of sessions once a plan is the only one on the switches."""
-        ports, rollout = self._session_ports, self._rollout
+        ports, rollout = self._session_ports, self._control.rollout
         plan = rollout.in_force.plan
-        if ports is None or plan is self._pruned or not (self._acts and rollout.is_settled):
+        if ports is None or plan is self._pruned or not (self._control.roles.acts and rollout.is_settled):
             return
         self._pruned = plan
         try:
@@ -252,45 +264,43 @@ class KuijiaController(PlanKeeper, PairApplication):
             self.logger.warning("ports of BFD sessions that no plan has are not removed: %s", error)
 
     def _solved_anew(self) -> PlanReading | None:
-        if not self._acts:
+        if not self._control.roles.acts:
             return None  # the one that acts solves, and hands its plan over
-        rollout = self._rollout
+        rollout = self._control.rollout
         found = self._reoptimisation.look(
-            rollout.in_force.plan, self._failed_edges, time.monotonic(), is_free=rollout.is_settled
+            rollout.in_force.plan, self._control.failed_edges, self._runtime.now(), is_free=rollout.is_settled
         )
         if found is None:
             return None
         self._metrics.solved(self._reoptimisation.seconds)
         return apart(lambda: self._source.prepared(REOPTIMISED, found, rollout))
 
-    def _ask_again(self, reading: PlanReading) -> None:
+    def ask_again(self, reading: PlanReading) -> None:
         if reading.name == REOPTIMISED:
             self._reoptimisation.ask()
         else:
             self._source.ask_again(reading)
 
-    def _files_wait(self) -> None:
+    def files_wait(self) -> None:
         self._has_files.set()
 
     @on_own(Tick)
     def time_passed(self, event: Tick) -> None:
         self._tick_handled()
-        self._time_passed(event.plan, event.then)
+        self._take_in_peers()
+        self._control.time_passed(event.plan, event.then)
 
     @on(ofp_event.EventOFPPortStatus, handler.MAIN_DISPATCHER)
     def port_status(self, event: Any) -> None:
-        changed = self._changed_port_of(event)
-        if changed is None:
-            return
-        switch, port, live = changed
-        self._port_status(switch, port, live=live)
+        state, is_there = port_status_of(event)
+        self._control.port_status(event.msg.datapath, state, is_there=is_there)
 
     @on(ofp_event.EventOFPErrorMsg, handler.CONFIG_DISPATCHER, handler.MAIN_DISPATCHER)
     def switch_answered_with_an_error(self, event: Any) -> None:
-        connection = self._connection(event.msg.datapath)
+        connection = self.switches.connection(event.msg.datapath)
         if connection is not None:
             connection.error(event.msg)
-            self._follow_rollout()
+            self._control.follow_rollout()
 
 
 def _session_ports(options: Any, tables: PipelineOptions, plan: Plan) -> SessionPorts | None:  # oslo's

@@ -30,7 +30,7 @@ def application(tmp_path: Path) -> Iterator[HederaScheduler]:
 
 
 def switch_of(application: HederaScheduler, name: str = LEAF) -> ModelSwitch:
-    wiring = application._wiring
+    wiring = application.switches.wiring
     ports = dict.fromkeys(wiring.ports(name), True)
 
     def fail(what: str) -> None:
@@ -77,14 +77,14 @@ def test_a_port_that_was_held_down_and_is_down_at_a_new_connection_does_not_come
     application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     switch = switch_of(application)
     switch.connect()
     switch.answer()
     for _ in range(int(CEILING)):
         switch.port_goes(1, live=False)
         switch.port_goes(1, live=True)
-    assert application._damping.is_held((LEAF, 1))
+    assert application.switches.damping.is_held((LEAF, 1))
     application.switch_disconnected(SimpleNamespace(datapath=switch))
     back = switch_of(application)
     back.ports[1] = False
@@ -116,7 +116,7 @@ def test_a_connection_that_replaces_another_is_asked_for_its_counters_at_once(
     application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     switch = switch_of(application)
     switch.connect()
     switch.answer()
@@ -133,7 +133,7 @@ def test_a_connection_that_replaces_another_is_asked_for_its_counters_at_once(
 def test_a_connection_that_is_about_to_be_closed_is_sent_nothing(
     application: HederaScheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(application, "_close", lambda datapath: datapath.close())
+    monkeypatch.setattr(application._runtime, "close", lambda datapath: datapath.close())
     switch = switch_of(application)
     switch.connect()
     switch.answer()
@@ -148,7 +148,7 @@ def test_counters_are_asked_for_once_a_period_and_a_pause_is_not_made_up_for(
 ) -> None:
     period = application._options.period
     began = now = application._next_poll = 1000 * period
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     polled: list[float] = []
     monkeypatch.setattr(application, "_poll", polled.append)
     for periods in (0, 0.75, 1, 1.75, 2, 10, 10.25, 10.5, 10.75, 11):
@@ -157,7 +157,7 @@ def test_counters_are_asked_for_once_a_period_and_a_pause_is_not_made_up_for(
     assert [each / period - 1000 for each in polled] == [0, 1, 2, 10, 10.25, 11]
 
 
-@pytest.mark.parametrize("left_to", ["_left_to_other", "_left_to_peer"])
+@pytest.mark.parametrize("left_to", ["left_to_other", "left_to_peer"])
 def test_a_switch_with_another_master_is_not_asked_for_counters(application: HederaScheduler, left_to: str) -> None:
     switch = switch_of(application)
     switch.connect()
@@ -188,9 +188,9 @@ def test_flows_are_placed_only_by_who_acts_and_once_all_connected_switches_have_
     placed.clear()
     application._run_round()
     assert len(placed) == 1
-    application._is_displaced = True
+    application.roles.is_displaced = True
     application._run_round()
-    application._is_displaced = False
-    monkeypatch.setattr(type(application), "_acts", False)
+    application.roles.is_displaced = False
+    monkeypatch.setattr(type(application.roles), "acts", False)
     application._run_round()
     assert len(placed) == 1

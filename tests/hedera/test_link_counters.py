@@ -141,15 +141,15 @@ def application(tmp_path: Path) -> Iterator[HederaScheduler]:
 
 
 def test_routes_avoid_such_a_cable_and_it_is_named(application: HederaScheduler) -> None:
-    wiring = application._wiring
+    wiring = application.switches.wiring
     cables, now = Cables(wiring), 0.0
     cables.loss["l0", "s1"] = 0.2
     for _ in range(8):
         at_once(application._loss_watch.begin(now, wiring.topology.nodes, frozenset()))
         for switch in wiring.topology.nodes:
-            application._snapshot_taken(cables.snapshot(switch, now))
+            application.snapshot_taken(cables.snapshot(switch, now))
         cables.pass_by(1.0)
         now += 1.0
-    (found,) = application._findings
+    (found,) = application.switches.findings
     assert (found.key.kind, found.key.switch) == (FindingKind.PACKETS_VANISH, "s1")
     assert application._lossy_cables() == {frozenset({"l0", "s1"})}

@@ -33,7 +33,7 @@ OTHER = 9
 def world() -> Iterator[SchedulerWorld]:
     """Return the switches of a scheduler that has heard of a peer."""
     made = SchedulerWorld()
-    made.application._join(Pair(1, made.now))
+    made.application.roles.join(Pair(1, made.now))
     for box in made.boxes:
         made._connect(box, knows_bundles=True)
     yield made
@@ -91,7 +91,7 @@ def test_after_a_handover_the_earlier_one_schedules_nothing(world: SchedulerWorl
     world.application._decoded(
         encoded(Beat(OTHER, False, 1, frozenset(b.name for b in world.boxes)), None, world.application._agreed)
     )()
-    world.application.ask_to_hand_over(answers.append)
+    world.application.roles.ask_to_hand_over(answers.append)
     let_pass(world, 0.5, peer_acts=True, term=50)
     assert (answers, world.events[event_log.ROLE_YIELDED]) == ([None], 1)
     before = [len(switch.changes()) for switch in world.present.values()]

@@ -6,7 +6,7 @@ ROOMS = {
     "kuijia_base": (3_980, 32),
     "te_solver": (13_140, 112),
     "simulator": (23_745, 215),
-    "kuijia_app": (28_610, 161),
+    "kuijia_app": (28_960, 162),  # protocols between control and its parts, which do not inherit any more
     "hedera": (4_475, 39),
     "testbed": (22_152, 146),
     "experiments": (20_832, 90),

@@ -9,10 +9,10 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from kuijia_app.control.control import Control, ControlSettings
 from kuijia_app.control.controller_metrics import ControllerMetrics
 from kuijia_app.control.findings import FindingKind
 from kuijia_app.control.pair import Beat, Pair
-from kuijia_app.control.plan_keeper import PlanKeeper
 from kuijia_app.control.plan_source import PlanReading, PlanSource
 from kuijia_app.control.port_states import PortState
 from kuijia_app.control.restoration import Layer
@@ -20,7 +20,7 @@ from kuijia_app.control.roles import Claims
 from kuijia_app.control.rollout import DEFAULT_DRAIN, Stages, Version
 from kuijia_app.control.sliced_work import SLICE, SlicedWork
 from kuijia_app.control.switch_connection import SwitchConnection
-from kuijia_app.control.switch_messages import SwitchMessages
+from kuijia_app.control.switches import Runtime
 from kuijia_app.framework import event_log
 from kuijia_app.framework.switch_limits import BackOff
 from kuijia_app.tables.options import PipelineOptions
@@ -42,10 +42,13 @@ _QUIET = logging.getLogger("kuijia.rehearsal")
 _QUIET.setLevel(logging.CRITICAL + 1)
 
 
-class RehearsedController(PlanKeeper):
+class RehearsedController:
     """One process of a controller, from its start to its end.
 
     Attributes:
+        control: the controller's own code.
+        switches: those under its control.
+        roles: whether it acts.
         name: differs from those of all other processes.
         files: its plan files.
         is_alive: the process has not ended.
@@ -53,8 +56,6 @@ class RehearsedController(PlanKeeper):
         hears_by: connections of its peers.
         events: names of its events.
     """
-
-    logger = _QUIET
 
     def __init__(  # parts of a world
         self,
@@ -68,7 +69,6 @@ class RehearsedController(PlanKeeper):
         is_slow: bool,
         is_paired: bool = False,
     ) -> None:
-        super().__init__()
         self.name = name
         self.files = files
         self.is_alive = True
@@ -81,31 +81,40 @@ class RehearsedController(PlanKeeper):
         self._is_slow = is_slow
         self._slice_clock = 0.0
         self._read_at = 0.0
-        self._claims = Claims(instance)
-        self._log = self
-        self._reports = BackOff()
         self._sliced_work = SlicedWork(self._look, lambda: time.after(0.0005, self._work))
         self._source = PlanSource(files, partial(tables_of, options=options), is_long_lived=False)
-        self._metrics = ControllerMetrics(self._now)
-        self._keep(self._source.first(), options, drain=DEFAULT_DRAIN, gray_loss=gray_loss)
+        runtime = Runtime(
+            lambda: time.now,
+            lambda connection: time.after(0.001, lambda: self.close(connection)),
+            lambda _connection: PlainMessages(),
+            self,
+            _QUIET,
+            BackOff(),
+            self._sliced_work,
+        )
+        settings = ControlSettings(options, DEFAULT_DRAIN, gray_loss=gray_loss)
+        parts = self._source, ControllerMetrics(runtime.now), self._source.first(), settings, Claims(instance)
+        self.control = Control(runtime, self, *parts)
+        self.switches, self.roles = self.control.switches, self.control.roles
         self.tell_peers: Callable[[Beat, Stages | None], None] = lambda _beat, _stages: None
         if is_paired:
-            self._join(Pair(instance, time.now))
+            self.roles.join(Pair(instance, time.now))
         self._tick()
 
     @property
     def is_acting(self) -> bool:
-        return self.is_alive and self._acts
+        return self.is_alive and self.roles.acts
 
     def hand_over(self) -> None:
-        self.ask_to_hand_over()
+        self.roles.ask_to_hand_over()
 
     def hear(self, beat: Beat, stages: Stages | None) -> None:
         """Take in a peer's message."""
         if self.is_running:
-            self._heard_peer(beat, stages)
+            self.control.heard_peer(beat, stages)
 
-    def _send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+    def send_to_peers(self, beat: Beat, stages: Stages | None) -> None:
+        """Send a message to peers."""
         self.tell_peers(beat, stages)
 
     @property
@@ -115,62 +124,68 @@ class RehearsedController(PlanKeeper):
     @property
     def failed_edges(self) -> frozenset[frozenset[str]]:
         """Ends of the links that it takes for dead."""
-        return self._tracker.failed_edges
+        return self.control.tracker.failed_edges
 
     @property
     def is_settled(self) -> bool:
         """True if no update is under way, and no switch refuses its tables or denies it its role."""
-        are_settled = self._rollout.is_settled and self._second_chances.is_empty
+        are_settled = self.control.rollout.is_settled and self.control._second_chances.is_empty
         return are_settled and not (self.resting or self.denying)
 
     @property
     def is_at_rest(self) -> bool:
         """True if it is settled, and no switch still has to be given or rid of what carries pairs without a tunnel."""
-        return self.is_settled and self._restoration.is_done
+        return self.is_settled and self.control._restoration.is_done
 
     @property
     def resting(self) -> set[str]:
-        """Switches whose tables it leaves as they are for now, as somebody keeps changing them."""
-        return {switch for switch in self._rollout.in_force.tables if self._table_watch.is_resting(switch)}
+        """ControlledSwitches whose tables it leaves as they are for now, as somebody keeps changing them."""
+        return {
+            switch for switch in self.control.rollout.in_force.tables if self.switches.table_watch.is_resting(switch)
+        }
 
     @property
     def defeated(self) -> set[str]:
-        """Switches at which it names entries of others that defeat its own."""
-        return {each.key.switch for each in self._findings if each.key.kind is FindingKind.FOREIGN_ENTRY}
+        """ControlledSwitches at which it names entries of others that defeat its own."""
+        return {each.key.switch for each in self.switches.findings if each.key.kind is FindingKind.FOREIGN_ENTRY}
 
     @property
     def in_force(self) -> Version:
-        return self._rollout.in_force
+        return self.control.rollout.in_force
 
     @property
     def is_displaced(self) -> bool:
         """True if it stays quiet until it is started again, as another controller has claimed a switch."""
-        return self._is_displaced
+        return self.roles.is_displaced
 
     def generation_of(self, switch: str) -> int:
         """Return the generation id of its latest claim of a switch."""
-        return self._claims.of(switch)
+        return self.roles.claims.of(switch)
 
     @property
     def denying(self) -> set[str]:
-        """Switches that it leaves alone for now, as they say that they have another master."""
-        return set(self._roles.denials(self._connections))
+        """ControlledSwitches that it leaves alone for now, as they say that they have another master."""
+        return set(self.roles.verification.denials(self.switches.connections))
 
     def told_dead(self, ingress: str) -> frozenset[int]:
         """Return the path ids of the tunnels whose liveness groups are empty."""
-        if not self._tells_ingresses:
+        if not self.control._tells_ingresses:
             return frozenset()
-        return self._tracker.dead_path_ids(ingress)
+        return self.control.tracker.dead_path_ids(ingress)
 
     def on_top(self, switch: str) -> Layer:
         """Return what a switch is to have in addition to the tables of plans."""
-        layer, detours = self._restoration.told(switch), self._detours.get(switch, {})
-        return replace(layer, groups={**self._last_resorts.told(switch), **layer.groups, **detours})
+        layer, detours = self.control._restoration.told(switch), self.control._detours.taken(switch)
+        return replace(layer, groups={**self.control._detours.last_resorts(switch), **layer.groups, **detours})
 
     def end(self, writes: int) -> None:
         """End the process; if a plan waits for its files, so many changes to them come first."""
         self.is_alive = False
-        put = None if self.is_frozen else next((put for put, _ in self._take_files() if put is not None), None)
+        put = (
+            None
+            if self.is_frozen
+            else next((put for put, _ in self.control.progress.take_files() if put is not None), None)
+        )
         if put is not None:
             self.files.ends_after = writes
             with suppress(ProcessEndedError):
@@ -201,7 +216,7 @@ class RehearsedController(PlanKeeper):
         """Let a connection in, as the gate does once no other has its datapath id."""
         self.connections[connection.switch] = connection
         connection.is_admitted = True
-        self._connected(connection.id, connection)
+        self.switches.connected(connection.id, connection)
         connection.send_msg(Message(RehearsedKind.PORTS, xid=_GATE_XID))
         for item in connection.held:
             self.received(connection, item)
@@ -214,7 +229,7 @@ class RehearsedController(PlanKeeper):
             del self.waiting[connection.switch]
         if connection.is_admitted and self.connections.get(connection.switch) is connection:
             del self.connections[connection.switch]
-            self._disconnected(connection)
+            self.switches.disconnected(connection)
             waiting = self.waiting.pop(connection.switch, None)
             if waiting is not None:
                 self.admitted(waiting)
@@ -224,7 +239,7 @@ class RehearsedController(PlanKeeper):
         if not connection.is_admitted:
             connection.held.append(item)
         elif isinstance(item, SimulatedRefusal):
-            its = self._connection(connection)
+            its = self.switches.connection(connection)
             if its is not None:
                 its.error(item)
                 self._follow_rollout()
@@ -232,7 +247,7 @@ class RehearsedController(PlanKeeper):
             self._received_answer(connection, *item)
 
     def _received_answer(self, connection: SimulatedConnection, kind: RehearsedKind, xid: int, content: Any) -> None:  # noqa: ANN401
-        its = self._connection(connection)
+        its = self.switches.connection(connection)
         if kind is RehearsedKind.PORTS:
             connection.is_described = True
         if its is None:
@@ -242,7 +257,7 @@ class RehearsedController(PlanKeeper):
                 self._received_port(connection, *content)
             case RehearsedKind.BARRIER:
                 if its.acknowledged(xid):
-                    self._answered()
+                    self._follow_rollout()
             case RehearsedKind.ROLE if content is not None:
                 its.role_told(xid, content)
             case RehearsedKind.GROUPS:
@@ -256,37 +271,38 @@ class RehearsedController(PlanKeeper):
 
     def _received_of_watch(self, its: SwitchConnection, kind: RehearsedKind, xid: int, content: Any) -> None:  # noqa: ANN401
         if kind is RehearsedKind.POLL:
-            its.poll_answered(xid, content, self._now)
+            its.poll_answered(xid, content, lambda: self._time.now)
         elif kind is RehearsedKind.REMOVED:
-            self._entries_removed(its.switch)
+            self.switches.entries_removed(its.switch)
 
     def _received_port(self, connection: SimulatedConnection, port: int, live: bool, is_there: bool) -> None:  # noqa: FBT001  # a message
         state = PortState(port, is_up=live)
-        if connection.is_described and self._changed_port(connection, state, is_there=is_there) is not None:
-            self._port_status(connection.switch, port, live=live)
-
-    def _now(self) -> float:
-        return self._time.now
-
-    def _close(self, datapath: Any) -> None:  # noqa: ANN401  # inherited
-        self._time.after(0.001, lambda: self.close(datapath))
+        if connection.is_described:
+            self.control.port_status(connection, state, is_there=is_there)
 
     def close(self, connection: SimulatedConnection) -> None:
         """End a connection at this end; replaced by the world, which tells the other end."""
         self.ended(connection)
 
-    def _messages_for(self, datapath: Any) -> SwitchMessages:  # noqa: ANN401, ARG002  # inherited
-        return PlainMessages()
-
-    def _ask_again(self, reading: PlanReading) -> None:
+    def ask_again(self, reading: PlanReading) -> None:
+        """Have a plan read again."""
         self._source.ask_again(reading)  # all plans come from files here
 
     def _follow_rollout(self) -> None:
-        if self._acts:
-            self.files.know(self._rollout.in_force.plan)
-        super()._follow_rollout()
+        self._note_in_force()
+        self.control.follow_rollout()
 
-    def _files_wait(self) -> None:
+    def _pass_time(self, plan: PlanReading | None = None, then: Callable[[], object] | None = None) -> None:
+        self.control.time_passed(plan, then)
+        self._note_in_force()
+
+    def _note_in_force(self) -> None:
+        """Note which plan is in force: it may be missing in the files from now on."""
+        if self.roles.acts:
+            self.files.know(self.control.rollout.in_force.plan)
+
+    def files_wait(self) -> None:
+        """Write a plan to a file soon."""
         self._time.after(self._time.random.uniform(0.0, _SLOWEST_WRITE), self._write_next)
 
     def _write_next(self) -> None:
@@ -295,7 +311,7 @@ class RehearsedController(PlanKeeper):
         if self.is_frozen:
             self._time.after(TICK, self._write_next)
             return
-        for put, then in self._take_files():
+        for put, then in self.control.progress.take_files():
             if put is not None:
                 put()
             self._time.after(self._time.random.uniform(0.0, TICK), partial(self._handle, then=then))
@@ -309,9 +325,9 @@ class RehearsedController(PlanKeeper):
             return
         if not self.is_frozen:
             self._sliced_work.work()
-            self._time_passed()
-            if self._source.is_asked and not self._files:  # one thread writes and reads
-                made = self._source.read_if_asked(self._rollout)
+            self._pass_time()
+            if self._source.is_asked and not self.control.progress.has_files:  # one thread writes and reads
+                made = self._source.read_if_asked(self.control.rollout)
                 if made is not None:
                     read_at = self._time.now + self._time.random.uniform(0.0, _SLOWEST_READ)
                     self._read_at = max(self._read_at, read_at)  # what is read first is handled first
@@ -324,7 +340,7 @@ class RehearsedController(PlanKeeper):
         if self.is_frozen:
             self._time.after(TICK, lambda: self._handle(plan, then))
             return
-        self._time_passed(plan, then)
+        self._pass_time(plan, then)
 
     def _work(self) -> None:
         if self.is_running:

@@ -32,7 +32,7 @@ def application_of(plan: Plan, folder: Path, missing: str = "ignore") -> Iterato
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=OPTION_GROUP)
     cfg.CONF.set_override("missing", missing, group=OPTION_GROUP)
     made = KuijiaController()
-    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
+    made._runtime.sliced_work = SlicedWork(lambda: 0.0, lambda: None)  # no slice is ever over: nobody sends ticks
     yield made
     cfg.CONF.reset()
     for option in ("plan", "events", "missing"):
@@ -48,7 +48,7 @@ def scheduler_of(topology: Topology, folder: Path) -> Iterator[HederaScheduler]:
     cfg.CONF.set_override("events", str(folder / "events.jsonl"), group=scheduler.OPTION_GROUP)
     cfg.CONF.set_override("missing", "ignore", group=scheduler.OPTION_GROUP)
     made = HederaScheduler()
-    made._sliced_work = SlicedWork(lambda: 0.0, lambda: None)
+    made._runtime.sliced_work = SlicedWork(lambda: 0.0, lambda: None)
     yield made
     cfg.CONF.reset()
     for option in ("topology", "events", "missing"):

@@ -55,10 +55,10 @@ class SwitchWorld(RuleBasedStateMachine):
             patched.setattr(module, "time", clock)
         folder = Path(self.rig.enter_context(TemporaryDirectory(prefix="kj")))
         self.application = self._made(folder)
-        patched.setattr(self.application, "_log", SimpleNamespace(write=self._write))
-        patched.setattr(self.application, "_close", lambda datapath: datapath.close())
-        self.application._sliced_work = SlicedWork(self._look, lambda: None)
-        wiring = self.application._wiring
+        patched.setattr(self.application._runtime, "log", SimpleNamespace(write=self._write))
+        patched.setattr(self.application._runtime, "close", lambda datapath: datapath.close())
+        self.application._runtime.sliced_work = SlicedWork(self._look, lambda: None)
+        wiring = self.application.switches.wiring
         self.boxes = [
             Box(name, wiring.datapath_id(name), dict.fromkeys(range(1, max(wiring.ports(name)) + 1), True))
             for name in wiring.topology.nodes
@@ -131,12 +131,12 @@ class SwitchWorld(RuleBasedStateMachine):
     def port(self, pick: int, port: int, live: bool) -> None:  # noqa: FBT001  # drawn
         """One end of a link goes down or comes up."""
         box = self._box(pick)
-        ports = sorted(self.application._wiring.ports(box.name))
+        ports = sorted(self.application.switches.wiring.ports(box.name))
         self._port_goes(box, ports[port % len(ports)], live=live)
 
     @rule(pick=PICK, live=st.booleans())
     def link(self, pick: int, live: bool) -> None:  # noqa: FBT001  # drawn
-        wiring = self.application._wiring
+        wiring = self.application.switches.wiring
         edges = sorted(wiring.topology.edges)
         a, b = edges[pick % len(edges)]
         for one, other in ((a, b), (b, a)):
@@ -146,7 +146,7 @@ class SwitchWorld(RuleBasedStateMachine):
     def flap(self, pick: int) -> None:
         """A port goes down and comes up until it is held down."""
         box = self._box(pick)
-        port = min(self.application._wiring.ports(box.name))
+        port = min(self.application.switches.wiring.ports(box.name))
         for live in (False, True) * 4:
             self._port_goes(box, port, live=live)
 
@@ -241,7 +241,7 @@ class SwitchWorld(RuleBasedStateMachine):
         if event == event_log.SWITCH_READY:
             name = details["switch"]
             assert name in self.present, f"{name} is called ready, but is not connected"
-            connection = self.application._connections[name]
+            connection = self.application.switches.connections[name]
             assert connection.datapath is self.present[name]
             assert not connection.is_given_up
             lacking = self._promised(self.box_of(name))
@@ -250,7 +250,7 @@ class SwitchWorld(RuleBasedStateMachine):
 
 def failed_cables(world: SwitchWorld) -> set[frozenset[str]]:
     """Return the cables of which an end is down."""
-    wiring = world.application._wiring
+    wiring = world.application.switches.wiring
     return {
         frozenset(ends)
         for ends in wiring.topology.edges

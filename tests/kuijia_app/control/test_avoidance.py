@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -35,7 +34,7 @@ def test_a_tunnel_over_a_switch_that_refuses_its_tables_is_used_once_its_pair_ha
     switch.answer()
     ingress.answer()
     before = len(ingress.changes())
-    wiring = Wiring(application._rollout.in_force.plan.topology)
+    wiring = Wiring(application._control.rollout.in_force.plan.topology)
     for neighbour in ("s3", "s4"):
         ingress.port_goes(wiring.port("s1", neighbour), live=False)
     ingress.answer()
@@ -77,7 +76,7 @@ def test_a_tunnel_over_a_flapping_port_is_used_once_its_pair_has_no_other(applic
         switch.port_goes(2, live=True)
     ingress.answer()
     assert set(ingress.emptied_groups()) == {liveness_group(T1)}
-    wiring = Wiring(application._rollout.in_force.plan.topology)
+    wiring = Wiring(application._control.rollout.in_force.plan.topology)
     before = len(ingress.changes())
     for neighbour in ("s3", "s4"):
         ingress.port_goes(wiring.port("s1", neighbour), live=False)
@@ -93,7 +92,7 @@ def test_a_first_link_that_is_down_at_its_far_end_alone_is_told_to_the_ingress_a
 ) -> None:
     clock = iter(range(100, 200))
     ingress, switch = connected(application, S1), connected(application, S2)
-    monkeypatch.setattr(time, "monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr(application._runtime, "now", lambda: float(next(clock)))
     switch.port_goes(1, live=False)
     application.time_passed(Tick(None))
     assert ingress.emptied_groups() == []

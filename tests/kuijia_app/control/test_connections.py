@@ -133,7 +133,7 @@ def test_a_switch_that_refuses_messages_without_end_is_read_again_a_few_times_an
     application: KuijiaController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
-    monkeypatch.setattr(application, "_now", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     switch = connected(application, S1)
     application.time_passed(Tick())
 
@@ -151,7 +151,7 @@ def test_a_switch_that_refuses_messages_without_end_is_read_again_a_few_times_an
     now += 1.0 / REREADS_RATE
     application.time_passed(Tick())
     switch.answer()
-    assert application._connections["s1"]._sender is not None, "it is read in the end, though it goes on"
+    assert application.switches.connections["s1"]._sender is not None, "it is read in the end, though it goes on"
     assert readings_after(25) <= 2
 
 
@@ -255,8 +255,8 @@ def test_a_switch_that_still_lacks_a_port_is_left_alone_when_another_changes(app
 
 
 def paired(application: KuijiaController) -> Pair:
-    pair = Pair(1, application._now())
-    application._join(pair)
+    pair = Pair(1, application._runtime.now())
+    application.roles.join(pair)
     return pair
 
 
@@ -270,10 +270,10 @@ def test_a_controller_that_stands_by_is_a_slave_once_the_switch_has_an_id(applic
     switch = connected(application, S1)
     assert roles_of(switch) == []
     switch.generation = first_generation(3, 9)
-    application._connections["s1"].poll_role()
+    application.switches.connections["s1"].poll_role()
     switch.answer()
     assert roles_of(switch) == [ofproto.OFPCR_ROLE_SLAVE]
-    application._connections["s1"].poll_role()
+    application.switches.connections["s1"].poll_role()
     switch.answer()
     assert roles_of(switch) == [ofproto.OFPCR_ROLE_SLAVE]
 
@@ -285,7 +285,7 @@ def test_a_slave_claims_its_role_again_if_the_id_has_grown_meanwhile(application
     switch.connect()
     (claim,) = (each for each in switch.sent if getattr(each, "role", None) == ofproto.OFPCR_ROLE_SLAVE)
     switch.refuse(claim, ofproto.OFPET_ROLE_REQUEST_FAILED, ofproto.OFPRRFC_STALE)
-    application._connections["s1"].poll_role()
+    application.switches.connections["s1"].poll_role()
     switch.answer()
     assert roles_of(switch).count(ofproto.OFPCR_ROLE_SLAVE) == 2
 
@@ -296,13 +296,13 @@ def test_a_controller_that_takes_over_while_a_switch_tells_its_id_renews_its_cla
     pair = paired(application)
     switch = FakeSwitch(application, S1)
     switch.connect()
-    connection = application._connections["s1"]
+    connection = application.switches.connections["s1"]
     connection.ask_for_role()
     pair.is_acting = True
-    application._take_over()
+    application.roles._take_over()
     switch.answer()
     claims = roles_of(switch).count(ofproto.OFPCR_ROLE_MASTER)
-    connection.claim_again(application._claims.renewed())
+    connection.claim_again(application.roles.claims.renewed())
     assert roles_of(switch).count(ofproto.OFPCR_ROLE_MASTER) == claims + 1
 
 
@@ -323,10 +323,10 @@ def test_that_a_plan_is_given_up_is_told_when_the_plan_file_holds_the_one_before
 ) -> None:
     path = tmp_path / "plan.json"
     held: dict[str, Plan] = {}
-    monkeypatch.setattr(application._log, "write", lambda event, **_: held.update({event: load_plan(path)}))
+    monkeypatch.setattr(application._runtime.log, "write", lambda event, **_: held.update({event: load_plan(path)}))
     save_plan(plan_of(both_ways("other", "a b", "a-b"), "a-b"), path)
     application._source.ask()
-    application.time_passed(Tick(application._source.read_if_asked(application._rollout)))
+    application.time_passed(Tick(application._source.read_if_asked(application._control.rollout)))
     for then in application._filed():
         application.time_passed(Tick(then=then))
     assert held[event_log.UPDATE_REFUSED] == motivation_plan()
@@ -336,10 +336,10 @@ def test_between_slices_of_a_large_programming_events_have_their_turn(
     application: KuijiaController, tmp_path: Path
 ) -> None:
     looks = count()
-    application._sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
+    application._runtime.sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
     other = connected(application, S2)
     switch = connected(application, S1)
-    wanted = application._rollout.wanted("s1")
+    wanted = application._control.rollout.wanted("s1")
     changes = len(wanted.groups) + len(wanted.flows)
     turns, sent = 0, len(switch.changes())
     while len(switch.changes()) < changes:
@@ -360,10 +360,10 @@ def test_work_put_off_for_a_connection_that_has_ended_is_not_done(
 ) -> None:
     switch = connected(application, S1)
     looks = count()
-    work = application._sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
-    application._connections["s1"]._later = work.add
+    work = application._runtime.sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
+    application.switches.connections["s1"]._later = work.add
     with work.gathered():
-        application._want(["s1"])
+        application.switches.want(["s1"])
     if comes_back:
         FakeSwitch(application, S1).connect()
     else:
@@ -377,15 +377,15 @@ def test_work_put_off_for_a_connection_that_has_ended_is_not_done(
 
 def test_no_switch_is_taken_to_have_tables_that_it_has_not_been_compared_with(application: KuijiaController) -> None:
     switch = connected(application, S1)
-    connection = application._connections["s1"]
+    connection = application.switches.connections["s1"]
     looks = count()
-    application._sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
-    connection._later = application._sliced_work.add
-    before = application._rollout.wanted("s1")
+    application._runtime.sliced_work = SlicedWork(lambda: next(looks) * SLICE, lambda: None)
+    connection._later = application._runtime.sliced_work.add
+    before = application._control.rollout.wanted("s1")
     wanted = SwitchTables(before.groups, before.flows[:-1])
     done: list[SwitchTables] = []
     connection._reports = replace(connection._reports, done=done.append)
-    with application._sliced_work.gathered():
+    with application._runtime.sliced_work.gathered():
         connection.want(before)
         connection.want(wanted)
     switch.answer()

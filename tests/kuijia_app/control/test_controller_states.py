@@ -53,7 +53,7 @@ class ControllerWorld(SwitchWorld):
     def _wanted(self, box: Box) -> IndexedTables:
         """Return the tables of plans, and what restoration puts on top of them."""
         application = self.application
-        return application._restoration.told(box.name).over(application._rollout.wanted(box.name))
+        return application._control._restoration.told(box.name).over(application._control.rollout.wanted(box.name))
 
     def _tick(self) -> None:
         self.application.time_passed(Tick())
@@ -105,12 +105,12 @@ class ControllerWorld(SwitchWorld):
 
     def _require_right(self) -> None:
         application = self.application
-        assert application._tracker.failed_edges == failed_cables(self)
-        assert application._rollout.is_settled
+        assert application._control.tracker.failed_edges == failed_cables(self)
+        assert application._control.rollout.is_settled
         open_updates = [name for name, event in self._last_told.items() if event == event_log.UPDATE_STARTED]
         assert not open_updates, "updates have neither ended nor been refused"
         for box in self.boxes:
-            dead = application._tracker.dead_path_ids(box.name)
+            dead = application._control.tracker.dead_path_ids(box.name)
             differs = box.differs_from(self._wanted(box), dead)
             assert not differs, f"{box.name} {differs}"
 

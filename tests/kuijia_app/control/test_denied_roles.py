@@ -26,13 +26,13 @@ class Network:
 
     def __init__(self, application: KuijiaController, monkeypatch: pytest.MonkeyPatch) -> None:
         self.application, self.now = application, 100.0
-        monkeypatch.setattr(application, "_now", lambda: self.now)
+        monkeypatch.setattr(application._runtime, "now", lambda: self.now)
         self.switches = {number: connected(application, number) for number in (S1, S2, S3, S4)}
 
     def pass_time(self, seconds: float) -> None:
         for _ in range(round(seconds / 0.1)):
             self.now += 0.1
-            self.application._time_passed()
+            self.application._control.time_passed()
             for switch in self.switches.values():
                 switch.answer()
 
@@ -163,14 +163,14 @@ def test_a_switch_alone_with_a_controller_does_not_silence_it_for_those_that_com
     liar.refuse(liar.changes()[0], *STALE)
     assert len(events(tmp_path, event_log.ROLE_LOST)) == 1
     honest = connected(application, S1)
-    application._time_passed()
+    application._control.time_passed()
     honest.answer()
     assert honest.changes()
 
 
 def test_one_switch_does_not_make_one_of_a_pair_stand_by(network: Network, tmp_path: Path) -> None:
     pair = Pair(1, network.now)
-    network.application._join(pair)
+    network.application.roles.join(pair)
     pair.is_acting = True
     network.deny(S3)
     network.pass_time(5.0)

@@ -119,13 +119,13 @@ def test_a_switch_that_never_answers_a_barrier_is_dropped_and_told_of_ever_more_
     application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     attempts = 30
     for _ in range(attempts):
         switch = FakeSwitch(application, S1)
         switch.connect()
         begun = now
-        while not application._connections["s1"].is_given_up:
+        while not application.switches.connections["s1"].is_given_up:
             application.time_passed(Tick(None))
             now += TICK
         assert now - begun == pytest.approx(ANSWER_WITHIN, abs=0.2)
@@ -146,8 +146,8 @@ def test_ports_that_the_plan_does_not_have_leave_nothing_behind_and_cost_next_to
     for port in range(100, 20_100):
         switch.port_goes(port, live=False)
     assert time.process_time() - began < 5.0
-    assert application._damping._ports == {}
-    assert application._usable_ports._live["s2"].keys() == {1, 2, 3, 4}
+    assert application.switches.damping._ports == {}
+    assert application._control._usable_ports._live["s2"].keys() == {1, 2, 3, 4}
     assert (tmp_path / "events.jsonl").read_bytes() == before
 
 
@@ -190,14 +190,14 @@ def test_a_connection_that_takes_a_second_datapath_id_is_dropped(application: Ku
     handled(application, "switch_connected", switch._event(datapath_id=S2, xid=1))
     assert switch.is_closed.wait(PATIENCE)
     assert [event["switch"] for event in events(tmp_path, event_log.SWITCH_DROPPED)] == ["s1"]
-    assert "s2" not in application._connections
+    assert "s2" not in application.switches.connections
 
 
 def test_a_switch_that_refuses_again_and_again_fills_no_log(
     application: KuijiaController, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = time.monotonic()
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     switch = connected(application, S1)
     refused = switch.changes()[0]
     for _ in range(200):

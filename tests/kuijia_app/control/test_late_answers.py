@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +28,7 @@ LIGHTER = (0.2, 0.3, 0.5)
 def propose(application: KuijiaController, name: str, weights: tuple[float, float, float] = LIGHTER) -> None:
     """Have a plan that was read proposed; it is not in its file yet."""
     plan = motivation_plan(weights)
-    reading = application._source.prepared(name, plan, application._rollout)
+    reading = application._source.prepared(name, plan, application._control.rollout)
     application.time_passed(Tick(reading))
 
 
@@ -46,7 +45,7 @@ def answer_until(switch: FakeSwitch, kind: type) -> None:
 
 
 def box(application: KuijiaController, name: str, ports: int = 4) -> Box:
-    return Box(name, application._wiring.datapath_id(name), dict.fromkeys(range(1, ports + 1), True))
+    return Box(name, application.switches.wiring.datapath_id(name), dict.fromkeys(range(1, ports + 1), True))
 
 
 def failing(what: str) -> None:
@@ -60,7 +59,7 @@ def test_a_port_that_goes_down_while_the_switch_describes_its_tables_stays_down(
     answer_until(switch, PARSER.OFPGroupDescStatsRequest)
     switch.port_goes(2, live=False)
     switch.answer()
-    assert application._tracker.failed_edges == {frozenset({"s2", "s4"})}
+    assert application._control.tracker.failed_edges == {frozenset({"s2", "s4"})}
     assert ingress.emptied_groups() == [liveness_group(T1)]
 
 
@@ -68,12 +67,12 @@ def test_a_port_that_was_held_down_and_is_down_at_a_new_connection_does_not_come
     application: KuijiaController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(time, "monotonic", lambda: now)
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
     switch = connected(application, S2)
     for _ in range(int(CEILING)):
         switch.port_goes(2, live=False)
         switch.port_goes(2, live=True)
-    assert application._damping.is_held(("s2", 2))
+    assert application.switches.damping.is_held(("s2", 2))
     application.switch_disconnected(SimpleNamespace(datapath=switch))
     back = FakeSwitch(application, S2)
     back.ports[2] = False
@@ -81,13 +80,13 @@ def test_a_port_that_was_held_down_and_is_down_at_a_new_connection_does_not_come
     back.answer()
     now += 60.0
     application.time_passed(Tick())
-    assert application._tracker.failed_edges == {frozenset({"s2", "s4"})}
+    assert application._control.tracker.failed_edges == {frozenset({"s2", "s4"})}
 
 
 def test_a_plan_waits_for_switches_that_were_sent_the_one_before_until_they_have_the_new_one(
     application: KuijiaController, tmp_path: Path
 ) -> None:
-    boxes = {name: box(application, name) for name in application._wiring.topology.nodes}
+    boxes = {name: box(application, name) for name in application.switches.wiring.topology.nodes}
     switches = {name: ModelSwitch(application, each, failing) for name, each in boxes.items()}
     for name, switch in switches.items():
         switch.connect()
@@ -97,11 +96,11 @@ def test_a_plan_waits_for_switches_that_were_sent_the_one_before_until_they_have
     propose(application, "new")
     switches["s1"].answer()
     assert "s1" not in {event["switch"] for event in events(tmp_path, event_log.SWITCH_READY)}
-    assert application._rollout._next is None or "s1" in application._rollout._next.pending
+    assert application._control.rollout._next is None or "s1" in application._control.rollout._next.pending
     file(application)
     for switch in switches.values():
         switch.answer()
-    assert all(not each.differs_from(application._rollout.wanted(name)) for name, each in boxes.items())
+    assert all(not each.differs_from(application._control.rollout.wanted(name)) for name, each in boxes.items())
     assert "s1" in {event["switch"] for event in events(tmp_path, event_log.SWITCH_READY)}
 
 
@@ -114,7 +113,7 @@ def test_an_ingress_that_was_left_alone_hears_with_the_next_plan_of_the_tunnels_
     ingress.answer()
     switch.port_goes(2, live=True)
     ingress.answer()
-    assert application._left_alone == {"s1"}
+    assert application._control._left_alone == {"s1"}
     switch.port_goes(2, live=False)
     ingress.refuses = None
     before = len(ingress.sent)
@@ -148,7 +147,7 @@ def test_a_plan_that_a_switch_refuses_as_it_did_with_the_one_before_is_given_up(
     switch.answer()
     assert len(events(tmp_path, event_log.SWITCH_REFUSED)) == 1
     for each in ("s2", "s3", "s4"):
-        connected(application, application._wiring.datapath_id(each))
+        connected(application, application.switches.wiring.datapath_id(each))
     propose(application, "new")
     file(application)
     switch.answer()
@@ -159,12 +158,12 @@ def test_a_plan_that_a_switch_refuses_as_it_did_with_the_one_before_is_given_up(
 def test_a_plan_that_is_withdrawn_while_it_is_read_is_given_up(application: KuijiaController, tmp_path: Path) -> None:
     save_plan(motivation_plan(LIGHTER), tmp_path / "plan.json")
     application._source.ask()
-    reading = application._source.read_if_asked(application._rollout)
+    reading = application._source.read_if_asked(application._control.rollout)
     application._source.ask_to_withdraw()
     application.time_passed(Tick())
     application.time_passed(Tick(reading))
     file(application)
-    assert application._rollout.is_settled
+    assert application._control.rollout.is_settled
     (refused,) = events(tmp_path, event_log.UPDATE_REFUSED)
     assert refused["reason"] == "it was withdrawn"
     assert load_plan(tmp_path / "plan.json").pairs == motivation_plan().pairs
@@ -175,11 +174,11 @@ def test_a_plan_that_is_asked_for_after_a_withdrawal_is_followed(application: Ku
     application._source.ask_to_withdraw()
     save_plan(motivation_plan(LIGHTER), tmp_path / "plan.json")
     application._source.ask()
-    reading = application._source.read_if_asked(application._rollout)
+    reading = application._source.read_if_asked(application._control.rollout)
     application.time_passed(Tick(reading))
     file(application)
     assert events(tmp_path, event_log.UPDATE_REFUSED) == []
-    assert not application._rollout.is_settled
+    assert not application._control.rollout.is_settled
 
 
 def test_an_update_that_is_asked_for_twice_is_not_told_to_have_been_given_up(
@@ -197,15 +196,15 @@ def asked_for_more(application: KuijiaController) -> tuple[ModelSwitch, list[Flo
     switch = ModelSwitch(application, box(application, "s1"), failing)
     switch.connect()
     switch.answer()
-    tables = application._rollout.wanted("s1")
+    tables = application._control.rollout.wanted("s1")
     more = [FlowEntry(number, Match(in_port=2), (Output(3),)) for number in range(1, 2 * BATCH)]
-    application._connections["s1"].want(SwitchTables(tables.groups, (*tables.flows, *more)))
+    application.switches.connections["s1"].want(SwitchTables(tables.groups, (*tables.flows, *more)))
     return switch, more
 
 
 def test_a_single_change_is_not_done_before_a_bundle_that_is_on_its_way(application: KuijiaController) -> None:
     switch, more = asked_for_more(application)
-    connection, tables = application._connections["s1"], application._rollout.wanted("s1")
+    connection, tables = application.switches.connections["s1"], application._control.rollout.wanted("s1")
     more[-1] = replace(more[-1], actions=(Output(1),))
     connection.want(SwitchTables(tables.groups, (*tables.flows, *more)))
     switch.answer()
@@ -217,10 +216,10 @@ def test_a_bundle_that_is_given_up_half_way_is_discarded(application: KuijiaCont
     switch, _ = asked_for_more(application)
     switch.answer(BATCH)
     assert len(switch.open_bundles) == 1
-    application._connections["s1"].read_again()
+    application.switches.connections["s1"].read_again()
     switch.answer()
     assert not switch.open_bundles
-    assert not switch.box.differs_from(application._rollout.wanted("s1"))
+    assert not switch.box.differs_from(application._control.rollout.wanted("s1"))
 
 
 def test_a_bundle_that_is_committed_is_not_discarded(application: KuijiaController) -> None:
@@ -228,7 +227,7 @@ def test_a_bundle_that_is_committed_is_not_discarded(application: KuijiaControll
     switch.connect()
     switch.answer()
     first = len(switch.sent)
-    application._connections["s1"].read_again()
+    application.switches.connections["s1"].read_again()
     switch.answer()
     assert not any(isinstance(message, PARSER.ONFBundleCtrlMsg) for message in switch.sent[first:])
 
@@ -239,7 +238,7 @@ def test_an_error_about_what_was_sent_before_the_last_look_at_the_tables_changes
     """Open vSwitch complains about a bundle that was given up ten seconds later."""
     switch = connected(application, S1)
     early = switch.changes()[0]
-    application._connections["s1"].read_again()
+    application.switches.connections["s1"].read_again()
     switch.answer()
     sent = len(switch.sent)
     switch.refuse(early, ofproto.OFPET_GROUP_MOD_FAILED, ofproto.OFPGMFC_OUT_OF_GROUPS)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from kuijia_app.control import pair_application
+from kuijia_app.control import switch_application
+from kuijia_app.control.controller_roles import STANDS_BY_ITSELF
 from kuijia_app.control.pair import Beat, Decision, Pair
-from kuijia_app.control.pair_keeper import STANDS_BY_ITSELF
 from kuijia_app.control.peer_messages import encoded
 from kuijia_app.control.roles import first_generation
 from kuijia_app.control.rollout import Stages, Version
-from kuijia_app.controller import KuijiaController
+from kuijia_app.controller import KuijiaController, Tick
 from te_solver.formats.plan_file import load_plan
 from tests.kuijia_app.control.applications import application_of
 from tests.kuijia_app.control.fake_switch import S1, connected
@@ -32,7 +32,7 @@ def refuse(*_arguments: object, **_options: object) -> None:
 def displace(controller: KuijiaController) -> None:
     """Let the only switch that is connected have another master."""
     connected(controller, S1)
-    controller._displaced("s1", "OFPRRFC_STALE")
+    controller.roles.displaced("s1", "OFPRRFC_STALE")
 
 
 def part(controller: KuijiaController) -> tuple[float, float]:
@@ -47,21 +47,24 @@ def test_one_that_stands_by_leaves_it_to_the_other_to_solve_after_a_failure(
 ) -> None:
     with application_of(motivation_plan(), tmp_path) as controller:
         monkeypatch.setattr(controller._reoptimisation, "look", refuse)
-        controller._join(Pair(1, controller._now()))
+        controller.roles.join(Pair(1, controller._runtime.now()))
         assert controller._solved_anew() is None
-        controller._pair = None
+        controller.roles.pair = None
         with pytest.raises(AssertionError, match="it solves"):
             controller._solved_anew()
 
 
 def test_its_own_word_is_no_sign_of_a_peer(tmp_path: Path) -> None:
     with application_of(motivation_plan(), tmp_path) as controller:
-        controller._join(Pair(1, controller._now()))
-        beat = Beat(1, False, first_generation(1, 1), frozenset(), process=controller._process)
+        controller.roles.join(Pair(1, controller._runtime.now()))
+        beat = Beat(1, False, first_generation(1, 1), frozenset(), process=controller.roles.process)
         controller._decoded(encoded(beat, None, controller._agreed))()
-        assert controller._pair is not None
-        assert controller._pair.instance == 1
-        assert controller._pair.obstacle(frozenset(), controller._now()) == "no peer has shown a sign of life for 0.8 s"
+        assert controller.roles.pair is not None
+        assert controller.roles.pair.instance == 1
+        assert (
+            controller.roles.pair.obstacle(frozenset(), controller._runtime.now())
+            == "no peer has shown a sign of life for 0.8 s"
+        )
 
 
 def test_after_every_takeover_it_is_told_that_another_one_could_take_over(
@@ -69,16 +72,16 @@ def test_after_every_takeover_it_is_told_that_another_one_could_take_over(
 ) -> None:
     now = [100.0]
     with application_of(motivation_plan(), tmp_path) as controller:
-        monkeypatch.setattr(controller, "_now", lambda: now[0])
+        monkeypatch.setattr(controller._runtime, "now", lambda: now[0])
         pair = Pair(1, now[0])
-        controller._join(pair)
+        controller.roles.join(pair)
         pair.is_acting = True
-        controller._pair = pair
+        controller.roles.pair = pair
 
         def hear(*, acts: bool) -> None:
             beat = Beat(2, acts, first_generation(9, 2), frozenset({"s1"}), hands_over=acts)
             controller._decoded(encoded(beat, None, controller._agreed))()
-            controller._tend_pair(now[0])
+            controller.roles.tend(now[0])
 
         hear(acts=False)
         displace(controller)
@@ -103,16 +106,16 @@ def test_the_message_that_makes_it_stand_by_brings_the_plan_and_its_own_is_kept(
     ours = motivation_plan()
     theirs = replace(ours, pairs=tuple(replace(pair, demand=pair.demand / 2) for pair in ours.pairs))
     with application_of(ours, tmp_path) as controller:
-        monkeypatch.setattr(controller, "_now", lambda: now[0])
-        controller._join(Pair(1, now[0], is_acting=True))
+        monkeypatch.setattr(controller._runtime, "now", lambda: now[0])
+        controller.roles.join(Pair(1, now[0], is_acting=True))
         beat = Beat(2, True, first_generation(9, 2), frozenset(), process="theirs")
         for stages in (Stages(Version("new", theirs, {})), None):
             controller._heard.put(controller._decoded(encoded(beat, stages, controller._agreed)))
-            controller._time_passed()
+            controller.time_passed(Tick())
             now[0] += BEAT
         for then in controller._filed():
             then()
-        assert controller._rollout.in_force.plan == theirs
+        assert controller._control.rollout.in_force.plan == theirs
     files = [load_plan(tmp_path / name) for name in ("plan.json", "plan.json.refused")]
     assert files == [theirs, ours]
     told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
@@ -127,18 +130,18 @@ def test_metrics_tell_who_acts_and_whether_another_one_could_take_over(
 ) -> None:
     now = [100.0]
     with application_of(motivation_plan(), tmp_path) as controller:
-        monkeypatch.setattr(controller, "_now", lambda: now[0])
-        controller._join(Pair(1, now[0]))
+        monkeypatch.setattr(controller._runtime, "now", lambda: now[0])
+        controller.roles.join(Pair(1, now[0]))
         assert part(controller) == (0, 0)
-        assert controller._pair is not None
-        controller._pair.is_acting = True
+        assert controller.roles.pair is not None
+        controller.roles.pair.is_acting = True
         controller._decoded(
             encoded(Beat(2, False, first_generation(1, 2), frozenset({"s1"})), None, controller._agreed)
         )()
-        controller._tend_pair(now[0])
+        controller.roles.tend(now[0])
         assert part(controller) == (1, 1)
         now[0] += 2 * LEASE
-        controller._tend_pair(now[0])
+        controller.roles.tend(now[0])
         assert part(controller) == (1, 0)
 
 
@@ -149,10 +152,10 @@ def test_a_controller_that_is_not_listed_is_named_and_its_plan_is_not_followed(
     ours = motivation_plan()
     theirs = replace(ours, pairs=tuple(replace(pair, demand=pair.demand / 2) for pair in ours.pairs))
     with application_of(ours, tmp_path) as controller:
-        monkeypatch.setattr(controller, "_now", lambda: now[0])
-        controller._join(Pair(1, now[0]))
+        monkeypatch.setattr(controller._runtime, "now", lambda: now[0])
+        controller.roles.join(Pair(1, now[0]))
         listed = Beat(
-            3, False, first_generation(1, 3), frozenset(), process="listed", hears=frozenset({controller._process})
+            3, False, first_generation(1, 3), frozenset(), process="listed", hears=frozenset({controller.roles.process})
         )
         outsider = Beat(
             2, True, first_generation(9, 2), frozenset(), process="p", hears=frozenset(), address="10.0.0.9:6654"
@@ -160,9 +163,9 @@ def test_a_controller_that_is_not_listed_is_named_and_its_plan_is_not_followed(
         for turn in range(40):
             for beat, stages in ((listed, None), (outsider, None if turn else Stages(Version("new", theirs, {})))):
                 controller._heard.put(controller._decoded(encoded(beat, stages, controller._agreed)))
-            controller._time_passed()
+            controller.time_passed(Tick())
             now[0] += BEAT
-        assert controller._rollout.in_force.plan == ours
+        assert controller._control.rollout.in_force.plan == ours
     told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
     assert [each["address"] for each in told if each["event"] == "peer-unlisted"] == ["10.0.0.9:6654"]
 
@@ -173,11 +176,11 @@ class Asked:
     def __init__(self, controller: KuijiaController, monkeypatch: pytest.MonkeyPatch) -> None:
         """Let the peer stand by and the request be under way."""
         self.controller, self.answers, self.now = controller, list[str | None](), 100.0
-        monkeypatch.setattr(controller, "_now", lambda: self.now)
+        monkeypatch.setattr(controller._runtime, "now", lambda: self.now)
         self.pair = Pair(1, self.now, is_acting=True)
-        controller._join(self.pair)
+        controller.roles.join(self.pair)
         self.hear(acts=False, term=1)
-        controller.ask_to_hand_over(self.answers.append)
+        controller.roles.ask_to_hand_over(self.answers.append)
         self.let_pass(BEAT)
 
     def hear(self, *, acts: bool, term: int) -> None:
@@ -188,7 +191,7 @@ class Asked:
     def let_pass(self, seconds: float) -> None:
         """Let time pass without a word."""
         self.now += seconds
-        self.controller._tend_pair(self.now)
+        self.controller.roles.tend(self.now)
 
 
 @pytest.fixture
@@ -229,10 +232,10 @@ def test_refused_requests_of_others_are_answered_but_do_not_fill_the_log(asked: 
     displace(asked.controller)
     asked.answers.clear()
     for _ in range(100):
-        asked.controller.ask_to_hand_over(asked.answers.append)
+        asked.controller.roles.ask_to_hand_over(asked.answers.append)
         asked.let_pass(0.0)
     for _ in range(2):
-        asked.controller.ask_to_hand_over()  # as for a signal
+        asked.controller.roles.ask_to_hand_over()  # as for a signal
         asked.let_pass(0.0)
     assert asked.answers == [STANDS_BY_ITSELF] * 100
     told = [json.loads(line) for line in (tmp_path / "events.jsonl").read_text().splitlines()]
@@ -244,7 +247,7 @@ def test_a_line_is_answered_if_it_asks_for_a_handover_and_otherwise_taken_for_a_
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with application_of(motivation_plan(), tmp_path) as controller:
-        monkeypatch.setattr(pair_application, "ANSWER_SECONDS", 0.01)
+        monkeypatch.setattr(switch_application, "ANSWER_SECONDS", 0.01)
         answer = controller._line_heard(b' {"do": "handover"}\n')
         assert answer is not None
         assert json.loads(answer) == {"done": False, "reason": "this controller does not answer"}

@@ -34,7 +34,7 @@ class Clock:
     def __init__(self, application: KuijiaController, patched: pytest.MonkeyPatch) -> None:
         self.application = application
         self.now = 1000.0
-        patched.setattr(application, "_now", lambda: self.now)
+        patched.setattr(application._runtime, "now", lambda: self.now)
 
     def passes(self, seconds: float, *switches: FakeSwitch, polled: bool = True) -> None:
         """Let time pass in ticks, after each of which the switches answer, polls too unless not `polled`."""
@@ -44,7 +44,7 @@ class Clock:
             self.application.time_passed(Tick())
             for switch in switches:
                 switch.answer()
-            for connection in self.application._connections.values():
+            for connection in self.application.switches.connections.values():
                 if polled:
                     connection._polls.end()
 
@@ -64,7 +64,7 @@ def connect_all(application: KuijiaController) -> list[FakeSwitch]:
     switches = []
     for number in range(1, 5):
         switch = FakeSwitch(application, number)
-        switch.ports = dict.fromkeys(application._wiring.ports(f"s{number}"), True)
+        switch.ports = dict.fromkeys(application.switches.wiring.ports(f"s{number}"), True)
         switch.connect()
         switch.answer()
         switches.append(switch)
@@ -73,10 +73,10 @@ def connect_all(application: KuijiaController) -> list[FakeSwitch]:
 
 def tell_queues(application: KuijiaController, number: int, without: tuple[int, int] | None = None) -> None:
     name = f"s{number}"
-    ports = application._wiring.ports(name)
+    ports = application.switches.wiring.ports(name)
     queues = {(port, queue): QueueCounters(0, 0) for port in ports for queue in QUEUES if (port, queue) != without}
-    now = application._now()
-    application._snapshot_taken(Snapshot(name, now, now, {}, {}, {}, {}, {}, queues))
+    now = application._runtime.now()
+    application._control.snapshot_taken(Snapshot(name, now, now, {}, {}, {}, {}, {}, queues))
 
 
 def tell_all_queues(application: KuijiaController, s1_without: tuple[int, int] | None = None) -> None:
@@ -95,7 +95,7 @@ def test_a_missing_queue_keeps_the_plan_from_all_switches_until_it_is_made(
 ) -> None:
     lines: list[str] = []
     logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
-    monkeypatch.setattr(application, "logger", logger)
+    monkeypatch.setattr(application._runtime, "logger", logger)
     switches = connect_all(application)
     tell_all_queues(application, s1_without=(2, 1))
     clock.passes(1.0, *switches)
@@ -152,13 +152,15 @@ def test_an_update_is_refused_for_queues_that_only_its_plan_needs(
 ) -> None:
     switches = connect_all(application)
     tell_all_queues(application)
-    host = application._wiring.host_port("s3")  # the plan in force has no traffic of s3's hosts
+    host = application.switches.wiring.host_port("s3")  # the plan in force has no traffic of s3's hosts
     tell_queues(application, 3, without=(host, 1))
     clock.passes(3.0, *switches)
     assert all(map(of_plan, switches))
     plan = motivation_plan()
     more = PairPlan("s3", "s4", 1.0, 1.0, (Tunnel(40, ("s3", "s4"), 1.0, 1.0),))
-    reading = application._source.prepared("more", replace(plan, pairs=(*plan.pairs, more)), application._rollout)
+    reading = application._source.prepared(
+        "more", replace(plan, pairs=(*plan.pairs, more)), application._control.rollout
+    )
     application.time_passed(Tick(reading))
     for then in application._filed():
         application.time_passed(Tick(then=then))
@@ -177,7 +179,7 @@ def test_a_switch_that_refuses_probes_is_named_and_blames_no_link(
     clock.passes(10.0, *switches)
     kinds = {event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND) if event["switch"] == "s1"}
     assert kinds == {FindingKind.SWITCH_UNPROBED.value}
-    application._connections["s1"].read_again()
+    application.switches.connections["s1"].read_again()
     clock.passes(1.0, *switches)
     assert [event["kind"] for event in events(tmp_path, event_log.PROBLEM_GONE)] == [FindingKind.SWITCH_UNPROBED.value]
 
@@ -209,21 +211,21 @@ def test_a_switch_that_does_not_answer_polls_is_named_in_a_fabric_and_forgotten_
 ) -> None:
     with scheduler_of(leaf_spine(leaves=2, spines=2, hosts=1), tmp_path) as application:
         now = 1000.0
-        monkeypatch.setattr(application, "_now", lambda: now)
-        leaf, datapath_id = "l1", application._wiring.datapath_id("l1")
+        monkeypatch.setattr(application._runtime, "now", lambda: now)
+        leaf, datapath_id = "l1", application.switches.wiring.datapath_id("l1")
         switch = FakeSwitch(application, datapath_id)
-        switch.ports = dict.fromkeys(application._wiring.ports(leaf), True)
+        switch.ports = dict.fromkeys(application.switches.wiring.ports(leaf), True)
         switch.connect()
         switch.answer()
         for _ in range(100):
             now += 0.05
-            application._watch_tables(now)
-            application._report_findings(now)
+            application.switches.watch_tables(now)
+            application.switches.report_findings(now)
             switch.answer()
         (found,) = events(tmp_path, event_log.PROBLEM_FOUND)
         assert (found["kind"], found["switch"]) == (FindingKind.SWITCH_UNWATCHED.value, leaf)
         application.switch_disconnected(SimpleNamespace(datapath=switch))
-        assert not list(application._findings)
+        assert not list(application.switches.findings)
 
 
 def test_what_a_switch_lacks_is_not_called_gone_when_it_connects_again(
@@ -259,14 +261,14 @@ def test_an_empty_switch_that_lacks_something_keeps_no_pair_from_being_carried(
         application.switch_disconnected(SimpleNamespace(datapath=switches.pop(2)))
         clock.passes(5.0, *switches)
         empty = FakeSwitch(application, 3)
-        empty.ports = dict.fromkeys(application._wiring.ports("s3"), True)
+        empty.ports = dict.fromkeys(application.switches.wiring.ports("s3"), True)
         empty.connect()
         empty.answer()
         tell_queues(application, 3, without=(1, 1))
         clock.passes(1.0, empty, *switches)
         assert not of_plan(empty)
         for switch, one, other in ((switches[0], "s1", "s4"), (switches[2], "s4", "s1")):
-            switch.port_goes(application._wiring.port(one, other), live=False)
+            switch.port_goes(application.switches.wiring.port(one, other), live=False)
         clock.passes(1.0, empty, *switches)
         paths = {tuple(event["path"]) for event in events(tmp_path, event_log.RESTORATION)}
         assert paths == {("s1", "s2", "s4"), ("s4", "s2", "s1")}

@@ -25,10 +25,12 @@ def test_changed_tables_are_reported_without_a_number_of_times_unless_that_is_mo
 ) -> None:
     lines: list[str] = []
     logger = SimpleNamespace(warning=lambda words, *its: lines.append(words % its), info=lambda *_: None)
-    monkeypatch.setattr(application, "logger", logger)
+    monkeypatch.setattr(application._runtime, "logger", logger)
     connected(application, S1)
     snapshot = Snapshot("s1", 0.0, 0.0, {}, {}, {}, {}, {}, None, ())
-    application._tables_wrong(snapshot, TableDifferences(entries=Differing(missing=(OWN,))), application._now())
+    application.switches.tables_wrong(
+        snapshot, TableDifferences(entries=Differing(missing=(OWN,))), application._runtime.now()
+    )
     (line,) = lines
     assert "somebody has changed its tables, put right: 1 flow entry missing" in line
 
@@ -38,33 +40,33 @@ def test_entries_of_others_that_were_looked_for_while_a_peer_took_over_are_not_n
 ) -> None:
     now = count()
     connected(application, S1)
-    application._sliced_work = SlicedWork(lambda: float(next(now)), lambda: None)
-    application._sliced_work.add(iter([None, None]))  # so that the search has to wait
+    application._runtime.sliced_work = SlicedWork(lambda: float(next(now)), lambda: None)
+    application._runtime.sliced_work.add(iter([None, None]))  # so that the search has to wait
     snapshot = Snapshot("s1", 0.0, 0.0, {OWN: ENTRY}, {}, {}, {}, {}, None, (THEIRS,))
-    application._look_at_foreign((THEIRS,), snapshot)
-    application._give_up_acting("a peer acts")
+    application.switches._look_at_foreign((THEIRS,), snapshot)
+    application.roles._give_up_acting("a peer acts")
     for _ in range(20):
-        application._sliced_work.work()
-    assert list(application._findings) == []
+        application._runtime.sliced_work.work()
+    assert list(application.switches.findings) == []
 
 
 def test_entries_of_others_are_named_again_by_a_controller_that_acts_again(application: KuijiaController) -> None:
     connected(application, S1)
     snapshot = Snapshot("s1", 0.0, 0.0, {OWN: ENTRY}, {}, {}, {}, {}, None, (THEIRS,))
     for _ in range(2):
-        application._look_at_foreign((THEIRS,), snapshot)
-        (named,) = application._findings
+        application.switches._look_at_foreign((THEIRS,), snapshot)
+        (named,) = application.switches.findings
         assert named.key.detail == "table=0,priority=400,in_port=1"
-        application._give_up_acting("a peer acts")
+        application.roles._give_up_acting("a peer acts")
 
 
 def test_a_switch_that_was_read_during_a_poll_need_not_be_waited_for(
     application: KuijiaController, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     switch = connected(application, S1)
-    now = application._now()
-    monkeypatch.setattr(application, "_now", lambda: now)
-    application._table_watch.asked("s1", now)
-    application._connections["s1"].read_again()
+    now = application._runtime.now()
+    monkeypatch.setattr(application._runtime, "now", lambda: now)
+    application.switches.table_watch.asked("s1", now)
+    application.switches.connections["s1"].read_again()
     switch.answer()
-    assert [each for each, _ in application._table_watch.due(now)] == ["s1"]
+    assert [each for each, _ in application.switches.table_watch.due(now)] == ["s1"]

@@ -18,7 +18,7 @@ import pytest
 
 from hedera.scheduler import _OWN_IDS
 from hedera.scheduling.events import ENTRY_REFUSED
-from kuijia_app.control.switch_keeper import MOST_ERRORS
+from kuijia_app.control.switches import MOST_ERRORS
 from kuijia_app.framework import event_log
 from kuijia_app.framework.ending import EXIT_STATUS
 from kuijia_app.framework.switch_limits import ANSWER_WITHIN

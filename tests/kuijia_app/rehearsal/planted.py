@@ -10,11 +10,13 @@ from typing import Any
 from unittest.mock import patch
 
 from kuijia_app.control import plan_source, sender
+from kuijia_app.control.control import Control
+from kuijia_app.control.controller_roles import ControllerRoles
+from kuijia_app.control.detours import LastResorts
 from kuijia_app.control.flap_damping import FlapDamping
-from kuijia_app.control.last_resorts import LastResorts
 from kuijia_app.control.liveness import LivenessTracker, Port
 from kuijia_app.control.pair import Beat, Pair
-from kuijia_app.control.plan_keeper import PlanKeeper
+from kuijia_app.control.peer_plans import PeerFollower
 from kuijia_app.control.plan_source import PlanSource
 from kuijia_app.control.plan_update import renumber
 from kuijia_app.control.reconciliation import Change, DeleteGroup, KnownTables, difference
@@ -23,6 +25,7 @@ from kuijia_app.control.rollout import Rollout, Stages, Version
 from kuijia_app.control.second_chances import SecondChances
 from kuijia_app.control.sender import Sender
 from kuijia_app.control.switch_connection import SwitchConnection
+from kuijia_app.control.switches import ControlledSwitches
 from kuijia_app.tables.failover import ChainedGroups
 from kuijia_app.tables.rules import Group, SwitchTables
 from te_solver.model.plan import Plan
@@ -33,7 +36,7 @@ _MOST = 1000
 
 _resume, _rollout, _acknowledged = Rollout.resume, Rollout.__init__, Rollout.acknowledged
 _chained = ChainedGroups.groups
-_want_instead, _judged, _ports_changed = SwitchConnection.want_instead, Pair.look, PlanKeeper._ports_changed
+_want_instead, _judged, _ports_changed = SwitchConnection.want_instead, Pair.look, Control._ports_changed
 
 
 @dataclass(frozen=True)
@@ -127,15 +130,15 @@ def _begun(self: PlanSource, version: Version, in_force: Plan) -> None:
         self._files.put_pending(version.plan)
 
 
-def _drops_told(self: PlanKeeper, beat: Beat, stages: Stages | None) -> None:
-    self._heard_beat(beat)
-    if not self._acts:
-        self._peer_plans.heard(beat, stages, self._now())
-        self._follow_peers(self._now())
+def _drops_told(self: PeerFollower, beat: Beat, stages: Stages | None, now: float) -> None:
+    self._roles.heard_beat(beat)
+    if not self._roles.acts:
+        self._told.heard(beat, stages, now)
+        self.follow(now)
 
 
-def _trusted_later(self: PlanKeeper, live_by_port: Mapping[Port, bool]) -> None:
-    self._tell_ingresses(self._tracker.doubt(self._doubted_ports()))
+def _trusted_later(self: Control, live_by_port: Mapping[Port, bool]) -> None:
+    self._tell_ingresses(self.tracker.doubt(self._doubted_ports()))
     _ports_changed(self, live_by_port)
 
 
@@ -146,8 +149,8 @@ def _without_last_resort(self: ChainedGroups, *arguments: Any) -> Iterator[Group
 
 
 PLANTED = (
-    Planted("changed tables are not put right", PlanKeeper, "_tables_wrong", _nothing),
-    Planted("entries of others are not named", PlanKeeper, "_look_at_foreign", _nothing),
+    Planted("changed tables are not put right", ControlledSwitches, "tables_wrong", _nothing),
+    Planted("entries of others are not named", ControlledSwitches, "_look_at_foreign", _nothing),
     Planted("polls do not know what is being changed", Sender, "begin_poll", lambda _: frozenset()),
     Planted("stale groups are never deleted", sender, "difference", _without_deleted_groups),
     Planted("groups are deleted before the entries that use them", sender, "difference", _deleted_first),
@@ -166,22 +169,22 @@ PLANTED = (
     Planted("chains of BFD sessions end in nothing", ChainedGroups, "groups", _without_last_resort),
     Planted("last resorts ignore dead tunnels", LastResorts, "update", lambda *_: {}),
     Planted("damped ports are never released", FlapDamping, "released", lambda _self, _now: []),
-    Planted("a port is trusted after it is doubted no more", PlanKeeper, "_ports_changed", _trusted_later),
+    Planted("a port is trusted after it is doubted no more", Control, "_ports_changed", _trusted_later),
     Planted(
         "a switch that lacks its tables is no last resort",
-        PlanKeeper,
+        Control,
         "_doubted_ports",
         lambda self: self._damping.doubted(),
     ),
     Planted("a switch that was full is never asked again", SecondChances, "due", lambda _self, _now: []),
     Planted("a switch that lacked ports is not read again", SwitchConnection, "read_again", _nothing),
     Planted("an update is forgotten at a takeover", Rollout, "resume", _resumed_without_next, 2),
-    Planted("a controller does not yield to a later one", PlanKeeper, "_displaced", _nothing, 2),
+    Planted("a controller does not yield to a later one", ControllerRoles, "displaced", _nothing, 2),
     Planted("a controller ignores peers that act", Pair, "look", _look, 2),
-    Planted("a controller that stands by ignores ports", PlanKeeper, "_ports_told", _nothing, 2),
+    Planted("a controller that stands by ignores ports", Control, "ports_told", _nothing, 2),
     Planted("the plan file is overwritten before its plan is beside it", PlanSource, "begun", _begun),
     Planted("the plan of a peer overwrites one that it does not know", plan_source, "_knows", lambda *_, **__: True, 2),
-    Planted("plans are not heard while acting", PlanKeeper, "_heard_peer", _drops_told, 2),
+    Planted("plans are not heard while acting", PeerFollower, "heard", _drops_told, 2),
 )
 
 

@@ -202,15 +202,15 @@ def test_a_handover_is_answered_when_the_other_acts_or_with_the_reason_why_not()
     number = number_of_acting(world)
     acting, standing = world.controllers[number], world.controllers[1 - number]
     answers: list[str | None] = []
-    standing.ask_to_hand_over(answers.append)
+    standing.roles.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.2)
     assert answers == ["this controller stands by: ask the one that acts"]
-    acting.ask_to_hand_over(answers.append)
+    acting.roles.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.5)
     assert (answers[1:], standing.is_acting) == ([None], True)
     hit(world, RehearsedFault(FaultKind.KILL, 0.0, number, 0, DOWNTIME))
     world.time.run_until(world.time.now + 2.0)
-    standing.ask_to_hand_over(answers.append)
+    standing.roles.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.2)
     assert answers[2:] == ["no peer has shown a sign of life for 0.8 s"]
     kinds = (event_log.SUCCESSOR_READY, event_log.SUCCESSOR_GONE)
@@ -221,12 +221,12 @@ def test_a_handover_is_answered_when_the_other_acts_or_with_the_reason_why_not()
 def test_two_that_have_drawn_the_same_number_draw_again(seed: int) -> None:
     world = World(seed, controllers=2)
     first, second = world.controllers
-    assert first._pair is not None
-    assert second._pair is not None
-    second._claims = Claims(first._claims.instance)
-    second._pair.instance = first._pair.instance
+    assert first.roles.pair is not None
+    assert second.roles.pair is not None
+    second.roles.claims = Claims(first.roles.claims.instance)
+    second.roles.pair.instance = first.roles.pair.instance
     world.rest(quiet=1.0)
-    assert first._pair.instance != second._pair.instance
+    assert first.roles.pair.instance != second.roles.pair.instance
     assert [each.is_acting for each in world.controllers].count(True) == 1
 
 
@@ -237,7 +237,7 @@ def handing_over_in_vain() -> tuple[World, RehearsedController, list[str | None]
     acting = world.controllers[number]
     hit(world, RehearsedFault(FaultKind.FREEZE, 0.0, 1 - number, 0, DOWNTIME))
     answers: list[str | None] = []
-    acting.ask_to_hand_over(answers.append)
+    acting.roles.ask_to_hand_over(answers.append)
     return world, acting, answers
 
 
@@ -280,7 +280,7 @@ def test_peers_are_told_of_an_update_before_switches_are(monkeypatch: pytest.Mon
 def test_a_controller_without_peers_says_so() -> None:
     world = World(1, controllers=1)
     answers: list[str | None] = []
-    world.controllers[0].ask_to_hand_over(answers.append)
+    world.controllers[0].roles.ask_to_hand_over(answers.append)
     world.time.run_until(world.time.now + 0.2)
     assert answers == ["this controller has no peers"]
 

@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from kuijia_app.control.last_resorts import LastResorts, detours
+from kuijia_app.control.detours import LastResorts, detours
 from kuijia_app.control.sliced_work import at_once
 from kuijia_app.tables.identifiers import control_last_resort_group, last_resort_group, split_group
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
