@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, Literal
 from kuijia_base.errors import InputError, key_path, quoted
 from kuijia_base.json_document import read_json
 from kuijia_base.reading import reading
-from kuijia_base.text import write_text
 from kuijia_base.validation import first_faults, make_validator
 
 if TYPE_CHECKING:
@@ -304,11 +303,6 @@ def result_from_json(data: object, source: str | Path) -> Result:
             "invalid": tuple(fields["invalid"]),
         }
     )
-
-
-def save_result(result: Result, path: Path) -> None:
-    """Write the result as JSON, whole or not at all; raises InputError when the file cannot be written."""
-    write_text(path, json.dumps(result_to_json(result), indent=1) + "\n")
 
 
 def load_result(path: Path) -> Result:

@@ -105,11 +105,6 @@ def stride(hosts: int, step: int) -> Matrix:
     return Matrix.of(f"stride{step}", [(host + step) % hosts for host in range(hosts)])
 
 
-def all_to_all(hosts: int) -> Matrix:
-    """Return the matrix in which every host sends to every other one."""
-    return Matrix.of("all-to-all", [[to for to in range(hosts) if to != host] for host in range(hosts)])
-
-
 def staggered(fabric: Fabric, edge: float, pod: float, random: np.random.Generator) -> Matrix:
     """Return a matrix with one flow from each host.
 

@@ -148,15 +148,6 @@ class DefaultEntries:
         mark = self.tags.mark(self.path_id(egress), queue)
         return Bucket((*mark, SetQueue(queue.queue_id), Output(port)), watch_port=port)
 
-    def of_tree(self, next_hops: NextHops, egress: str, queues: Iterable[Queue]) -> Iterator[tuple[str, FlowEntry]]:
-        """Yield the entries of all paths of a tree."""
-        chosen = tuple(queues)
-        found: dict[tuple[str, FlowEntry], None] = {}
-        for ingress in next_hops:
-            path = path_along(next_hops, ingress, egress)
-            found.update(dict.fromkeys(self.along(path, chosen) if path is not None else ()))
-        yield from found
-
     def reaches(self, egress: str) -> bool:
         """Return True if there is a tag for paths to the egress."""
         return self.tags.has(self.path_id(egress))

@@ -86,11 +86,6 @@ class PairsFinder(Protocol):
         """Return the shares by which the choice itself would use a pair's tunnels, once found; None for equal ones."""
 
 
-def tunnels_for(topology: Topology, source: str, target: str, count: int) -> Paths:
-    """Return up to `count` tunnels from `source` to `target`; for many pairs of one network use a `TunnelFinder`."""
-    return TunnelFinder(topology).tunnels(source, target, count)
-
-
 class TunnelFinder:
     """Finder of tunnels in one topology.
 

@@ -16,7 +16,6 @@ from testbed.machine.processes import (
     ProcessIdentity,
     kill_processes_with_argument,
     own_identity,
-    processes_with_argument,
 )
 from testbed.machine.trusted_folders import fault_of_folder, read_record
 
@@ -36,11 +35,6 @@ def channel_folder() -> Iterator[Path]:
         folder = Path(name)
         (folder / _OWNER_FILE).write_text(json.dumps(asdict(own_identity())))
         yield folder
-
-
-def guest_processes(folder: Path) -> list[int]:
-    """Return the guest's processes on this machine; its kernel is in a session of its own."""
-    return processes_with_argument(folder_parameter(folder))
 
 
 def end_guest(folder: Path) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from pathlib import Path
 
 from experiments.measuring.failure_run import FlowPaths, roles
-from experiments.results.result import Check, FlowResult, NoticedCut, Result, Series, Window
+from experiments.results.result import Check, FlowResult, NoticedCut, Result, Series, Window, result_to_json
 
 CAPACITY = 20.0
 LINK = ("s2", "s4")
@@ -15,6 +17,11 @@ PATHS = {
     "f3": FlowPaths(("s1", "s4"), ("s1", "s4")),
     "f4": FlowPaths(("s1", "s3", "s4"), ("s1", "s3", "s4")),
 }
+
+
+def save_result(result: Result, path: Path) -> None:
+    """Write the result as JSON."""
+    path.write_text(json.dumps(result_to_json(result)), encoding="utf-8")
 
 
 def flow(name: str, before: float, after: float, *, low_after: bool | None = None) -> FlowResult:

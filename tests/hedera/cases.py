@@ -1,4 +1,4 @@
-"""Hypothesis strategies for flows on small networks."""
+"""Flows on small networks: a matrix, and hypothesis strategies."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from hedera.network.fabric import Fabric, Vector
 from hedera.network.fat_tree import FatTree
+from hedera.network.matrices import Matrix
 from hedera.network.multi_rooted import MultiRooted
 from hedera.placement.interface import Elephants
 from tests.hedera.test_multi_rooted import leaf_spine
@@ -18,6 +19,11 @@ FABRICS: dict[str, Fabric] = {
     "leaf and spine": MultiRooted(leaf_spine()),
     "fat tree of 4 as a graph": MultiRooted(FatTree(4).topology),
 }
+
+
+def all_to_all(hosts: int) -> Matrix:
+    """Return the matrix in which every host sends to every other one."""
+    return Matrix.of("all-to-all", [[to for to in range(hosts) if to != host] for host in range(hosts)])
 
 
 @st.composite

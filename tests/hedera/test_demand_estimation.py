@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hedera.network.fabric import Ints
-from hedera.network.matrices import all_to_all, authors_matrices
+from hedera.network.matrices import authors_matrices
 from hedera.placement.demand_estimation import estimate_demands
+from tests.hedera.cases import all_to_all
 from tests.hedera.reference import demand_estimation as reference
 
 A, B, C, X, Y = range(5)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from te_solver.model.failures import Failure
 from te_solver.model.plan import FIRST_PATH_ID, PairPlan, Plan, Tunnel
 from te_solver.model.topology import Topology
-from te_solver.tunnels.finder import tunnels_for
+from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_networks import demands_on, topologies
 
 
@@ -23,7 +23,7 @@ def plans(draw: st.DrawFn, *, classes: int = 2, max_tunnels: int = 4) -> Plan:
     pairs: list[PairPlan] = []
     path_id = FIRST_PATH_ID
     for demand in demands:
-        paths = tunnels_for(topology, demand.source, demand.target, draw(st.integers(1, max_tunnels)))
+        paths = TunnelFinder(topology).tunnels(demand.source, demand.target, draw(st.integers(1, max_tunnels)))
         for priority in draw(st.sets(st.integers(0, classes - 1), min_size=1)):
             shares = draw(st.lists(st.integers(0, 9), min_size=len(paths), max_size=len(paths)).filter(any))
             tunnels = tuple(

@@ -21,11 +21,12 @@ from experiments.gscale.bench import SENDING, expected_seconds
 from experiments.gscale.campaign import BUSY_ATTEMPTS, FAILED_ATTEMPTS, LOG_NAME, Campaign, CampaignOutcome, Show
 from experiments.gscale.cases import Case, grid, phases_of
 from experiments.gscale.models import compute
-from experiments.results.result import Result, load_result, save_result
+from experiments.results.result import Result, load_result
 from kuijia_base.errors import InputError, TestbedError
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.progress import Progress
 from tests.experiments.gscale.killed import campaign, valid_results
+from tests.experiments.sample_results import save_result
 from tests.kuijia_base.sweep.processes import wait_until
 
 pytestmark = pytest.mark.slow

@@ -37,7 +37,7 @@ from te_solver.networks import shipped_network
 from te_solver.programs.program import Objective
 from te_solver.programs.registry import MAX_THROUGHPUT, find_objective
 from te_solver.solve import solve
-from te_solver.tunnels.finder import tunnels_for
+from te_solver.tunnels.finder import TunnelFinder
 
 SETTINGS = Settings("flow", 20.0, "os-ken", 64, 1, True, 1)
 
@@ -63,7 +63,7 @@ def test_pairs_are_of_ten_sites_and_keep_two_tunnels_where_a_reading_says_so(dra
     assert len({site for pair in pairs for site in pair}) == 10
     for pair in pairs:
         for link in LINKS:
-            paths = tunnels_for(topology, *pair, 3)
+            paths = TunnelFinder(topology).tunnels(*pair, 3)
             assert (
                 sum(set(link) <= set(path) and abs(path.index(link[0]) - path.index(link[1])) == 1 for path in paths)
                 < 2
@@ -107,11 +107,11 @@ def test_32_of_the_132_ordered_pairs_have_three_disjoint_tunnels() -> None:
     topology = load_topology(shipped_network("gscale"))
     disjoint = 0
     for pair in permutations(topology.nodes, 2):
-        edges = [frozenset(hop) for path in tunnels_for(topology, *pair, 3) for hop in pairwise(path)]
+        edges = [frozenset(hop) for path in TunnelFinder(topology).tunnels(*pair, 3) for hop in pairwise(path)]
         disjoint += len(edges) == len(set(edges))
     assert disjoint == 32
     for pair in pairs_under(GscaleReading(redrawn=False, three_disjoint=True), 1, 1):
-        edges = [frozenset(hop) for path in tunnels_for(topology, *pair, 3) for hop in pairwise(path)]
+        edges = [frozenset(hop) for path in TunnelFinder(topology).tunnels(*pair, 3) for hop in pairwise(path)]
         assert len(edges) == len(set(edges))
 
 

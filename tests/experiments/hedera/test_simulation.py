@@ -10,11 +10,12 @@ from hypothesis import strategies as st
 from experiments.hedera.simulation import FlowTrace, FluidHistory, FluidSetting, FluidSimulation
 from hedera.network.fabric import Ints
 from hedera.network.fat_tree import FatTree
-from hedera.network.matrices import all_to_all, stride
+from hedera.network.matrices import stride
 from hedera.placement.interface import Placement
 from hedera.placement.registry import EcmpPlacement, GlobalFirstFit
 from hedera.placement.simulated_annealing import SimulatedAnnealing
 from simulator.flow.ramp import Ramp
+from tests.hedera.cases import all_to_all
 
 TREE = FatTree(4)
 ALONE = 0.7831 * TREE.nic_rate

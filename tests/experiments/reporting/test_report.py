@@ -15,12 +15,12 @@ from experiments.reporting.report import Report, findings_of, lead_of, report_of
 from experiments.reporting.report_pages import html_page, markdown_page, pictures_of
 from experiments.reporting.verdict import judged
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
-from experiments.results.result import Check, Result, result_to_json, save_result
+from experiments.results.result import Check, Result, result_to_json
 from experiments.results.score import order
 from kuijia.cli.main import main
 from kuijia_base.errors import InputError, key_path
 from tests.experiments.gscale.results import made_up
-from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result
+from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, TABLE_2_RESCALING, result, save_result
 
 
 def _save(folder: Path, *runs: Result) -> None:

@@ -15,10 +15,10 @@ from experiments.experiment import Settings
 from experiments.gscale.cases import LINKS, Case
 from experiments.gscale.models import compute
 from experiments.results.exhibit import Exhibit, Line, Point, exhibit_to_json
-from experiments.results.result import Check, Result, save_result
+from experiments.results.result import Check, Result
 from kuijia.cli.main import main
 from kuijia_base.errors import key_path
-from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, result
+from tests.experiments.sample_results import FIGURE_4, TABLE_2_KUIJIA, result, save_result
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from experiments.results.result import Check, load_result, result_from_json, result_schema, result_to_json, save_result
+from experiments.results.result import Check, load_result, result_from_json, result_schema, result_to_json
 from kuijia_base.errors import InputError
-from tests.experiments.sample_results import TABLE_2_KUIJIA, flow, result
+from tests.experiments.sample_results import TABLE_2_KUIJIA, flow, result, save_result
 
 CHECK = Check("f3 after/before", 0.99, 0.98, None)
 

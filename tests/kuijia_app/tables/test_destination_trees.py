@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kuijia_app.proof.model.network import End, ModelNetwork
 from kuijia_app.proof.model.packet import Packet
 from kuijia_app.tables.bfd import BfdSessions
-from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, path_along, restored
+from kuijia_app.tables.destination_trees import Bound, DefaultEntries, DestinationTrees, NextHops, path_along, restored
 from kuijia_app.tables.identifiers import bfd_label, default_path_id
 from kuijia_app.tables.options import Liveness, PipelineOptions, Tagging
 from kuijia_app.tables.pipeline import build_tables
@@ -102,6 +102,12 @@ def test_a_bound_switch_forwards_as_it_does_or_not_at_all() -> None:
     assert path_along(trees.towards("c", dead=_edges("c-d"), bound=away), "a", "c") is None
 
 
+def of_tree(default: DefaultEntries, next_hops: NextHops, egress: str) -> list[tuple[str, FlowEntry]]:
+    """Return the entries of victims on all paths of a tree."""
+    paths = [path_along(next_hops, ingress, egress) for ingress in next_hops]
+    return list(dict.fromkeys(entry for path in paths if path is not None for entry in default.along(path, [VICTIM])))
+
+
 @pytest.mark.parametrize("tagging", Tagging)
 def test_packets_on_a_default_path_are_delivered_in_the_queue_they_are_tagged_for(tagging: Tagging) -> None:
     plan = plan_of(RING, "a-b-c")
@@ -112,7 +118,7 @@ def test_packets_on_a_default_path_are_delivered_in_the_queue_they_are_tagged_fo
     default = DefaultEntries(wiring, options, tags)
     tree = DestinationTrees(RING).towards("c")
     tables = build_tables(plan, options)
-    for switch, entry in default.of_tree(tree, "c", [VICTIM]):
+    for switch, entry in of_tree(default, tree, "c"):
         tables[switch] = SwitchTables(tables[switch].groups, (*tables[switch].flows, entry))
     for ingress in tree:
         first = (*tags.mark(default.path_id("c"), VICTIM), SetQueue(2), Output(wiring.port(ingress, tree[ingress])))
@@ -131,7 +137,7 @@ def test_a_tree_has_one_entry_for_each_link_and_queue_and_paths_share_them() -> 
     wiring = PipelineOptions().wired(RING)
     default = DefaultEntries(wiring, PipelineOptions(), MplsTags())
     tree = DestinationTrees(RING).towards("c")
-    whole = list(default.of_tree(tree, "c", [VICTIM]))
+    whole = of_tree(default, tree, "c")
     assert len(whole) == len(set(whole)) == len(RING.nodes) - 1
     for ingress in tree:
         path = path_along(tree, ingress, "c")

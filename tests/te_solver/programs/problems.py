@@ -15,7 +15,7 @@ from scipy.optimize import linprog
 from te_solver.model.demands import Demand
 from te_solver.model.topology import Link, Topology
 from te_solver.programs.incidence import Incidence, Vector
-from te_solver.tunnels.finder import tunnels_for
+from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_networks import demands_on, topologies
 
 RHOMBUS = Topology(
@@ -35,7 +35,7 @@ class Case:
 
     @classmethod
     def of(cls, topology: Topology, demands: Sequence[Demand], count: int) -> Case:
-        tunnels = tuple(tunnels_for(topology, demand.source, demand.target, count) for demand in demands)
+        tunnels = tuple(TunnelFinder(topology).tunnels(demand.source, demand.target, count) for demand in demands)
         return cls(topology, tuple(demands), tunnels)
 
     @property

@@ -22,14 +22,14 @@ from te_solver.programs.registry import FFC
 from te_solver.schemes.models.rescaling import FfcModel, Kuijia
 from te_solver.schemes.models.traffic import PlannedTraffic
 from te_solver.solve import solve
-from te_solver.tunnels.finder import tunnels_for
+from te_solver.tunnels.finder import TunnelFinder
 from tests.te_solver.random_networks import demands_on, topologies
 from tests.te_solver.schemes.cases import cut, parallel_plan
 
 
 def protected_plan(topology: Topology, demands: tuple[Demand, ...], count: int, protect: int) -> Plan:
     """Solve FFC by enumeration, row by row: after any `protect` cuts alive tunnels have room for their pair."""
-    paths = [tunnels_for(topology, *demand.pair, count) for demand in demands]
+    paths = [TunnelFinder(topology).tunnels(*demand.pair, count) for demand in demands]
     columns = [(owner, path) for owner, of_pair in enumerate(paths) for path in of_pair]
     # Variables: the reserved rate of each tunnel, then the allocation of each pair.
     rows = [

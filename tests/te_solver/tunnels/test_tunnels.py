@@ -19,7 +19,7 @@ from te_solver.model.plan import WEIGHTS, Weight
 from te_solver.model.topology import Link, Topology
 from te_solver.networks import shipped_network
 from te_solver.tunnels.arc_graph import ArcGraph
-from te_solver.tunnels.finder import TunnelFinder, link_costs, tunnels_for
+from te_solver.tunnels.finder import TunnelFinder, link_costs
 from tests.te_solver.random_networks import digraph, topologies
 
 Path = tuple[str, ...]
@@ -242,8 +242,8 @@ def test_what_was_asked_before_does_not_matter(choice: Choice, random: Random) -
 
 def test_the_shortest_path_gives_way_where_it_would_block_a_second_one() -> None:
     trap = cables("sa", "ab", "bt", "sc", "ce", "eb", "ad", "df", "ft")
-    assert tunnels_for(trap, "s", "t", 1) == (("s", "a", "b", "t"),)
-    assert tunnels_for(trap, "s", "t", 2) == (("s", "a", "d", "f", "t"), ("s", "c", "e", "b", "t"))
+    assert TunnelFinder(trap).tunnels("s", "t", 1) == (("s", "a", "b", "t"),)
+    assert TunnelFinder(trap).tunnels("s", "t", 2) == (("s", "a", "d", "f", "t"), ("s", "c", "e", "b", "t"))
 
 
 def by_delay(nodes: str, delays: str) -> TunnelFinder:
@@ -269,7 +269,7 @@ def test_of_further_tunnels_that_share_as_much_at_the_same_cost_the_first_in_nod
 
 def test_edge_disjoint_tunnels_may_meet_at_a_node_where_node_disjoint_ones_go_around_it() -> None:
     network = cables("sa", "am", "sb", "bm", "mc", "ct", "md", "dt", "ax", "xy", "yz", "zt")
-    assert tunnels_for(network, "s", "t", 2) == (("s", "a", "m", "c", "t"), ("s", "b", "m", "d", "t"))
+    assert TunnelFinder(network).tunnels("s", "t", 2) == (("s", "a", "m", "c", "t"), ("s", "b", "m", "d", "t"))
     apart = TunnelFinder(network, node_disjoint=True).tunnels("s", "t", 2)
     assert apart == (("s", "b", "m", "c", "t"), ("s", "a", "x", "y", "z", "t"))
 
@@ -298,28 +298,28 @@ def test_decimal_delays_tie_as_they_do_on_paper() -> None:
 
 def test_a_bridge_is_shared_when_there_is_no_way_around_it() -> None:
     network = cables("sm", "ma", "at", "mb", "bt")
-    assert tunnels_for(network, "s", "t", 3) == (("s", "m", "a", "t"), ("s", "m", "b", "t"))
+    assert TunnelFinder(network).tunnels("s", "t", 3) == (("s", "m", "a", "t"), ("s", "m", "b", "t"))
 
 
 def test_in_a_tree_there_is_one_tunnel() -> None:
     tree = cables("ab", "bc", "bd", "de")
-    assert tunnels_for(tree, "a", "e", 4) == (("a", "b", "d", "e"),)
-    assert tunnels_for(tree, "e", "d", 4) == (("e", "d"),)
+    assert TunnelFinder(tree).tunnels("a", "e", 4) == (("a", "b", "d", "e"),)
+    assert TunnelFinder(tree).tunnels("e", "d", 4) == (("e", "d"),)
 
 
 def test_in_a_ring_there_are_two_tunnels() -> None:
     ring = cables("ab", "bc", "cd", "de", "ea")
-    assert tunnels_for(ring, "b", "d", 4) == (("b", "c", "d"), ("b", "a", "e", "d"))
+    assert TunnelFinder(ring).tunnels("b", "d", 4) == (("b", "c", "d"), ("b", "a", "e", "d"))
 
 
 def test_a_pair_without_a_path_has_no_tunnel() -> None:
-    assert tunnels_for(cables("ab", "cd"), "a", "c", 3) == ()
+    assert TunnelFinder(cables("ab", "cd")).tunnels("a", "c", 3) == ()
 
 
 @pytest.mark.parametrize(("target", "count"), [("b", 0), ("b", -1), ("a", 3)])
 def test_what_cannot_be_asked_for_is_refused(target: str, count: int) -> None:
     with pytest.raises(ValueError, match="tunnel"):
-        tunnels_for(cables("ab"), "a", target, count)
+        TunnelFinder(cables("ab")).tunnels("a", target, count)
 
 
 def test_costs_of_a_large_network_are_not_all_kept(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,10 +16,10 @@ from types import SimpleNamespace
 import pytest
 
 from kuijia_base.errors import InputError, TestbedError
-from testbed.machine.processes import start_time
+from testbed.machine.processes import processes_with_argument, start_time
 from testbed.uml import boot
 from testbed.uml.boot import Guest, run_in_guest
-from testbed.uml.channel import channel_folder, guest_processes
+from testbed.uml.channel import channel_folder, folder_parameter
 
 pytestmark = pytest.mark.slow
 
@@ -131,7 +131,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 def test_ctrl_c_interrupts_the_command_and_leaves_nothing(tmp_path: Path) -> None:
     script = "trap 'echo kept > file; exit' INT; echo begun; while :; do sleep 0.1; done"
     with background_guest(tmp_path, script) as (process, folder):
-        live = guest_processes(folder)
+        live = processes_with_argument(folder_parameter(folder))
         assert live
         process.send_signal(signal.SIGINT)
         assert process.wait(LIMIT) == 130
@@ -143,7 +143,7 @@ def test_ctrl_c_interrupts_the_command_and_leaves_nothing(tmp_path: Path) -> Non
 @needs_kernel
 def test_a_guest_dies_with_the_process_that_booted_it(tmp_path: Path) -> None:
     with background_guest(tmp_path, "echo begun; exec sleep 1000") as (process, folder):
-        live = guest_processes(folder)
+        live = processes_with_argument(folder_parameter(folder))
         process.kill()
         wait_until(lambda: not folder.exists())
         wait_until(lambda: not [pid for pid in live if start_time(pid)])
@@ -152,7 +152,7 @@ def test_a_guest_dies_with_the_process_that_booted_it(tmp_path: Path) -> None:
 @needs_kernel
 def test_what_is_left_of_a_guest_is_removed_by_the_next(tmp_path: Path) -> None:
     with background_guest(tmp_path, "echo begun; exec sleep 1000") as (process, folder):
-        live = guest_processes(folder)
+        live = processes_with_argument(folder_parameter(folder))
         os.kill(live[0], signal.SIGKILL)  # which would have ended the others
         process.kill()
         process.wait()
