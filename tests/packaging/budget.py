@@ -7,7 +7,7 @@ ROOMS = {
     "te_solver": (13_140, 112),
     "simulator": (23_745, 215),
     "kuijia_app": (28_960, 162),  # protocols between control and its parts, which do not inherit any more
-    "hedera": (4_475, 39),
+    "hedera": (4_490, 39),  # the same: the scheduler states its policy
     "testbed": (22_152, 146),
     "experiments": (20_832, 90),
     "kuijia": (10_090, 56),
