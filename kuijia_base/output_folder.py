@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 
 from kuijia_base.errors import InputError, quoted
@@ -13,8 +14,15 @@ from kuijia_base.reading import reason_of
 from kuijia_base.text import is_file_name, require_writable, write_bytes
 
 
+def output_folder(path: Path | None) -> AbstractContextManager[OutputFolder | None]:
+    """Return the folder for a block, which without a path has None."""
+    return nullcontext() if path is None else OutputFolder(path)
+
+
 class OutputFolder:
     """A folder that exists and can be written to; `written` names its new files, oldest first.
+
+    After a block that has written nothing, the folders that were created for it are gone again.
 
     The name of an HTML page in its place asks for this page alone: it takes the page that is written, and nothing else.
 
@@ -54,12 +62,13 @@ class OutputFolder:
             write_bytes(self._place(name), content)
             self._note(name)
 
-    def remove_if_empty(self) -> None:
-        """Remove the folders that were created for it, if they are empty."""
+    def __enter__(self) -> OutputFolder:
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if self._made and not any(self.path.iterdir()):
             for folder in self._made:
                 folder.rmdir()
-            self._made.clear()
 
     def require_names(self, names: Iterable[str]) -> None:
         """Raise InputError unless the folder can have files with these names; call this before writing any."""

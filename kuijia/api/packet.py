@@ -372,8 +372,8 @@ class PacketResult:
 
     def save(self, folder: str | Path) -> Path:
         """Write packet.json, packet.csv and the files of details into a folder; raises InputError."""
-        output = OutputFolder(Path(folder))
-        self.write(output)
+        with OutputFolder(Path(folder)) as output:
+            self.write(output)
         return output.path
 
     def write(self, output: OutputFolder) -> None:

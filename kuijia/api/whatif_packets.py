@@ -268,11 +268,8 @@ class WhatIfPackets:
 
         Without matplotlib it is the numbers alone.
         """
-        output = OutputFolder(Path(folder))
-        try:
+        with OutputFolder(Path(folder)) as output:
             self.write(output)
-        finally:
-            output.remove_if_empty()
         return output.path
 
     def write(self, output: OutputFolder) -> bool:

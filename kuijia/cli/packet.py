@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 
 from kuijia.api.packet import FILES, packet_study
 from kuijia.api.packet_options import PacketStudyOptions
@@ -13,8 +12,8 @@ from kuijia.cli.printing import print_notes, show
 from kuijia_base.errors import InputError, InterruptedWorkError
 from kuijia_base.option_values import folder_name
 from kuijia_base.options import add_options, from_arguments, typed_options
-from kuijia_base.output_folder import OutputFolder
-from kuijia_base.progress import Progress
+from kuijia_base.output_folder import output_folder
+from kuijia_base.progress import progress_line
 from kuijia_base.quantities import counted
 from kuijia_base.sweep.workers import add_workers, workers_from
 from simulator.studies.packet.networks import FORMS
@@ -38,22 +37,13 @@ def run(args: argparse.Namespace) -> int:
     how = from_arguments(PacketStudyOptions, args)
     reading = {"format": args.topology_format, "default_capacity": args.default_capacity, "rate_unit": args.rate_unit}
     origin = {name: getattr(args, name) for name in ("topology", "topology_format", "default_capacity", "rate_unit")}
-    folder = None if args.output is None else OutputFolder(args.output)
-    progress = Progress(sys.stderr)
-    try:
+    with output_folder(args.output) as folder, progress_line() as progress, typed_options():
         if folder is not None:
             folder.require_names(FILES)
-        with (
-            typed_options(),
-            packet_study(args.topology, how, reading, origin, workers_from(args), folder, progress) as result,
-        ):
+        with packet_study(args.topology, how, reading, origin, workers_from(args), folder, progress) as result:
             print_notes(args.topology, result.notes)
             if folder is not None:
                 result.write(folder)
-    finally:
-        progress.close()
-        if folder is not None:
-            folder.remove_if_empty()
     if args.json:
         print(json.dumps(result.to_json(), indent=1, allow_nan=False))
     else:

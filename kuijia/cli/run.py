@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -28,7 +27,7 @@ from kuijia_base.errors import InputError, InterruptedWorkError, KuijiaError
 from kuijia_base.option_values import folder_name, positive_count, positive_rate, whole_number
 from kuijia_base.output_folder import OutputFolder
 from kuijia_base.picture_file import LIBRARY
-from kuijia_base.progress import Progress
+from kuijia_base.progress import progress_line
 from kuijia_base.sweep.workers import add_workers
 
 FRAMEWORKS = ("os-ken", "ryu")
@@ -184,18 +183,15 @@ class RunVerb:
 
 def _run(entry: ExperimentEntry, experiment: Experiment, settings: Settings, args: argparse.Namespace) -> int:
     started = datetime.now().astimezone()
-    output = OutputFolder(args.output or Path("results") / f"{entry.name}-{started:%Y%m%d-%H%M%S}")
-    progress = Progress(sys.stderr)
-    try:
-        outcome = experiment.run(settings, args, output, progress)
-    except InterruptedWorkError:
-        raise  # the message says what is kept
-    except KeyboardInterrupt:
-        progress.say(f"stopped; {_what_is_done(output)}")
-        raise
-    finally:
-        progress.close()
-        output.remove_if_empty()
+    folder = args.output or Path("results") / f"{entry.name}-{started:%Y%m%d-%H%M%S}"
+    with OutputFolder(folder) as output, progress_line() as progress:
+        try:
+            outcome = experiment.run(settings, args, output, progress)
+        except InterruptedWorkError:
+            raise  # the message says what is kept
+        except KeyboardInterrupt:
+            progress.say(f"stopped; {_what_is_done(output)}")
+            raise
     if args.json:
         print_json("run", outcome.summary)
     else:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 import shlex
-import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
@@ -22,9 +22,9 @@ from kuijia_base.additions import command_for, require_installed
 from kuijia_base.errors import InputError
 from kuijia_base.option_values import folder_or_page, is_page
 from kuijia_base.options import add_options, from_arguments, typed_options
-from kuijia_base.output_folder import OutputFolder
+from kuijia_base.output_folder import OutputFolder, output_folder
 from kuijia_base.picture_file import LIBRARY
-from kuijia_base.progress import Progress
+from kuijia_base.progress import progress_line
 from kuijia_base.sweep.workers import add_workers, workers_from
 from te_solver.formats.plan_file import load_plan
 from te_solver.formats.topology_file import document_kind
@@ -79,20 +79,14 @@ def run(args: argparse.Namespace) -> int:
     with typed_options():
         how.require_backend()
         inputs = _inputs(args, how, assumptions)
-        folder = _output(args)
-        workers = None if args.workers is None and args.cluster is None else workers_from(args)
-        progress = Progress(sys.stderr)
-        try:
+        with _output(args) as folder, progress_line() as progress:
+            workers = None if args.workers is None and args.cluster is None else workers_from(args)
             asker = Asker(workers, folder, progress, assumptions, say, assume, partial(_command, args))
             with whatif_study(inputs, how, asker) as result:
                 data = result.to_json()
                 if folder is not None and not result.write(folder):
                     without = f"no report and no pictures without {LIBRARY}: {command_for(LIBRARY)}"
                     print_notes(str(folder.path), [without])
-        finally:
-            progress.close()
-            if folder is not None:
-                folder.remove_if_empty()
     if args.json:
         print(json.dumps(data, indent=1, allow_nan=False))
         return 0
@@ -128,13 +122,11 @@ def _inputs(args: argparse.Namespace, how: WhatIfOptions, assumptions: list[str]
     return Inputs(plan, plan.topology, demands, str(args.plan), str(args.plan))
 
 
-def _output(args: argparse.Namespace) -> OutputFolder | None:
+def _output(args: argparse.Namespace) -> AbstractContextManager[OutputFolder | None]:
     """Return where the results go, None without --output; a page alone needs the library that draws."""
-    if args.output is None:
-        return None
-    if is_page(args.output):
+    if args.output is not None and is_page(args.output):
         require_installed(LIBRARY, "the report")
-    return OutputFolder(args.output)
+    return output_folder(args.output)
 
 
 def _command(args: argparse.Namespace, how: WhatIfOptions) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kuijia_base.errors import InputError
-from kuijia_base.output_folder import OutputFolder
+from kuijia_base.output_folder import OutputFolder, output_folder
 
 
 def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
@@ -21,10 +21,12 @@ def test_a_folder_is_made_with_those_above_it(tmp_path: Path) -> None:
 
 
 def test_a_folder_in_which_nothing_was_written_is_removed_again(tmp_path: Path) -> None:
-    OutputFolder(tmp_path / "results" / "table2").remove_if_empty()
+    with pytest.raises(KeyError), OutputFolder(tmp_path / "results" / "table2"):
+        raise KeyError
     assert list(tmp_path.iterdir()) == []
     (tmp_path / "mine").mkdir()
-    OutputFolder(tmp_path / "mine").remove_if_empty()
+    with output_folder(tmp_path / "mine"), output_folder(None) as none:
+        assert none is None
     assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
 
