@@ -9,16 +9,13 @@ import sys
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Executor, Future
 from contextlib import contextmanager, suppress
 from functools import partial
 from itertools import islice
 from queue import Empty
-from typing import TYPE_CHECKING, Any, TypeVar
-
-if TYPE_CHECKING:
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor
+from typing import Any, TypeVar
 
 Shared = TypeVar("Shared")
 Task = TypeVar("Task")
@@ -33,7 +30,7 @@ Progress = Callable[[int, int], None]
 _LOOK_SECONDS = 1.0
 """Seconds between two checks of a process, where the system does not report its end."""
 
-_AHEAD = 2
+AHEAD = 2
 """Tasks per process submitted in advance; more would only fill memory."""
 
 
@@ -66,40 +63,49 @@ def workers(shared: Any, processes: int) -> Iterator[ResultsOf]:  # noqa: ANN401
     if processes == 1:
         yield lambda function, tasks: (function(shared, task) for task in tasks)
         return
-    from joblib.externals.loky.process_executor import ProcessPoolExecutor  # noqa: PLC0415  # slow to import: joblib
+    with pool(shared, processes) as submit:
+        yield partial(_results, submit, processes * AHEAD)
+
+
+Submit = Callable[[Callable[[Any, Any], Any], Any], Future[Any]]
+"""Function that hands a function of shared data, and a task, to a pool."""
+
+
+@contextmanager
+def pool(shared: Any, processes: int, env: Mapping[str, str] | None = None) -> Iterator[Submit]:  # noqa: ANN401  # whatever tasks need
+    """Give a block the function that hands tasks to new processes, which end with it, and at once if it raises."""
+    from loky import ProcessPoolExecutor  # noqa: PLC0415  # slow to import: loky
 
     # That of the standard library may wait for ever when its workers are killed while it hands them a task.
-    pool = ProcessPoolExecutor(processes, initializer=_receive, initargs=(shared, os.getpid()))
+    executor = ProcessPoolExecutor(processes, initializer=_receive, initargs=(shared, os.getpid()), env=env)
     ended = False
     try:
-        yield partial(_results, pool, processes * _AHEAD)
+        yield partial(_submit, executor)
         ended = True
     finally:
         if not ended:
-            _take_back(pool)
-        pool.shutdown(kill_workers=not ended)
+            _take_back(executor)
+        executor.shutdown(kill_workers=not ended)
 
 
-def _results(
-    pool: ProcessPoolExecutor, ahead: int, function: Callable[[Any, Any], Any], tasks: Iterable[Any]
-) -> Iterator[Any]:
+def _submit(executor: Executor, function: Callable[[Any, Any], Any], task: object) -> Future[Any]:
+    with no_interrupts():
+        return executor.submit(_call, function, task)
+
+
+def _results(submit: Submit, ahead: int, function: Callable[[Any, Any], Any], tasks: Iterable[Any]) -> Iterator[Any]:
     left = iter(tasks)
-    waiting: deque[Future[Any]] = deque()
-    for task in islice(left, ahead):
-        with no_interrupts():
-            waiting.append(pool.submit(_call, function, task))
+    waiting = deque(submit(function, task) for task in islice(left, ahead))
     while waiting:
         yield waiting.popleft().result()
-        for task in islice(left, 1):
-            with no_interrupts():
-                waiting.append(pool.submit(_call, function, task))
+        waiting.extend(submit(function, task) for task in islice(left, 1))
 
 
-def _take_back(pool: ProcessPoolExecutor) -> None:
+def _take_back(executor: Any) -> None:  # noqa: ANN401  # loky has no types
     # The pool's thread forgets all tasks before it kills the workers, then looks up those not yet handed to one.
     with suppress(Empty):
         while True:
-            pool._work_ids.get(block=False)  # noqa: SLF001  (loky has no other way to them)
+            executor._work_ids.get(block=False)  # noqa: SLF001  (loky has no other way to them)
 
 
 @contextmanager

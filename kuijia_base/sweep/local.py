@@ -1,24 +1,26 @@
-"""Runs a sweep on the processors of this machine, through joblib."""
+"""Runs a sweep on the processors of this machine."""
 
 from __future__ import annotations
 
-import os
 import warnings
 from collections.abc import Generator, Mapping
+from concurrent.futures import FIRST_COMPLETED, wait
+from itertools import islice
 from typing import Any, TypeVar
 
-from joblib import Parallel, delayed, parallel_config
-from joblib.externals.loky import get_reusable_executor
-from joblib.externals.loky.process_executor import BrokenProcessPool
+from loky import BrokenProcessPool
 
 from kuijia_base.errors import KuijiaError
-from kuijia_base.parallel import end_with, no_interrupts
+from kuijia_base.parallel import AHEAD, pool
 from kuijia_base.sweep.work import Answer, Assignment, answer
 
 Case = TypeVar("Case")
 
 _ATTEMPTS = 3
 """How often in a row workers may be killed without finishing a case in between."""
+
+_ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("BLIS", "MKL", "OMP", "OPENBLAS", "VECLIB_MAXIMUM")}
+"""Environment in which linear algebra takes one processor, as the other ones have workers too."""
 
 
 class WorkersKilledError(KuijiaError):
@@ -56,35 +58,16 @@ def local_answers(
 def _pool_answers(
     assignment: Assignment[Any, Any, Case], cases: Mapping[int, Case], processes: int
 ) -> Generator[Answer, None, None]:
-    settings = parallel_config(
-        backend="loky",
-        n_jobs=max(processes, 2),
-        inner_max_num_threads=1,
-        max_nbytes=None,
-        initializer=_start,
-        initargs=(assignment, os.getpid()),
-    )
-    with settings, warnings.catch_warnings():
+    left = iter(cases.items())
+    with warnings.catch_warnings(), pool(assignment, processes, _ONE_THREAD) as submit:
         warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
-        tasks = (delayed(_answer)(number, case) for number, case in cases.items())
-        with no_interrupts():
-            # In batches, an answer would have to wait for others, and would be lost with them.
-            answers = Parallel(return_as="generator_unordered", batch_size=1)(tasks)
-        try:
-            yield from answers
-        finally:
-            answers.close()  # kills the workers unless all is done
-            get_reusable_executor(reuse=True).shutdown(wait=True)
+        waiting = {submit(_answer, case) for case in islice(left, AHEAD * processes)}
+        while waiting:
+            done, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            # Where workers were killed, what others have finished comes first and is kept.
+            yield from (each.result() for each in sorted(done, key=lambda each: each.exception() is not None))
+            waiting |= {submit(_answer, case) for case in islice(left, len(done))}
 
 
-_assigned: list[Assignment[Any, Any, Any]] = []
-"""Assignment of this worker process."""
-
-
-def _start(assignment: Assignment[Any, Any, Any], parent: int) -> None:
-    _assigned[:] = [assignment]
-    end_with(parent)
-
-
-def _answer(number: int, case: object) -> Answer:
-    return answer(_assigned[0], number, case)
+def _answer(assignment: Assignment[Any, Any, Case], case: tuple[int, Case]) -> Answer:
+    return answer(assignment, *case)

@@ -164,7 +164,7 @@ def _answers(
     if not cases:
         yield iter(())
     elif workers.cluster is None:
-        from kuijia_base.sweep.local import local_answers  # noqa: PLC0415  # slow to import: joblib
+        from kuijia_base.sweep.local import local_answers  # noqa: PLC0415  # slow to import: loky
 
         with closing(local_answers(assignment, cases, workers.processes)) as answers:
             yield answers

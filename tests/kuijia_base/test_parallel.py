@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from joblib.externals.loky.process_executor import _ExecutorManagerThread
+from loky.process_executor import _ExecutorManagerThread
 
 from kuijia_base.parallel import in_processes, processors, workers
 

@@ -39,6 +39,10 @@ def process(_: float, __: int) -> int:
     return os.getpid()
 
 
+def threads(_: float, __: int) -> str | None:
+    return os.environ.get("OPENBLAS_NUM_THREADS")
+
+
 def die_once(folder: Path, case: int) -> int:
     if case == 5 and not (folder / "died").exists():
         (folder / "died").touch()
@@ -70,6 +74,10 @@ def test_results_come_in_the_order_of_the_cases(processes: int) -> None:
 def test_one_process_is_this_one_and_more_are_others() -> None:
     assert set(run(Sweep("here", {}, 1.0, times, process, range(4)), 1)) == {os.getpid()}
     assert os.getpid() not in set(run(Sweep("there", {}, 1.0, times, process, range(4)), 2))
+
+
+def test_workers_leave_the_other_processors_to_each_other() -> None:
+    assert run(Sweep("threads", {}, 1.0, times, threads, range(2)), 2) == ["1", "1"]
 
 
 def test_no_cases_have_no_results() -> None:
