@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kuijia.api.whatif import whatif
     from kuijia.api.whatif_options import Failures
     from kuijia.api.whatif_packets import WhatIfPackets
-    from kuijia.api.whatif_result import WhatIf
+    from kuijia.api.whatif_result import WhatIf, load_whatif
     from kuijia_base.errors import InputError, KuijiaError, SolverError
     from te_solver.model.demands import Demand
     from te_solver.model.failures import Failure
@@ -64,6 +64,7 @@ __all__ = [
     "load_packet",
     "load_plan",
     "load_topology",
+    "load_whatif",
     "make_demands",
     "networks",
     "objectives",
@@ -90,7 +91,7 @@ _NAMES_OF = {
     "kuijia.api.whatif": "whatif",
     "kuijia.api.whatif_options": "Failures",
     "kuijia.api.whatif_packets": "WhatIfPackets",
-    "kuijia.api.whatif_result": "WhatIf",
+    "kuijia.api.whatif_result": "WhatIf load_whatif",
     "kuijia_base.errors": "InputError KuijiaError SolverError",
     "te_solver.model.demands": "Demand",
     "te_solver.model.failures": "Failure",

@@ -253,6 +253,7 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
         As `whatif`.
     """
     from kuijia.api.whatif_contenders import contenders_of, plans_for, plans_from  # noqa: PLC0415  # slow: CVXPY
+    from kuijia.api.whatif_numbers import WhatIfNumbers  # noqa: PLC0415  # slow to import: SciPy
     from kuijia.api.whatif_result import WhatIf, outcomes_of  # noqa: PLC0415  # slow to import: SciPy
     from simulator.studies.whatif.study import Provenance, WhatIfStudy  # noqa: PLC0415  # slow to import: SciPy
 
@@ -284,7 +285,8 @@ def whatif_study(inputs: Inputs, how: WhatIfOptions, asker: Asker) -> Generator[
     with outcomes_of(how, contenders, failures, asker.workers, asker.folder, progress) as outcomes:
         study = WhatIfStudy(topology, contenders, failures, outcomes, likelihood)
         call = asker.call(replace(final, probabilities=None if likelihood is None else likelihood.source))
-        yield WhatIf(study, Provenance(call, python_versions(), tuple(asker.notes)), how.seed)
+        provenance = Provenance(call, python_versions(), tuple(asker.notes))
+        yield WhatIf(WhatIfNumbers.of(study, provenance), study, how.seed)
 
 
 def _call(name: str, how: WhatIfOptions) -> str:

@@ -123,13 +123,12 @@ def simulated(
     with results_of(questions, workers, folder, progress) as found:
         names = [failure.name for failure in failures]
         outcomes = {each.name: list(map(FailureCounts, names, of)) for (_, each), of in zip(plans, found, strict=True)}
-        yield PacketStudy(how, asked.sizes or DEFAULT_SIZES, play, StudyFindings(outcomes))
+        yield PacketStudy.of(how, asked.sizes or DEFAULT_SIZES, play, StudyFindings(outcomes))
 
 
 def options_of(study: PacketStudy) -> dict[str, Any]:
     """Return all options of the packet backend with the values that a study has, given or not: defaults may change."""
-    conditions = {name: getattr(study.how, _FIELDS.get(name, name)) for name in packet_options()}
-    return {**conditions, "sizes": study.sizes, "controller_at": study.play.controller}
+    return {name: study.conditions[_FIELDS.get(name, name)] for name in packet_options()}
 
 
 def write_report(folder: OutputFolder, study: PacketStudy, command: str) -> None:
@@ -208,10 +207,10 @@ class WhatIfPackets:
 
     Attributes:
         study: all numbers, as `simulator.studies.whatif_packets.findings.PacketStudy` describes them.
-        call: the call that reproduces them.
+        call: the call that reproduces them; None of results from a file.
     """
 
-    def __init__(self, study: PacketStudy, call: str) -> None:
+    def __init__(self, study: PacketStudy, call: str | None = None) -> None:
         self.study = study
         self.call = call
 
@@ -266,7 +265,7 @@ class WhatIfPackets:
     def save(self, folder: str | Path) -> Path:
         """Write the report (whatif-packets.html), its pictures and all numbers into a folder; raises InputError.
 
-        Without matplotlib it is the numbers alone.
+        Without matplotlib, and of results from a file, it is the numbers alone.
         """
         with OutputFolder(Path(folder)) as output:
             self.write(output)
@@ -275,9 +274,10 @@ class WhatIfPackets:
     def write(self, output: OutputFolder) -> bool:
         """Write what `save` writes into a folder that is open; return False if that is the numbers alone."""
         output.write_json(FILE, self.to_json())
-        if drawn := is_installed(LIBRARY):
-            write_report(output, self.study, self.call)
-        return drawn
+        if self.call is None or not is_installed(LIBRARY):
+            return False
+        write_report(output, self.study, self.call)
+        return True
 
     def __repr__(self) -> str:
         failures = counted(len(self.failures), "failure")

@@ -152,6 +152,64 @@ def test_a_study_is_saved_with_its_report(both: kuijia.WhatIf, tmp_path: Path) -
     assert both.plot("loss-ranked")._repr_png_().startswith(b"\x89PNG")
 
 
+def test_a_saved_study_is_read_again(tmp_path: Path) -> None:
+    square = kuijia.load_topology(nx.cycle_graph(4))
+    demands = [kuijia.Demand("0", "1", 1500), kuijia.Demand("0", "2", 900, 1)]
+    schemes, chances = ["kuijia", "ffc"], "table1-5min"
+    found = kuijia.whatif(square, demands, schemes=schemes, failures="links,pairs", probabilities=chances)
+    folder = found.save(tmp_path / "study")
+    again = kuijia.load_whatif(folder)
+    assert isinstance(again, kuijia.WhatIf)
+    assert (repr(again), again.notes, again.provenance) == (repr(found), found.notes, found.provenance)
+    assert (again.table(), again.outcomes()) == (found.table(), found.outcomes())
+    assert again.worst("ffc") == found.worst("ffc")
+    mine, theirs = again.summary().splitlines(), found.summary().splitlines()
+    assert (mine[0], theirs[0]) == ("graph: 10 failures", "graph: 10 failures, 2 pairs")
+    assert mine[1:] == theirs[1:]
+    assert again.to_frame().equals(found.to_frame())
+    assert again.plot("loss-and-vacancy")._repr_png_() == found.plot("loss-and-vacancy")._repr_png_()
+    copy = again.save(tmp_path / "copy")
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == {
+        name: (folder / name).read_bytes() for name in ("whatif.csv", "whatif.json")
+    }
+    assert repr(kuijia.load_whatif(copy / "whatif.json")) == repr(found)
+    with pytest.raises(ValueError, match=r"^results from a file have no plans: whatif\(\.\.\.\) makes them again$"):
+        again.plan("ffc")
+
+
+def test_a_saved_study_in_packets_is_read_again(seconds_after: kuijia.WhatIfPackets, tmp_path: Path) -> None:
+    folder = seconds_after.save(tmp_path / "study")
+    again = kuijia.load_whatif(folder)
+    assert isinstance(again, kuijia.WhatIfPackets)
+    assert (again.notes, repr(again)) == (seconds_after.notes, repr(seconds_after))
+    assert (again.table(), again.outcomes()) == (seconds_after.table(), seconds_after.outcomes())
+    mine, theirs = again.summary().splitlines(), seconds_after.summary().splitlines()
+    assert (mine[0], theirs[0]) == ("fig1: 5 failures", "fig1: 5 failures, 1 pair")
+    assert theirs[3].startswith(f"{mine[3]}, up to ")
+    assert [*mine[1:3], *mine[4:]] == [*theirs[1:3], *theirs[4:]]
+    again.save(tmp_path / "copy")
+    (copied,) = (tmp_path / "copy").iterdir()
+    assert copied.read_bytes() == (folder / copied.name).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("[]", "holds something else"),
+        ('{"format": "kuijia-whatif", "version": 2}', "holds something else"),
+        ('{"format": "kuijia-whatif", "version": 1}', "cannot be read (KeyError: 'schemes')"),
+        ('{"format": "kuijia-whatif-packets", "version": 1}', "cannot be read (KeyError: 'schemes')"),
+        ("{", "malformed JSON"),
+    ],
+)
+def test_other_files_are_no_studies(text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / "whatif.json").write_text(text)
+    with pytest.raises(kuijia.InputError) as refusal:
+        kuijia.load_whatif(tmp_path)
+    assert problem in str(refusal.value)
+    assert str(refusal.value).startswith(f"{tmp_path / 'whatif.json'}:")
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -9,8 +9,8 @@ import numpy as np
 
 from kuijia_base.picture_file import COLOURS, in_percent, look, new_figure
 from simulator.flow.failure_impact import Role
-from simulator.flow.what_if import ABORIGINAL, FailureOutcome, compare, loss_share, ranked
-from simulator.studies.whatif.study import WhatIfStudy
+from simulator.flow.what_if import ABORIGINAL, FailureOutcome, loss_share, ranked
+from simulator.studies.whatif.study import SchemeNumbers
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,21 +27,21 @@ Parts = np.ndarray[tuple[int], np.dtype[np.float64]]
 """Part of the traffic by failure."""
 
 
-def figures(study: WhatIfStudy) -> dict[str, Figure]:
+def figures(schemes: Sequence[SchemeNumbers]) -> dict[str, Figure]:
     """Return all pictures by their file names without suffix."""
     return {
-        "loss-distribution": loss_distribution(study),
-        "loss-and-vacancy": loss_and_vacancy(study),
-        "loss-ranked": ranked_losses(study),
+        "loss-distribution": loss_distribution(schemes),
+        "loss-and-vacancy": loss_and_vacancy(schemes),
+        "loss-ranked": ranked_losses(schemes),
     }
 
 
-def loss_distribution(study: WhatIfStudy) -> Figure:
+def loss_distribution(schemes: Sequence[SchemeNumbers]) -> Figure:
     """Return, for each scheme, the share of failures that cost more than a given part of the traffic sent."""
     figure = new_figure(*_SIZE, DPI)
     axes = figure.subplots()
-    for position, contender in enumerate(study.contenders):
-        losses = np.sort([loss_share(outcome.total()) for outcome in study.of(contender)])
+    for position, scheme in enumerate(schemes):
+        losses = np.sort([loss_share(outcome.total()) for outcome in scheme.outcomes])
         more = 1 - np.arange(1, losses.size + 1) / losses.size
         axes.step(
             np.concatenate([[0], losses, [1]]),
@@ -49,9 +49,9 @@ def loss_distribution(study: WhatIfStudy) -> Figure:
             where="post",
             color=look(position).colour,
             linestyle=look(position).dashes,
-            label=contender.scheme.name,
+            label=scheme.name,
         )
-    most = max(loss_share(outcome.total()) for outcome in study.outcomes)
+    most = max(loss_share(outcome.total()) for scheme in schemes for outcome in scheme.outcomes)
     axes.set_xlim(0, min(1.0, most * 1.08) or 1.0)
     axes.set_ylim(0, 1.02)
     axes.set_xlabel("part of the traffic sent that is lost")
@@ -63,9 +63,9 @@ def loss_distribution(study: WhatIfStudy) -> Figure:
     return figure
 
 
-def ranked_losses(study: WhatIfStudy) -> Figure:
+def ranked_losses(schemes: Sequence[SchemeNumbers]) -> Figure:
     """Return a panel for each scheme: failures ranked by cost, victims' part below, that of others above."""
-    worst_first = {contender.scheme.name: ranked(study.of(contender)) for contender in study.contenders}
+    worst_first = {scheme.name: ranked(scheme.outcomes) for scheme in schemes}
     lost = {scheme: (_lost(each, (Role.VICTIM,)), _lost(each, ABORIGINAL)) for scheme, each in worst_first.items()}
     return ranked_panels(lost, "lost of all traffic sent")
 
@@ -103,22 +103,22 @@ def ranked_panels(parts: Mapping[str, tuple[Parts, Parts]], quantity: str) -> Fi
     return figure
 
 
-def loss_and_vacancy(study: WhatIfStudy) -> Figure:
+def loss_and_vacancy(schemes: Sequence[SchemeNumbers]) -> Figure:
     """Return the cost of failures under each scheme, the mean and a line up to the worst, above its vacant capacity."""
     figure = new_figure(*_SIZE, DPI)
     losses, vacancies = figure.subplots(2, 1, sharex=True, height_ratios=(2, 1))
     # Schemes on one plan leave the same capacity vacant: places of their own keep them apart.
-    for place, contender in enumerate(study.contenders):
-        found = compare(contender, study.of(contender))
+    for place, scheme in enumerate(schemes):
+        found = scheme.figures[None]
         how = look(place)
         losses.plot([place] * 2, [found.lost, found.lost_worst], color=how.colour, linewidth=1, marker="_")
         losses.plot(place, found.lost, marker=how.mark, color=how.colour, clip_on=False, linestyle="none")
-        vacancies.bar(place, contender.vacant, width=0.5, color=how.colour)
+        vacancies.bar(place, scheme.recovery.vacant, width=0.5, color=how.colour)
     losses.set_ylim(bottom=0)
     losses.set_ylabel("lost of the traffic sent:\nmean, worst")
     vacancies.set_ylim(0, 1)
     vacancies.set_ylabel("vacant before\nanything fails")
-    vacancies.set_xticks(range(len(study.contenders)), [contender.scheme.name for contender in study.contenders])
+    vacancies.set_xticks(range(len(schemes)), [scheme.name for scheme in schemes])
     for axes in (losses, vacancies):
         in_percent(axes.yaxis)
         axes.grid(axis="y", alpha=0.3)

@@ -13,7 +13,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from kuijia_base.picture_file import picture_bytes
 from kuijia_base.quantities import NO_SHARE, counted, rate, rate_of, share
-from simulator.flow.availability import GUARANTEED, KEPT, Availability
+from simulator.flow.availability import GUARANTEED, KEPT
 from simulator.flow.failure_impact import Role, RoleTraffic
 from simulator.flow.what_if import (
     ABORIGINAL,
@@ -22,12 +22,10 @@ from simulator.flow.what_if import (
     FailureOutcome,
     Recovery,
     SchemeFigures,
-    compare,
     loss_share,
-    recovery,
 )
 from simulator.studies.whatif.figures import figures
-from simulator.studies.whatif.study import Provenance, WhatIfStudy, hurting, span
+from simulator.studies.whatif.study import Provenance, SchemeNumbers, WhatIfStudy, hurting, span
 from te_solver.pictures.layout import Positions, mapped
 
 if TYPE_CHECKING:
@@ -245,8 +243,8 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
     places = mapped(study.topology, seed)
     maps = (("all traffic", OLD), ("aboriginal traffic, whose own tunnels survive", ABORIGINAL))
     schemes = [
-        _scheme(study, contender, [(title, network_map(study, contender, places, roles)) for title, roles in maps])
-        for contender in study.contenders
+        _scheme(study, of, [(title, network_map(study, contender, places, roles)) for title, roles in maps])
+        for contender, of in zip(study.contenders, study.numbers, strict=True)
     ]
     classes = study.classes if len(study.classes) > 1 else ()
     return environment.get_template("report.html.j2").render(
@@ -254,8 +252,11 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
         demand=study.contenders[0].demand(),
         schemes=schemes,
         classes=classes,
-        pictures=[(name, _CAPTIONS[name], _data_uri(figure)) for name, figure in figures(study).items()],
-        availability=[(priority, _availability(study, priority)) for priority in (None, *classes)],
+        pictures=[(name, _CAPTIONS[name], _data_uri(figure)) for name, figure in figures(study.numbers).items()],
+        availability=[
+            (priority, [each.availability[priority] for each in study.numbers if each.availability])
+            for priority in (None, *classes)
+        ],
         kept=KEPT,
         guaranteed=GUARANTEED,
         provenance=provenance,
@@ -265,36 +266,28 @@ def html_report(study: WhatIfStudy, provenance: Provenance, seed: int = 1) -> st
     )
 
 
-def _scheme(study: WhatIfStudy, contender: Contender, maps: Sequence[tuple[str, NetworkMap]]) -> _Scheme:
-    outcomes = study.of(contender)
+def _scheme(study: WhatIfStudy, of: SchemeNumbers, maps: Sequence[tuple[str, NetworkMap]]) -> _Scheme:
     chances: dict[str, float] = {}
     if study.likelihood is not None:
         names = (failure.name for failure in study.failures)
         chances = dict(zip(names, study.likelihood.probabilities.of, strict=True))
-    worst = hurting(outcomes)
-    plan = contender.traffic.plan
-    protected = f", survives any {counted(plan.protected_failures, 'failed link')}" if plan.protected_failures else ""
+    worst = hurting(of.outcomes)
+    protected = f", survives any {counted(of.protected_failures, 'failed link')}" if of.protected_failures else ""
     return _Scheme(
-        contender.scheme.name,
-        f"{plan.objective}{protected}",
-        compare(contender, outcomes),
-        recovery(contender, outcomes),
+        of.name,
+        f"{of.objective}{protected}",
+        of.figures[None],
+        of.recovery,
         worst[0].failure if worst else "none",
-        [compare(contender, outcomes, priority) for priority in study.classes],
+        [of.figures[priority] for priority in study.classes],
         maps,
         [
             _Row(rank, each, loss_share(each.total()), chances.get(each.failure), _links(each))
             for rank, each in enumerate(worst[:LISTED], start=1)
         ],
-        harmless=len(outcomes) - len(worst),
+        harmless=len(of.outcomes) - len(worst),
         unlisted=max(0, len(worst) - LISTED),
     )
-
-
-def _availability(study: WhatIfStudy, priority: int | None) -> list[Availability]:
-    if study.likelihood is None:
-        return []
-    return [study.availability(contender, priority) for contender in study.contenders]
 
 
 def _links(outcome: FailureOutcome) -> str:

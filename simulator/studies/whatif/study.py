@@ -18,7 +18,17 @@ from kuijia_base.sweep.sweep import Sweep, swept
 from kuijia_base.sweep.workers import Workers
 from simulator.flow.availability import Availability, Bounds, availability
 from simulator.flow.failure_impact import FailureModel, Role, RoleTraffic, Weighting
-from simulator.flow.what_if import Contender, FailureOutcome, loss_share, outcome_of, ranked
+from simulator.flow.what_if import (
+    Contender,
+    FailureOutcome,
+    Recovery,
+    SchemeFigures,
+    compare,
+    loss_share,
+    outcome_of,
+    ranked,
+    recovery,
+)
 from te_solver.formats.plan_file import plan_to_json
 from te_solver.model.failures import Failure, FailureProbabilities
 from te_solver.model.topology import Topology
@@ -45,6 +55,28 @@ class Provenance:
     command: str
     versions: Mapping[str, str]
     assumptions: Sequence[str] = field(default=())
+
+
+@dataclass(frozen=True, eq=False)
+class SchemeNumbers:
+    """Numbers of a scheme, which are known without its plan too.
+
+    Attributes:
+        name: the scheme.
+        objective, protected_failures: of its plan.
+        figures: by class; those of all traffic are at None.
+        availability: likewise; empty if no probabilities are known.
+        recovery: cost of the recoveries.
+        outcomes: the outcome of each failure.
+    """
+
+    name: str
+    objective: str
+    protected_failures: int
+    figures: Mapping[int | None, SchemeFigures]
+    availability: Mapping[int | None, Availability]
+    recovery: Recovery
+    outcomes: Sequence[FailureOutcome]
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,11 +113,23 @@ class WhatIfStudy:
             found[outcome.scheme].append(outcome)
         return found
 
-    def availability(self, contender: Contender, priority: int | None = None) -> Availability:
-        """Return a scheme's availability; raises ValueError if the failures have no probabilities."""
-        if self.likelihood is None:
-            raise ValueError("the failures of this study have no probabilities")
-        return availability(contender, self.of(contender), self.likelihood.probabilities, priority)
+    @cached_property
+    def numbers(self) -> Sequence[SchemeNumbers]:
+        """Numbers of each scheme."""
+        return [self._numbers(contender) for contender in self.contenders]
+
+    def _numbers(self, contender: Contender) -> SchemeNumbers:
+        plan, outcomes, classes = contender.traffic.plan, self.of(contender), (None, *self.classes)
+        chances = None if self.likelihood is None else self.likelihood.probabilities
+        return SchemeNumbers(
+            contender.scheme.name,
+            plan.objective,
+            plan.protected_failures,
+            {each: compare(contender, outcomes, each) for each in classes},
+            {each: availability(contender, outcomes, chances, each) for each in classes} if chances else {},
+            recovery(contender, outcomes),
+            outcomes,
+        )
 
 
 def hurting(outcomes: Sequence[FailureOutcome]) -> list[FailureOutcome]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,8 @@ from kuijia_base.manifest import python_versions
 from kuijia_base.quantities import NO_SHARE, counted, duration, share, significant, size
 from kuijia_base.text_table import TextTable
 from simulator.studies.whatif_packets.run import ABORIGINAL, CLASSES, ROLES, VICTIM, WARMUP, Conditions, Play
+
+FORMAT, VERSION = "kuijia-whatif-packets", 1
 
 _NONE = "-"
 
@@ -51,6 +53,10 @@ class FailureCounts:
 
     def _sum(self, key: str, roles: Sequence[str]) -> int:
         return sum(int(self.roles[role][key]) for role in roles)
+
+
+def _counts(data: Mapping[str, Any]) -> FailureCounts:
+    return FailureCounts(data["name"], {role: data[role] for role in ROLES})
 
 
 @dataclass(frozen=True)
@@ -173,22 +179,39 @@ class PacketStudy:
     """Results of a study together with its inputs.
 
     Attributes:
-        how: its conditions.
-        sizes: the distribution of flow sizes, in the user's words.
-        play: its first contender, compiled; the flows are the same for all.
+        network: its name.
+        conditions: by their names in `Conditions`, with the sizes in the user's words and the controller's site.
+        flows, payload_bytes: of each run.
         found: the outcomes of each failure, by scheme.
+        pairs: their number; None if it is unknown, as of a study from a file.
+        farthest: seconds from the controller to the farthest switch; likewise.
         assumptions: what readers of files assumed, one sentence each.
+        versions: of the programs, by name.
     """
 
-    how: Conditions
-    sizes: str
-    play: Play
+    network: str
+    conditions: Mapping[str, Any]
+    flows: int
+    payload_bytes: int
     found: StudyFindings
+    pairs: int | None = None
+    farthest: float | None = None
     assumptions: Sequence[str] = ()
+    versions: Mapping[str, str] = field(default_factory=python_versions)
 
-    @property
-    def network(self) -> str:
-        return self.play.plan.topology.name
+    @classmethod
+    def of(cls, how: Conditions, sizes: str, play: Play, found: StudyFindings) -> PacketStudy:
+        """Return the study of a contender, compiled; the flows are the same for all."""
+        conditions = {**vars(how), "sizes": sizes, "controller": play.controller}
+        plan, traffic, farthest = play.plan, play.traffic, max(play.controller_delays.values())
+        return cls(plan.topology.name, conditions, traffic.count, traffic.payload, found, len(plan.pairs), farthest)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> PacketStudy:
+        """Return the study that `as_json` has made data of."""
+        outcomes = {scheme["name"]: list(map(_counts, scheme["failures"])) for scheme in data["schemes"]}
+        names = ("network", "conditions", "flows", "payload_bytes", "assumptions", "versions")
+        return cls(**{name: data[name] for name in names}, found=StudyFindings(outcomes))
 
     @property
     def schemes(self) -> tuple[str, ...]:
@@ -201,34 +224,31 @@ class PacketStudy:
 
     def heading(self) -> Iterator[str]:
         """Yield the conditions in a few lines."""
-        how, play = self.how, self.play
-        yield f"{self.network}: {counted(len(self.failures), 'failure')}, {counted(len(play.plan.pairs), 'pair')}"
+        how = self.conditions
+        pairs = "" if self.pairs is None else f", {counted(self.pairs, 'pair')}"
+        yield f"{self.network}: {counted(len(self.failures), 'failure')}{pairs}"
         yield (
-            f"{counted(play.traffic.count, 'flow')} of {self.sizes} ({size(play.traffic.payload)}), load {how.load:g}, "
-            f"{how.transport}; cut after {duration(WARMUP)}, {duration(how.seconds)} counted"
+            f"{counted(self.flows, 'flow')} of {how['sizes']} ({size(self.payload_bytes)}), load {how['load']:g}, "
+            f"{how['transport']}; cut after {duration(WARMUP)}, {duration(how['seconds'])} counted"
         )
         scaled = (
             "rates as planned"
-            if how.scale == 1
-            else f"all rates, and with them the number of flows, times {how.scale:g}"
+            if how["scale"] == 1
+            else f"all rates, and with them the number of flows, times {how['scale']:g}"
         )
-        yield f"{scaled}; queues of {size(how.buffer)}"
-        far = max(play.controller_delays.values())
-        yield (
-            f"switches notice after {significant(how.detection * 1e3)} ms; controller at {play.controller}, "
-            f"up to {significant(far * 1e3)} ms away"
-        )
+        yield f"{scaled}; queues of {size(how['buffer'])}"
+        away = "" if self.farthest is None else f", up to {significant(self.farthest * 1e3)} ms away"
+        yield f"switches notice after {significant(how['detection'] * 1e3)} ms; controller at {how['controller']}{away}"
 
     def as_json(self) -> dict[str, Any]:
-        told = {key: value for key, value in vars(self.how).items() if key != "sizes"}
         return {
-            "format": "kuijia-whatif-packets",
-            "version": 1,
+            "format": FORMAT,
+            "version": VERSION,
             "network": self.network,
-            "conditions": {"sizes": self.sizes, **told, "controller": self.play.controller},
-            "flows": self.play.traffic.count,
-            "payload_bytes": self.play.traffic.payload,
+            "conditions": dict(self.conditions),
+            "flows": self.flows,
+            "payload_bytes": self.payload_bytes,
             "schemes": self.found.as_json(),
             "assumptions": list(self.assumptions),
-            "versions": python_versions(),
+            "versions": dict(self.versions),
         }

@@ -161,12 +161,14 @@ def test_a_study_in_which_nothing_is_lost_has_its_page() -> None:
     beside = Failure("spur", ((ENDS[1], "alone"),))
     page = Page(html_report(study((beside,)), PROVENANCE))
     assert "Nothing is lost in 1 of 1 failure." in page.words
-    assert set(figures(study((beside,)))) == set(figures(of))
+    assert set(figures(study((beside,)).numbers)) == set(figures(of.numbers))
 
 
 @pytest.mark.parametrize("suffix", [".svg", ".pdf"])
 def test_pictures_are_the_same_bytes_whenever_they_are_drawn(suffix: str) -> None:
-    once, again = ({name: picture_bytes(each, suffix) for name, each in figures(study()).items()} for _ in range(2))
+    once, again = (
+        {name: picture_bytes(each, suffix) for name, each in figures(study().numbers).items()} for _ in range(2)
+    )
     assert once == again
     assert set(once) == {"loss-distribution", "loss-ranked", "loss-and-vacancy"}
 
@@ -174,7 +176,7 @@ def test_pictures_are_the_same_bytes_whenever_they_are_drawn(suffix: str) -> Non
 def test_equal_vacancies_are_drawn_as_equal_numbers() -> None:
     """Schemes on one plan leave the same capacity vacant; on an axis of numbers they must not stand apart."""
     of = study()
-    losses, vacancies = loss_and_vacancy(of).axes
+    losses, vacancies = loss_and_vacancy(of.numbers).axes
     bars = [bar for bar in vacancies.patches if isinstance(bar, Rectangle)]
     assert [bar.get_height() for bar in bars] == [each.vacant for each in of.contenders]
     assert [label.get_text() for label in vacancies.get_xticklabels()] == [each.scheme.name for each in of.contenders]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from html.parser import HTMLParser
 from types import SimpleNamespace
 from typing import Any, cast
@@ -46,8 +47,8 @@ def page(failures: int) -> str:
     traffic = SimpleNamespace(count=7, payload=1000)
     play = SimpleNamespace(plan=plan, traffic=traffic, controller=NAME, controller_delays={NAME: 0.001})
     how = Conditions(FlowSizes.of_one(1000))
-    study = PacketStudy(how, "1000", cast("Play", play), found, (f"a {NAME}",))
-    return html_report(study, f"kuijia whatif {NAME}")
+    study = PacketStudy.of(how, "1000", cast("Play", play), found)
+    return html_report(replace(study, assumptions=(f"a {NAME}",)), f"kuijia whatif {NAME}")
 
 
 def test_the_page_is_nested_well_and_its_tables_are_rectangles() -> None:
