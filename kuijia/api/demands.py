@@ -6,10 +6,11 @@ import argparse
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias, get_args
 
 import numpy as np
 
+from kuijia.api.names import DemandFormatName, MassesName, ModelName, NetworkName, RateUnitName
 from kuijia.api.sources import connected_demands, demands_of, holds_demands, line_in
 from kuijia.api.table import Column, FrameLike, Table, html_page, is_empty, is_frame, name_of, number_in, records, words
 from kuijia.api.topology import TopologyLike, load_topology
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 Row: TypeAlias = tuple[Any, Any, float | str] | tuple[Any, Any, float | str, int]
 """Source, target, rate in Mbit/s or as in "10G", and perhaps priority; names of nodes may be of any type."""
 
-DemandsLike: TypeAlias = str | Path | Iterable[Demand | Row] | Mapping[tuple[Any, Any], float | str] | FrameLike
+DemandsLike: TypeAlias = (
+    NetworkName | str | Path | Iterable[Demand | Row] | Mapping[tuple[Any, Any], float | str] | FrameLike
+)
 """Demands in any form: a file or name, demands, tuples of source, target, rate and perhaps priority, a mapping from
 (source, target) to rates, or a data frame."""
 
@@ -107,10 +110,10 @@ def load_demands(
     source: DemandsLike,
     topology: TopologyLike,
     *,
-    format: str | None = None,  # noqa: A002  # its name
+    format: DemandFormatName | None = None,  # noqa: A002  # its name
     row: int | None = None,
     drop_unreachable: bool = False,
-    rate_unit: str | None = None,
+    rate_unit: RateUnitName | None = None,
 ) -> Demands:
     """Return demands in any form, for a network.
 
@@ -235,8 +238,8 @@ def _checked(listed: Iterator[tuple[str, Demand]], topology: Topology) -> tuple[
     return tuple(seen.values())
 
 
-MODELS = ("gravity", "uniform", "bimodal", "pairs")
-MASSES = ("capacity", "random")
+MODELS: tuple[ModelName, ...] = get_args(ModelName)
+MASSES: tuple[MassesName, ...] = get_args(MassesName)
 DEFAULT_UTILISATION = 1.0
 
 Drawn = tuple[tuple[Demand, ...], str]
@@ -301,9 +304,9 @@ def drawn(topology: Topology, how: DemandModel, source: str, show: Progress) -> 
 
 def make_demands(  # noqa: PLR0913  # options are keywords
     topology: TopologyLike,
-    model: str = MODELS[0],
+    model: ModelName = MODELS[0],
     *,
-    masses: str = MASSES[0],
+    masses: MassesName = MASSES[0],
     large_share: float = 0.2,
     large_to_small: float = 4.0,
     pairs: int = 5,

@@ -15,6 +15,7 @@ from typing import Any, Literal, NoReturn, TypeVar
 from urllib.parse import parse_qs, quote, urlsplit
 
 from kuijia.api.demands import DemandsLike, load_demands
+from kuijia.api.names import SchemeName
 from kuijia.api.plan import Plan, PlanLike, load_plan
 from kuijia.api.topology import Topology
 from kuijia_base.errors import InputError, KuijiaError, one_line, quoted
@@ -323,7 +324,7 @@ class Lab:
         """Stop a flow that `start_flow` has started."""
         return self._act("DELETE", f"/api/flows/{quote(flow, safe='')}")
 
-    def show_schemes(self, *schemes: str) -> Done:
+    def show_schemes(self, *schemes: SchemeName | str) -> Done:
         """Choose the failure schemes of a model, which shows several side by side.
 
         Real labs have the one of `kuijia lab up --scheme`, and recordings theirs; both refuse.

@@ -10,6 +10,16 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
+from kuijia.api.names import (
+    ArrivalsName,
+    LoadBalancerName,
+    LoadOfName,
+    PatternName,
+    QueueName,
+    SizesName,
+    TopologyFormatName,
+    TransportName,
+)
 from kuijia.api.packet_options import HEADER, PacketStudyOptions, arrivals_of, pattern_of, sizes_of
 from kuijia.api.table import Column, Picture, Table, Text, html_page, number, words, written
 from kuijia.api.table import rate as in_words
@@ -444,14 +454,14 @@ def packet(  # noqa: PLR0913  # options are keywords
     *,
     load: OneOrMore[float] = 0.5,
     flows: int | None = None,
-    sizes: FileName | int = "web-search",
-    pattern: str = "random",
+    sizes: SizesName | FileName | int = "web-search",
+    pattern: PatternName | str = "random",
     at_once: bool = False,
-    load_of: str | None = None,
-    arrivals: str | None = None,
-    queue: OneOrMore[str] = "drop-tail",
-    transport: OneOrMore[str] = "cubic",
-    load_balancer: str = "fixed",
+    load_of: LoadOfName | None = None,
+    arrivals: ArrivalsName | str | None = None,
+    queue: OneOrMore[QueueName] = "drop-tail",
+    transport: OneOrMore[TransportName | str] = "cubic",
+    load_balancer: LoadBalancerName = "fixed",
     flowlet_gap: float | None = None,
     buffer: int = DEFAULT_BUFFER,
     mark: int | str = "40%",
@@ -474,7 +484,7 @@ def packet(  # noqa: PLR0913  # options are keywords
     own_streams: bool = False,
     threads: int = 1,
     workers: int | None = None,
-    format: str | None = None,  # noqa: A002  # its name
+    format: TopologyFormatName | str | None = None,  # noqa: A002  # its name
     default_capacity: float | str | None = None,
     progress: bool = True,
 ) -> PacketResult:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 from kuijia.api.demands import Demands, DemandsLike, demands_for, load_demands
+from kuijia.api.names import DemandFormatName, ObjectiveName, PathsName, RateUnitName, TopologyFormatName
 from kuijia.api.plan_summary import path_of, plan_summary
 from kuijia.api.solving import DEFAULT_SOLVER, DEFAULT_TUNNELS, SolveOptions, planned
 from kuijia.api.table import Column, Picture, Table, Text, html_page, name_of, share, words
@@ -161,21 +162,21 @@ def solve(  # noqa: PLR0913  # options are keywords
     demands: DemandsLike | None = None,
     *,
     tunnels: int = DEFAULT_TUNNELS,
-    objective: str = MAX_THROUGHPUT,
+    objective: ObjectiveName | str = MAX_THROUGHPUT,
     tunnel_weight: Weight = "hops",
     node_disjoint: bool = False,
-    paths: str = DISJOINT,
+    paths: PathsName | str = DISJOINT,
     protect: int | None = None,
     spread: bool = False,
     partitions: int | None = None,
     solver: str = DEFAULT_SOLVER,
-    format: str | None = None,  # noqa: A002  # its name
+    format: TopologyFormatName | str | None = None,  # noqa: A002  # its name
     default_capacity: float | str | None = None,
-    demand_format: str | None = None,
+    demand_format: DemandFormatName | None = None,
     row: int | None = None,
     drop_unreachable: bool = False,
     seed: int = 1,
-    rate_unit: str | None = None,
+    rate_unit: RateUnitName | None = None,
     progress: bool = True,
 ) -> Plan:
     """Return the plan that serves demands best: tunnels, and the rate of each.

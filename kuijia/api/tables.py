@@ -7,6 +7,16 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict
 
+from kuijia.api.names import (
+    FailuresName,
+    LayoutName,
+    LivenessName,
+    NeighboursName,
+    OtherTrafficName,
+    PipelineName,
+    SwitchSchemeName,
+    TaggingName,
+)
 from kuijia.api.plan import Plan, PlanLike, load_plan
 from kuijia.api.table import Column, Node, Table, Text, html_page, name_of, share, words
 from kuijia.api.table_building import FAILURE_KINDS, Built, built_tables, followed, proved, write_tables
@@ -27,8 +37,6 @@ from te_solver.model.topology import Topology
 if TYPE_CHECKING:
     from typing_extensions import Unpack
 
-_DEFAULTS = OptionWords()
-
 _SIZES = (words("switch"), Column("entries"), Column("fields"), Column("groups"), Column("buckets"))
 _VIOLATIONS = (words("rule"), words("failure"), words("traffic"), words("problem"))
 
@@ -36,15 +44,15 @@ _VIOLATIONS = (words("rule"), words("failure"), words("traffic"), words("problem
 class TableOptions(TypedDict, total=False):
     """The options of `compile`."""
 
-    scheme: str
+    scheme: SwitchSchemeName | str
     slots: int
-    layout: str | Path
-    tagging: str
-    pipeline: str
-    liveness: str
+    layout: LayoutName | str | Path
+    tagging: TaggingName
+    pipeline: PipelineName
+    liveness: LivenessName
     wiring: str | Path
-    other_traffic: str
-    neighbours: str
+    other_traffic: OtherTrafficName
+    neighbours: NeighboursName
 
 
 class Tables:
@@ -166,15 +174,15 @@ class Trace:
 def compile_plan(  # noqa: PLR0913  # options are keywords
     plan: PlanLike,
     *,
-    scheme: str = _DEFAULTS.scheme,
-    slots: int = _DEFAULTS.slots,
-    layout: str | Path = _DEFAULTS.layout,
-    tagging: str = _DEFAULTS.tagging,
-    pipeline: str = _DEFAULTS.pipeline,
-    liveness: str = _DEFAULTS.liveness,
-    wiring: str | Path = _DEFAULTS.wiring,
-    other_traffic: str = _DEFAULTS.other_traffic,
-    neighbours: str = _DEFAULTS.neighbours,
+    scheme: SwitchSchemeName | str = "kuijia",
+    slots: int = 64,
+    layout: LayoutName | str | Path = "plain",
+    tagging: TaggingName = "mpls",
+    pipeline: PipelineName = "single",
+    liveness: LivenessName = "controller",
+    wiring: str | Path = "",
+    other_traffic: OtherTrafficName = "drop",
+    neighbours: NeighboursName = "wiring",
 ) -> Tables:
     """Return the tables of the switches for a plan.
 
@@ -202,7 +210,7 @@ def compile_plan(  # noqa: PLR0913  # options are keywords
     return Tables(built_tables(load_plan(plan), options, source))
 
 
-def verify(plan: PlanLike | Tables, failures: str = "links", **options: Unpack[TableOptions]) -> Proof:
+def verify(plan: PlanLike | Tables, failures: FailuresName = "links", **options: Unpack[TableOptions]) -> Proof:
     """Return the proof that tables keep a plan's promises: every kind of traffic under every failure.
 
     Args:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
+from kuijia.api.names import NetworkName, RateUnitName, TopologyFormatName
 from kuijia.api.sources import topology_of
 from kuijia.api.table import (
     Column,
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
 
 FileName: TypeAlias = str | Path
 
-TopologyLike: TypeAlias = "str | Path | core.Topology | nx.Graph[Any] | FrameLike"
+TopologyLike: TypeAlias = "NetworkName | str | Path | core.Topology | nx.Graph[Any] | FrameLike"
 """A network in any form: a file or name, a topology, a graph of networkx, or a data frame of links."""
 
 _GRAPH, _FRAME = "graph", "data frame"
@@ -105,9 +106,9 @@ class Topology(core.Topology):
 def load_topology(
     source: TopologyLike,
     *,
-    format: str | None = None,  # noqa: A002  # its name
+    format: TopologyFormatName | str | None = None,  # noqa: A002  # its name
     default_capacity: float | str | None = None,
-    rate_unit: str | None = None,
+    rate_unit: RateUnitName | None = None,
 ) -> Topology:
     """Return a network in any form.
 

@@ -7,8 +7,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, TypeAlias, get_args
 
+from kuijia.api.names import BackendName, FailuresName, SplitName, WeightingName
 from kuijia.api.solving import (
     DEFAULT_TUNNELS,
     MOST_FAILURES,
@@ -28,18 +29,19 @@ from te_solver.programs.registry import MAX_THROUGHPUT
 from te_solver.schemes.all_schemes import failure_scheme, scheme_names
 from te_solver.schemes.failure_scheme import FailureScheme
 
-Failures: TypeAlias = str | Path | Iterable[Failure | str | tuple[Any, Any]]
+Failures: TypeAlias = FailuresName | str | Path | Iterable[Failure | str | tuple[Any, Any]]
 """Kinds ("links", "pairs", "nodes") or links and nodes, several separated by commas, a CSV file, or a list of failures,
 links and nodes."""
 
 Say = Callable[[str], None]
 """Receives a sentence for the user, which may name options."""
 
-FLOW, PACKET = BACKENDS = ("flow", "packet")
+BACKENDS: tuple[BackendName, ...] = get_args(BackendName)
+FLOW, PACKET = BACKENDS
 
 DEFAULT_SCHEMES = ("kuijia", "rescaling", "precomputed", "ffc", "recompute")
-SPLIT_NAMES = ("proportional", "failover-order")
-WEIGHTING_NAMES = ("equal", "offered")
+SPLIT_NAMES: tuple[SplitName, ...] = get_args(SplitName)
+WEIGHTING_NAMES: tuple[WeightingName, ...] = get_args(WeightingName)
 DEFAULT_SIZES = "web-search"
 
 TOPOLOGY, NONE = "topology", "none"
@@ -148,7 +150,7 @@ class WhatIfOptions:
     new_tunnels: Annotated[bool, Option("recompute: replace failed tunnels by new ones")] = False
     udp: Annotated[bool, Option("traffic is UDP, which does not slow down on loss, instead of TCP")] = False
     weighting: Annotated[
-        Literal["equal", "offered"],
+        WeightingName,
         Option(
             "weight of a tunnel's traffic on a full link: one TCP connection, or one for each Mbit/s that "
             "it offers (default: %(default)s)",

@@ -86,7 +86,7 @@ def test_nodes_of_graphs_are_traced_as_the_graph_has_them() -> None:
             "option:switch: 's9' is unknown, expected one of s1, s2, s3, s4",
         ),
         (
-            lambda plan: kuijia.verify(plan, "ducts"),
+            lambda plan: kuijia.verify(plan, "ducts"),  # type: ignore[arg-type]
             "option:failures: 'ducts' is unknown, expected one of links, nodes,",
         ),
         (
