@@ -124,6 +124,10 @@ class Linear:
         highs.passModel(self._program())
         started = time.perf_counter()
         interruptible(highs.run, self.solver.watch)
+        if highs.getModelStatus() == highspy.HighsModelStatus.kUnknown:
+            highs.clearSolver()
+            highs.setOptionValue("presolve", "off")  # undoing it can spoil duals without a basis (HiGHS's issue 2306)
+            interruptible(highs.run, self.solver.watch)
         seconds = time.perf_counter() - started
         status = highs.getModelStatus()
         if status != highspy.HighsModelStatus.kOptimal:

@@ -95,22 +95,16 @@ FIRST_ORDER: Mapping[str, object] = {"solver": "pdlp", "pdlp_optimality_toleranc
 _OF_HIGHS = {"HIGHS-IPM": INTERIOR, "HIGHS-PDLP": FIRST_ORDER}
 """Names of ours for further methods of HiGHS."""
 
-_FIRST_ORDER_TOLERANCE = 1e-9
-_FIRST_ORDER_STEPS = 200_000
+_NO_SOLUTION = "Cannot unpack invalid solution"
+"""Beginning of CVXPY's ValueError where HiGHS ends with status "unknown"."""
+
+_PRECISE: Mapping[str, object] = {"eps_abs": 1e-9, "eps_rel": 1e-9}
+"""Tolerances of first-order solvers, whose defaults favour speed; errors reach one part in a thousand."""
 
 _OPTIONS: Mapping[str, Mapping[str, object]] = {
     _HIGHS: {"highs_options": HIGHS_OPTIONS},
-    # Their defaults favour speed; errors reach one part in a thousand.
-    "SCS": {
-        "eps_abs": _FIRST_ORDER_TOLERANCE,
-        "eps_rel": _FIRST_ORDER_TOLERANCE,
-        "max_iters": _FIRST_ORDER_STEPS,
-    },
-    "OSQP": {
-        "eps_abs": _FIRST_ORDER_TOLERANCE,
-        "eps_rel": _FIRST_ORDER_TOLERANCE,
-        "max_iter": _FIRST_ORDER_STEPS,
-    },
+    "SCS": {**_PRECISE, "max_iters": 200_000},
+    "OSQP": {**_PRECISE, "max_iter": 200_000},
 }
 
 _TITLES = {_HIGHS: "HiGHS", "HIGHS-IPM": "HiGHS (interior point)", "HIGHS-PDLP": "HiGHS (PDLP)"}
@@ -167,16 +161,30 @@ class Solver:
 
         started = time.perf_counter()
         try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
-                name = _HIGHS if self.name in _OF_HIGHS else self.name
-                interruptible(lambda: problem.solve(solver=name, warm_start=False, **self._options), self.watch)
-        except (cp.SolverError, ValueError) as error:  # the latter where HiGHS ends with status "unknown"
+            solved = self._solved(problem, self._options)
+            if not solved and self.of_highs:
+                # Undoing presolve can spoil the duals of a solution without a basis (HiGHS's issue 2306).
+                solved = self._solved(problem, {"highs_options": {**HIGHS_OPTIONS, **self.of_highs, "presolve": "off"}})
+        except cp.SolverError as error:
             raise SolverError(f"{_title(self.name)} failed: {' '.join(str(error).split())}") from error
-        if problem.status != cp.OPTIMAL:
-            raise SolverError(f"{_title(self.name)} gave up with status {problem.status}, no plan was made")
+        status = problem.status if solved else "unknown"
+        if status != cp.OPTIMAL:
+            raise SolverError(f"{_title(self.name)} gave up with status {status}, no plan was made")
         in_solver = problem.solver_stats.solve_time
         return time.perf_counter() - started if in_solver is None else float(in_solver)
+
+    def _solved(self, problem: cp.Problem, options: Mapping[str, object]) -> bool:
+        """Solve a problem in place; return False if HiGHS ends with status "unknown"."""
+        name = _HIGHS if self.name in _OF_HIGHS else self.name
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UserWarning)  # of inaccurate solutions, which the status reports
+                interruptible(lambda: problem.solve(solver=name, warm_start=False, **options), self.watch)
+        except ValueError as error:
+            if not str(error).startswith(_NO_SOLUTION):
+                raise
+            return False
+        return True
 
     @property
     def _options(self) -> Mapping[str, object]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 ROOMS = {
     "kuijia_base": (3_980, 32),
-    "te_solver": (13_140, 112),
+    "te_solver": (13_152, 112),
     "simulator": (23_745, 215),
     "kuijia_app": (28_960, 162),  # protocols between control and its parts, which do not inherit any more
     "hedera": (4_490, 39),  # the same: the scheduler states its policy
@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_090, 56),
     "benchmarks": (4_055, 30),
     "docs": (800, 11),
-    "tests": (103_560, 848),
+    "tests": (103_590, 848),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

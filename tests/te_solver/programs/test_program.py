@@ -9,11 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import SolverError, UnsoundError
+from te_solver.formats.demands_file import load_demands
+from te_solver.formats.topology_file import load_topology
 from te_solver.model.demands import Demand
+from te_solver.networks import shipped_demands, shipped_network
 from te_solver.programs.incidence import Incidence
+from te_solver.programs.linear import Linear, TunnelShares
 from te_solver.programs.program import Options, Program
 from te_solver.programs.registry import STATIC_SPLITS, find_objective, objective_names
 from te_solver.programs.solver import HIGHS_OPTIONS, Solver
+from te_solver.solve import solve
 from tests.te_solver.programs.problems import RHOMBUS, Case, cases
 
 MANY_TUNNELS = 30_000
@@ -110,6 +115,27 @@ def test_other_solvers_find_the_same(name: str, solver: str) -> None:
     )
 
 
+@pytest.mark.parametrize("solver", ["HIGHS-IPM", "HIGHS-PDLP"])
+@pytest.mark.parametrize("name", [name for name in objective_names() if find_objective(name).compiled])
+def test_methods_without_a_basis_solve_a_shipped_network(name: str, solver: str) -> None:
+    topology = load_topology(shipped_network("gscale"))
+    demands = load_demands(shipped_demands("gscale"), topology)
+    expected = solve(topology, demands, objective=name).objective_value
+    found = solve(topology, demands, objective=name, options=Options(solver=Solver.named(solver)))
+    assert found.objective_value == pytest.approx(expected, rel=1e-6)
+
+
+def test_what_presolve_spoils_is_solved_without_it() -> None:
+    topology = load_topology(shipped_network("gscale"))
+    case = Case.of(topology, load_demands(shipped_demands("gscale"), topology), 3)
+    shares = TunnelShares(case.incidence, case.capacity, case.demand)
+    program = Linear(method="interior")
+    rates = program.variables(shares.worth.size, cost=-shares.worth, caps=shares.caps)
+    program.rows((rates, shares.load), at_most=shares.capacity)
+    program.rows((rates, shares.sent), at_most=shares.demand)
+    assert program.solve().objective * shares.scale.unit == pytest.approx(-4000)
+
+
 def test_an_unknown_solver_is_refused_with_those_there_are() -> None:
     assert Solver.named("highs") == Solver()
     with pytest.raises(UnsoundError, match=r"^solver: solver 'fast' is not installed, expected one of CLARABEL, "):
@@ -198,10 +224,17 @@ def test_room_of_less_than_a_billionth_of_a_link_is_rounding() -> None:
     assert program._room(np.full(5, 10.0), 10.0 - left).tolist() == pytest.approx([10, 0, 1.1e-8, 0, 0], rel=1e-6)
 
 
-def test_a_solution_of_unknown_status_is_an_error_of_the_solver() -> None:
+@pytest.mark.parametrize(
+    ("raised", "error", "message"),
+    [
+        ("Cannot unpack invalid solution: None", SolverError, "HiGHS gave up with status unknown, no plan was made"),
+        ("no such option", ValueError, "no such option"),
+    ],
+)
+def test_only_an_unknown_status_is_an_error_of_the_solver(raised: str, error: type[Exception], message: str) -> None:
     class Unpacked:
         def solve(self, **_: object) -> None:
-            raise ValueError("Cannot unpack invalid solution")
+            raise ValueError(raised)
 
-    with pytest.raises(SolverError, match="HiGHS failed: Cannot unpack invalid solution"):
+    with pytest.raises(error, match=f"^{message}$"):
         Solver().run(Unpacked())
