@@ -89,7 +89,7 @@ _PRIMAL_SIMPLEX = {"simplex_strategy": 4}
 INTERIOR: Mapping[str, object] = {"solver": "ipm", "run_crossover": "off", "ipm_optimality_tolerance": 1e-9}
 """Options of HiGHS for its interior point method; no crossover: for programs that simplex takes minutes for."""
 
-FIRST_ORDER: Mapping[str, object] = {"solver": "pdlp", "pdlp_optimality_tolerance": 1e-8}
+FIRST_ORDER: Mapping[str, object] = {"solver": "pdlp", "output_flag": False, "pdlp_optimality_tolerance": 1e-8}
 """Options of HiGHS for PDLP (Applegate et al., NeurIPS 2021): products of matrix and vector alone, no factors."""
 
 _OF_HIGHS = {"HIGHS-IPM": INTERIOR, "HIGHS-PDLP": FIRST_ORDER}

@@ -13,7 +13,7 @@ ROOMS = {
     "kuijia": (10_090, 56),
     "benchmarks": (4_055, 30),
     "docs": (800, 11),
-    "tests": (103_590, 848),
+    "tests": (103_592, 848),
 }
 """Lines and files of Python and C++, blank ones and comments included."""
 

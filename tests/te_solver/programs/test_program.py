@@ -117,12 +117,15 @@ def test_other_solvers_find_the_same(name: str, solver: str) -> None:
 
 @pytest.mark.parametrize("solver", ["HIGHS-IPM", "HIGHS-PDLP"])
 @pytest.mark.parametrize("name", [name for name in objective_names() if find_objective(name).compiled])
-def test_methods_without_a_basis_solve_a_shipped_network(name: str, solver: str) -> None:
+def test_methods_without_a_basis_quietly_solve_a_shipped_network(
+    name: str, solver: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     topology = load_topology(shipped_network("gscale"))
     demands = load_demands(shipped_demands("gscale"), topology)
     expected = solve(topology, demands, objective=name).objective_value
     found = solve(topology, demands, objective=name, options=Options(solver=Solver.named(solver)))
     assert found.objective_value == pytest.approx(expected, rel=1e-6)
+    assert capfd.readouterr().out == ""
 
 
 def test_what_presolve_spoils_is_solved_without_it() -> None:
