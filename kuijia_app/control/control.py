@@ -426,6 +426,8 @@ class Control:
         if self._is_refused(switch) and not self._second_chances.has_one(switch):
             return
         self._had[switch] = tables
+        if switch in self._checks.waiting and switch not in self._kept_empty:
+            self._tell_ingresses(self._ports_released(switch))  # it may not have the plan, but has what it had
         if tables is not self.rollout.wanted(switch):
             return  # others are wanted by now, and nobody has waited for these
         self._second_chances.forget(switch)

@@ -11,15 +11,17 @@ from typing import Any
 import pytest
 
 from kuijia_app.control.findings import FindingKind
+from kuijia_app.control.reconciliation import IndexedTables
 from kuijia_app.control.snapshot import QueueCounters, Snapshot
+from kuijia_app.control.switch_connection import ReadBack
 from kuijia_app.controller import KuijiaController, Tick
 from kuijia_app.framework import event_log
 from kuijia_app.framework.seam import ofproto
-from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE
+from kuijia_app.tables.identifiers import COOKIE, LINK_PROBE_COOKIE, liveness_group
 from te_solver.model.plan import PairPlan, Tunnel
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import application_of, scheduler_of
-from tests.kuijia_app.control.fake_switch import FakeSwitch, events
+from tests.kuijia_app.control.fake_switch import T1, FakeSwitch, events
 from tests.kuijia_app.control.test_late_answers import propose
 from tests.kuijia_app.plans import motivation_plan
 
@@ -245,6 +247,28 @@ def test_what_a_switch_lacks_is_not_called_gone_when_it_connects_again(
     clock.passes(1.0, again, *switches[1:])
     kinds = [event["kind"] for event in events(tmp_path, event_log.PROBLEM_FOUND, event_log.PROBLEM_GONE)]
     assert kinds.count(FindingKind.QUEUE_MISSING.value) == 1
+
+
+def test_a_link_that_heals_is_used_again_though_the_plan_is_put_on_no_switch(
+    application: KuijiaController, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = application._control.switch_read
+
+    def read_with_tables(switch: str, has: ReadBack) -> None:
+        tables = IndexedTables.of(application._control.rollout.wanted(switch))
+        has.tables.groups.update(tables.group_of)
+        has.tables.flows.update(tables.entry_of)
+        read(switch, has)
+
+    monkeypatch.setattr(application._control, "switch_read", read_with_tables)
+    switches = connect_all(application)
+    tell_all_queues(application, s1_without=(2, 1))
+    clock.passes(3.0, *switches)
+    for live in (False, True):
+        switches[1].port_goes(application.switches.wiring.port("s2", "s4"), live=live)
+        clock.passes(1.0, *switches)
+    group = [each for each in of_plan(switches[0]) if getattr(each, "group_id", None) == liveness_group(T1)]
+    assert [len(each.buckets) for each in group] == [0, 1]
 
 
 def test_an_empty_switch_that_lacks_something_keeps_no_pair_from_being_carried(
