@@ -244,7 +244,8 @@ def _queue_lacks(switch: Reached, wanted: Wanted, needs: PortNeeds, port: PortFa
         missing = _missing_in_tree(device, switch, wanted, needs, port)
         if missing:
             text = f"the queues of {port.name} lack what tc adds: {missing}"
-            yield Lack(name, label, text, PREPARE, _completion(switch, wanted, needs, port))
+            again = () if device.root else _making_again(switch, port)
+            yield Lack(name, label, text, PREPARE, (*again, *_completion(switch, wanted, needs, port)))
     if device is None and switch.bridge is not None and switch.bridge.is_userspace:
         text = f"{port.name} forwards in user space, where filters select queues, and is on another machine"
         yield Lack(name, label, text, "run this on the machine of the switch, with --ovsdb unix:PATH")
@@ -289,9 +290,17 @@ def _includes(found: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 def _qos_change(switch: Reached, wanted: Wanted, needs: PortNeeds, port: PortFacts) -> RunProgram:
     before = NOTHING if port.qos is None else port.qos.uuid
-    note = () if QOS_NOTE in port.notes else (f"external_ids:{QOS_NOTE}={before}",)
+    is_of_others = port.qos is not None and port.qos.notes.get(MARK_KEY) != MARK_VALUE
+    note = (f"external_ids:{QOS_NOTE}={before}",) if is_of_others or QOS_NOTE not in port.notes else ()
     create = qos_arguments("qos", needs.rate, wanted.layout.queues, MARK)
     return switch.vsctl_with(["set", "Port", port.uuid, "qos=@qos", *note, *create, *_destroying(port.qos)])
+
+
+def _making_again(switch: Reached, port: PortFacts) -> tuple[Change, ...]:
+    """Return the changes after which Open vSwitch makes a tree again that somebody has removed by `tc`."""
+    assert port.qos is not None
+    back = switch.vsctl_with(["set", "Port", port.uuid, f"qos={port.qos.uuid}"])
+    return switch.vsctl_with(["clear", "Port", port.uuid, "qos"]), back
 
 
 def _destroying(qos: QosFacts | None) -> list[str]:
@@ -372,11 +381,15 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
 
 
 def _session_changes(switch: Reached, session: BfdSession, interval_ms: int) -> tuple[Change, ...]:
-    """Return the changes that make the ports of one end of a session, or those of them that are not there."""
+    """Return the changes that make the ports of one end of a session, or those of them that are not there.
+
+    A preparation that was interrupted may have left the cable with one end down.
+    """
     assert switch.bridge is not None
     assert switch.devices is not None
     end = end_of(session, switch.needs.switch, switch.bridge.name)
-    cables = [] if end.watched in switch.devices else cable_commands([end])
+    creation, *rest = cable_commands([end])
+    cables = rest if end.watched in switch.devices else [creation, *rest]
     ports = switch.vsctl_with(port_arguments([end], interval_ms, MARK))
     return (*(RunProgram(("ip", *words)) for words in cables), ports)
 

@@ -166,6 +166,19 @@ def test_what_tc_adds_is_missed_part_by_part(change: Mapping[str, Any], expected
     assert [type(change) for change in lack.changes] == [QueueCompletion]
 
 
+def test_a_tree_that_somebody_has_removed_is_made_again() -> None:
+    found = switch(database(prepared=True), complete=True)
+    (lack,) = examine(replace(found, devices={**(found.devices or {}), "eth1": DeviceFacts()}), WANTED)
+    port, qos = uuid(11)[1], uuid(31)[1]
+    *programs, completion = lack.changes
+    lines = [line for program in programs for line in script_lines(program)]
+    assert lines == [
+        f"ovs-vsctl --db=unix:/run/db.sock clear Port {port} qos",
+        f"ovs-vsctl --db=unix:/run/db.sock set Port {port} qos={qos}",
+    ]
+    assert isinstance(completion, QueueCompletion)
+
+
 @pytest.mark.parametrize(
     ("changed", "difference"),
     [
@@ -184,6 +197,16 @@ def test_queues_of_somebody_else_are_replaced_and_noted(changed: Mapping[str, st
     assert isinstance(program, RunProgram)
     assert f"external_ids:{QOS_NOTE}={uuid(31)[1]}" in program.argv
     assert "destroy" not in program.argv
+
+
+def test_queues_that_somebody_made_after_a_preparation_are_noted_instead_of_what_was_there_before_it() -> None:
+    rows = database(prepared=True)
+    rows["Port"][0][4] = as_map({QOS_NOTE: "none"})
+    rows["QoS"][0][2] = as_map(qos_settings(7.0))
+    (lack,) = examine(switch(rows, complete=True), WANTED)
+    program = lack.changes[0]
+    assert isinstance(program, RunProgram)
+    assert f"external_ids:{QOS_NOTE}={uuid(31)[1]}" in program.argv
 
 
 def test_leaves_of_a_layout_with_more_queues_are_cleared() -> None:
@@ -264,6 +287,15 @@ def test_sessions_get_their_ports_and_a_taken_number_is_named() -> None:
     rows["Interface"][1][3] = 1000
     taken = [lack for lack in examine(switch(rows, complete=True, bfd=True), WANTED) if "1000" in lack.port]
     assert [lack.text for lack in taken] == ["no ports for the BFD session of tunnel 16 (a-b): 1000 is eth2"]
+
+
+def test_a_cable_that_an_interrupted_preparation_has_left_is_switched_on() -> None:
+    found = switch(database(prepared=True), complete=True, bfd=True)
+    cable = dict.fromkeys(("br0-b16", "br0-i16"), DeviceFacts(is_cable=True))
+    (lack,) = examine(replace(found, devices={**(found.devices or {}), **cable}), WANTED)
+    lines = [line for change in lack.changes for line in script_lines(change)]
+    assert lines[0] == "ip link set br0-i16 up"
+    assert "add-port br0 br0-b16" in lines[1]
 
 
 def with_sessions(*path_ids: int, **settings: str) -> Reached:
