@@ -74,7 +74,7 @@ class PortStates:
         """Take in all ports of a switch; `known` are those of the plan. Return which ports are live."""
         if any(state.is_live for state in states.values()):
             self._says_live.add(switch)
-        others = [number for number in sorted(states) if number not in known]
+        others = [number for number in sorted(states) if number not in known and number <= LAST_PORT]
         coming = [number for number in others if number >= FIRST_BFD_PORT][:MOST_COMING]
         others = [number for number in others if number < FIRST_BFD_PORT][:MOST_OTHERS]
         self._states[switch] = {number: states[number] for number in (*known, *coming, *others) if number in states}

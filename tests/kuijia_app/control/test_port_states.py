@@ -67,7 +67,8 @@ def test_a_port_that_drops_on_purpose_is_live_for_its_switch_but_not_usable(wron
 
 def test_a_port_that_is_missing_is_named_with_those_that_the_plan_does_not_use() -> None:
     states = PortStates()
-    states.described("paris", {7: GOOD[7], 32: PortState(32, "eth3")}, USES, 0.0)
+    local = 0xFFFFFFFE  # OFPP_LOCAL, which no cable can have
+    states.described("paris", {7: GOOD[7], 32: PortState(32, "eth3"), local: PortState(local, "br0")}, USES, 0.0)
     (finding,) = states.findings("paris", USES, (), 10.0)
     assert finding.text == "port 3 to london is missing; it has port 32 (eth3), which the plan does not use"
     assert not states.is_usable("paris", 3)
