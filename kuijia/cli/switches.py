@@ -18,7 +18,7 @@ from kuijia_app.preparation.runner import (
     Databases,
     lacks_of,
     prepare,
-    require_answers,
+    require_bridges,
     restore,
     survey,
 )
@@ -85,7 +85,7 @@ def _restore(args: argparse.Namespace, needs: Mapping[str, SwitchNeeds], databas
     if args.print:
         found = survey(needs, databases)
         _print_commands(args, [change for switch in found for change in restoring(switch)])
-        require_answers(found)
+        require_bridges(found)
         return 0
     count = restore(needs, databases)
     if args.json:

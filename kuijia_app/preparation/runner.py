@@ -11,7 +11,15 @@ from pathlib import Path
 from kuijia_app.framework.tls import TlsFiles
 from kuijia_app.preparation.changes import Change, QueueCompletion, RunProgram, SendBuffers, Words
 from kuijia_app.preparation.completion import complete_queues
-from kuijia_app.preparation.examination import Lack, Reached, Wanted, examine, reached, restoring
+from kuijia_app.preparation.examination import (
+    Lack,
+    Reached,
+    Wanted,
+    examine,
+    missing_bridge,
+    reached,
+    restoring,
+)
 from kuijia_app.preparation.facts import DatabaseFacts, DeviceFacts, list_arguments, parse_database, parse_devices
 from kuijia_app.preparation.send_buffer import HARMLESS_FRAME, enlarge_send_buffers, send_buffer_of
 from kuijia_app.tables.needs import SwitchNeeds
@@ -98,11 +106,13 @@ def _read_database(databases: Databases, address: str) -> DatabaseFacts | Testbe
         return error
 
 
-def require_answers(switches: Iterable[Reached]) -> None:
-    """Raise TestbedError for the first switch whose database does not answer."""
+def require_bridges(switches: Iterable[Reached]) -> None:
+    """Raise TestbedError for the first switch whose database does not answer, or has no bridge for it."""
     for switch in switches:
         if switch.silence:
             raise TestbedError(f"{switch.needs.switch}: {switch.silence}")
+        if switch.bridge is None:
+            raise TestbedError(str(missing_bridge(switch)))
 
 
 def _with_machine(switch: Reached, devices: Mapping[str, DeviceFacts]) -> Reached:
@@ -178,13 +188,13 @@ def restore(needs: Mapping[str, SwitchNeeds], databases: Databases) -> int:
     """Restore switches to their state before they were prepared; return the number of changes.
 
     Raises:
-        TestbedError: a change failed, or the database of a switch does not answer, which others did not wait for;
-            repeated, this continues with the rest.
+        TestbedError: a change failed, or the database of a switch does not answer or has no bridge for it, which others
+            did not wait for; repeated, this continues with the rest.
     """
     found = survey(needs, databases)
     changes = [change for switch in found for change in restoring(switch)]
     make(changes)
-    require_answers(found)
+    require_bridges(found)
     return len(changes)
 
 

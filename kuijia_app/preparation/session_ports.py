@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kuijia_app.preparation.examination import Reached, missing_bridge, session_lacks, unused_session_changes
-from kuijia_app.preparation.runner import Databases, make, require_answers, survey
+from kuijia_app.preparation.examination import Reached, session_lacks, unused_session_changes
+from kuijia_app.preparation.runner import Databases, make, require_bridges, survey
 from kuijia_app.tables.needs import SwitchNeeds, needs_of
 from kuijia_app.tables.options import PipelineOptions
 from kuijia_app.tables.wiring import Wiring
@@ -47,8 +47,5 @@ class SessionPorts:
 
     def _survey(self, needs: dict[str, SwitchNeeds]) -> list[Reached]:
         found = survey(needs, self.databases, with_queues=False)
-        require_answers(found)
-        for switch in found:
-            if switch.bridge is None:
-                raise TestbedError(str(missing_bridge(switch)))
+        require_bridges(found)
         return found

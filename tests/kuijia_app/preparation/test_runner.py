@@ -76,6 +76,12 @@ def test_restore_and_sessions_of_a_plan_fail_after_the_others() -> None:
         SessionPorts(DATABASES, options, Wiring(LINE), 30).supply(PLAN)
 
 
+def test_restore_fails_after_the_others_for_a_switch_without_a_bridge() -> None:
+    needs = needs_of(PLAN, PipelineOptions(), Wiring(LINE))
+    with pytest.raises(TestbedError, match=r"^b: no bridge has datapath id 0000000000000002 at "):
+        restore(needs, Databases(DATABASES.address))
+
+
 def test_no_answer_at_all_is_one_line() -> None:
     needs = needs_of(PLAN, PipelineOptions(), Wiring(LINE))
     with pytest.raises(TestbedError, match=f"^{SILENT}: database connection failed"):
