@@ -31,6 +31,7 @@ def test_ports_that_make_no_fat_tree_are_refused(k: int) -> None:
 def test_a_rate_must_be_one() -> None:
     with pytest.raises(UnsoundError, match="a rate of 0"):
         FatTree(4, nic_rate=0)
+    assert set(FatTree(4, nic_rate=0.5).capacity) == {0.5}
 
 
 def test_addresses_are_the_papers() -> None:

@@ -12,9 +12,10 @@ import pytest
 from hedera.scheduler import HederaScheduler, SchedulerTick
 from hedera.scheduling.elephant_schedule import Round
 from hedera.scheduling.polling import FiveTuple
+from kuijia_app.framework.seam import ofproto
 from tests.hedera.test_multi_rooted import leaf_spine
 from tests.kuijia_app.control.applications import scheduler_of
-from tests.kuijia_app.control.fake_switch import PARSER
+from tests.kuijia_app.control.fake_switch import PARSER, events
 from tests.kuijia_app.control.model_switch import Box, ModelSwitch
 
 LEAST_PATIENCE = 2.0
@@ -166,6 +167,16 @@ def test_a_switch_with_another_master_is_not_asked_for_counters(application: Hed
     application._poll(time.monotonic())
     assert questions(switch) == 0
     assert LEAF not in application._polls.silent
+
+
+def test_a_message_of_its_own_that_a_switch_refuses_is_an_event(application: HederaScheduler, tmp_path: Path) -> None:
+    switch = switch_of(application)
+    switch.connect()
+    switch.answer()
+    application._poll(time.monotonic())
+    switch.refuse(switch.sent[-1], ofproto.OFPET_BAD_REQUEST, ofproto.OFPBRC_EPERM)
+    refused = [(event["switch"], event["error"]) for event in events(tmp_path, "entry-refused")]
+    assert refused == [(LEAF, "OFPET_BAD_REQUEST/OFPBRC_EPERM")]
 
 
 def test_flows_are_placed_only_by_who_acts_and_once_all_connected_switches_have_their_tables(

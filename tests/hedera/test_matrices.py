@@ -76,6 +76,7 @@ def test_random_matrices_are_what_they_are_called() -> None:
     assert (bijection.target != bijection.source).all()
     assert (anywhere.target != anywhere.source).all()
     assert len(set(anywhere.target.tolist())) < 128
+    assert random_targets(2, random).target.tolist() == [1, 0]
 
 
 def test_strides_go_round() -> None:
