@@ -314,7 +314,6 @@ class Verifier:
             ends = {flow.traffic.source, flow.traffic.target}
             if ends.isdisjoint(failure.nodes) and not changed.isdisjoint(flow.before.asked):
                 self._report_alarm(failure, flow, self._walk(self._alarmed, flow.traffic, flow.slots[0]))
-        self._alarmed.fail(NO_FAILURE)
 
     def _report_alarm(self, failure: Failure, flow: Flow, walk: Walk) -> None:
         for rule, problem in faults_in_alarm(walk, flow.traffic, failure):
