@@ -91,6 +91,7 @@ FAULTS = {
     ("port: 443", "port: 65536"): "3: destination_port 65536-65536, expected 1 to 65535",
     ("5000-5003", "5003-5000"): "5: source_port 5003-5000, expected 1 to 65535, the first one first",
     ("5000-5003", "5000-"): "5: source_port '5000-', expected a port, or a range such as 5000-5009",
+    ("5000-5003", "5000-100000"): "5: source_port '5000-100000', expected a port, or a range such as 5000-5009",
     ("5000-5003", "1-1023"): "5: classifiers need 1025 flow entries up to number 3, expected at most 1024",
     ("dscp: 46", "dscp: 48"): "4: code point 48 is that of control traffic, expected another one",
     ("dscp: 46", "dscp: 64"): "4: code point 64, expected 0 to 63",
@@ -157,6 +158,7 @@ def test_a_prefix_covers_none_of_the_other_version_of_ip() -> None:
     assert not everything_ipv6.covers(everything_ipv4)
     assert everything_ipv6.covers(Classifier(1, source=IPv6Network("2001:db8::/32")))
     assert not Classifier(1, source=IPv6Network("2001:db8::/32")).covers(everything_ipv6)
+    assert not everything_ipv6.covers(Classifier(1, protocol=TCP))
 
 
 def test_ports_cover_those_within_them_and_no_rule_without_ports() -> None:

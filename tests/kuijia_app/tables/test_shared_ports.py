@@ -137,6 +137,7 @@ def test_a_wiring_file_lists_the_sites_and_is_written_back(tmp_path: Path, *, ga
         assert load_wiring(path).switches == wiring.switches
     joined = wiring.untagged.switches["s4"]
     assert joined.host is not None
+    assert joined.host.addresses == wiring.switches["s4"].hosts[0].addresses
     assert (len(joined.host.prefixes), joined.host.vlan, joined.more_hosts) == (4, None, ())
 
 
