@@ -166,6 +166,14 @@ def test_a_full_port_is_judged_by_the_next_one_if_others_send_over_it_too(uncoun
     assert (state.vanished == 0) is is_shared
 
 
+def test_what_has_not_arrived_waits_and_is_forgotten_by_and_by() -> None:
+    link, waiting = FirstLink(), []
+    for arrived in (100, 97, 100):
+        link.round(100, received=arrived, arrived=arrived)
+        waiting.append(link._rounds._waiting.get(link.stream))
+    assert waiting == [None, 3.0, pytest.approx(3 * 0.5 ** (1 / 120))]
+
+
 @pytest.mark.parametrize("surplus", [100, 200])
 def test_what_has_arrived_beyond_what_was_sent_may_be_under_way_later(surplus: int) -> None:
     link = FirstLink()

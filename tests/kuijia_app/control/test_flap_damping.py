@@ -81,14 +81,6 @@ def test_what_is_believed_in_the_end_is_what_the_port_says_and_down_is_believed_
     assert believed == said[-1][1]
 
 
-def test_lasting_is_what_is_so_at_every_look() -> None:
-    lasting: Lasting[str] = Lasting(1.0)
-    assert lasting.observed(frozenset("ab"), 0.0) == frozenset()
-    assert lasting.observed(frozenset("a"), 0.9) == frozenset()
-    assert lasting.observed(frozenset("ab"), 1.0) == {"a"}
-    assert lasting.observed(frozenset("ab"), 2.0) == {"a", "b"}
-
-
 def test_a_held_port_is_let_up_as_its_switch_describes_it_last() -> None:
     damping: FlapDamping[tuple[str, int]] = FlapDamping()
     flap(damping, 30, 0.0)

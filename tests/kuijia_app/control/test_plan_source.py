@@ -266,6 +266,22 @@ def test_a_plan_that_comes_while_the_file_is_written_is_not_overwritten_and_is_r
     assert asked(source, rollout).name == file_name_of_update(path)
 
 
+def test_a_file_that_is_replaced_while_it_is_read_is_read_again(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = PlanSource(path, build_tables)
+    rollout = Rollout(source.first())
+    save_plan(NEW, path)
+    later = [plan_of(SQUARE, "a-c")]
+
+    def replaced(file: Path) -> Plan:
+        found = load_plan(file)
+        while later:
+            save_plan(later.pop(), file)
+        return found
+
+    monkeypatch.setattr(plan_files, "load_plan", replaced)
+    assert asked(source, rollout).name == file_name_of_update(path)
+
+
 def test_an_update_that_is_given_up_goes_to_a_file_beside(path: Path) -> None:
     source = PlanSource(path, build_tables)
     rollout = Rollout(source.first())
