@@ -130,6 +130,11 @@ def test_b4_fills_as_small_steps_of_the_fair_share_do(case: Case) -> None:
     assert found == pytest.approx(granted, rel=1e-3, abs=step * 4 * len(case.demands) * len(case.topology.links))
 
 
+def test_a_pair_that_gets_nothing_makes_no_end_of_a_bin() -> None:
+    program = EquiDepthBins(Case.of(RHOMBUS, [Demand("s", "t", 30)], 3).incidence, Options(settings={"bins": 2}))
+    assert program._widths(np.array([0.0, 0.0, 4.0, 8.0])) == [6.0, np.inf]
+
+
 def test_b4_on_three_links_is_as_by_hand() -> None:
     """Both rise on their shortest tunnel to 5; the link a-t is full, then s-t goes on alone by its other tunnels."""
     case = Case.of(RHOMBUS, [Demand("s", "t", 30), Demand("a", "t", 20)], 3)
