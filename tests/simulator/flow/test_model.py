@@ -87,6 +87,16 @@ class TestInelasticFlows:
         expected = ((np.sqrt(5) - 1) / 2) ** 2
         assert_allclose(share([1, 1, 1], flows).goodput, expected, rtol=1e-12)
 
+    def test_losses_in_a_circle_settle_however_many_links_are_between_and_whatever_their_order(self) -> None:
+        # The same, but over 99 other links to the next full one. The first flow has links taken against the others'
+        # way: a loss gets on by one link in each sweep, and to the next full one 29 times before it is negligible.
+        full = [0, 100, 200]
+        paths = [[(start + step) % 300 for step in range(101)] for start in full]
+        capacity = np.where(np.isin(np.arange(300), full), 1.0, 2.0)
+        flows = FluidFlows.of([range(299, -1, -1), *paths], [1e-12, 1, 1, 1], elastic=False)
+        expected = ((np.sqrt(5) - 1) / 2) ** 2
+        assert_allclose(share(capacity, flows).goodput[1:], expected, rtol=1e-9)
+
     def test_a_failed_link_drops_all(self) -> None:
         shares = share([0, 10], FluidFlows.of([[1, 0]], 5, elastic=False))
         assert (shares.goodput.tolist(), shares.dropped.tolist(), shares.load.tolist()) == ([0], [5, 0], [0, 5])
