@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -10,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kuijia_base.errors import UnsoundError
+from simulator.packet import _core
 from simulator.packet.flows import Flows
 from simulator.packet.network import Network
 from simulator.packet.queues import (
@@ -40,6 +42,7 @@ from tests.simulator.packet.disciplines import (
     drawing,
     serve,
 )
+from tests.simulator.packet.step_references import Red as RedReference
 
 INPUTS = 3
 OUTPUTS = 2
@@ -96,6 +99,16 @@ def sending(packet: Packet) -> int:
     return packet.size * _PS_PER_BYTE
 
 
+def at_the_switch(packets: list[Packet]) -> list[Packet]:
+    """Return the packets with the times at which they reach the switch."""
+    arriving = list(packets)
+    free = [0] * INPUTS
+    for packet in sorted(packets, key=lambda each: each.time):
+        free[packet.input] = max(free[packet.input], packet.time) + 8 * packet.size
+        arriving[packet.number] = replace(packet, time=free[packet.input])
+    return arriving
+
+
 def referred(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]:
     """Return the same from the reference."""
     draw = drawing(seed)
@@ -110,11 +123,7 @@ def referred(queueing: Queueing, packets: list[Packet], seed: int) -> list[Fate]
     else:
         assert isinstance(queueing, DropThresholds)
         disciplines = [Thresholds(queueing, draw) for _ in range(OUTPUTS)]
-    at_switch = list(packets)
-    free = [0] * INPUTS
-    for packet in sorted(packets, key=lambda each: each.time):
-        free[packet.input] = max(free[packet.input], packet.time) + 8 * packet.size
-        at_switch[packet.number] = replace(packet, time=free[packet.input])
+    at_switch = at_the_switch(packets)
     serve(disciplines, at_switch, sending)
     return [(packet.left, packet.left is not None and packet.marked) for packet in at_switch]
 
@@ -181,6 +190,43 @@ def test_drop_thresholds_do_as_the_reference_does(
 ) -> None:
     queueing = DropThresholds(queue, limits)
     assert simulated(queueing, packets, seed) == referred(queueing, packets, seed)
+
+
+def judged_by_red(rules: Red, packets: list[Packet], seed: int) -> list[Fate]:
+    """Return the fates of packets at one output, whose queue is idle from the end of its last transmission on."""
+    red = RedReference(rules.low, rules.high, rules.probability, rules.weight, _core.Random(seed))
+    arriving = at_the_switch(packets)
+    free = 0
+    for packet in sorted(arriving, key=lambda each: each.time):
+        waiting = sum(each.size for each in arriving if each.left is not None and each.left > packet.time)
+        idle = max(0, packet.time - free)
+        verdict = red.judge(1, waiting, idle // (500 * _PS_PER_BYTE))
+        if verdict < 2:
+            packet.left, packet.marked = max(free, packet.time), verdict == 1
+            free = packet.left + sending(packet)
+    return [(packet.left, packet.marked) for packet in arriving]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    "of",
+    [lambda queue: queue, lambda queue: replace(queue, cell=2), lambda queue: StrictPriority([queue, Fifo()])],
+    ids=["foreseen", "in cells", "first of two"],
+)
+def test_red_counts_as_idle_only_the_time_in_which_nothing_is_sent(of: Callable[[Fifo], Queueing], seed: int) -> None:
+    """Floyd and Jacobson, 1993, section 4: as many small packets as could have been sent while the queue was empty."""
+    rules = Red(500, 2_500, probability=0.5, weight=0.3)
+    draw = np.random.default_rng(seed)
+    times = np.cumsum(draw.exponential(9e7, 400)).astype(np.int64)
+    sizes = draw.choice([500, 1_000, 1_500], 400)
+    packets = [
+        Packet(number, int(time), number % INPUTS, int(size))
+        for number, (time, size) in enumerate(zip(times, sizes, strict=True))
+    ]
+    fates = simulated(of(Fifo(marking=rules)), packets, seed)
+    assert fates == judged_by_red(rules, packets, seed)
+    assert any(left is None for left, _ in fates)
+    assert any(marked for _, marked in fates)
 
 
 def test_one_busy_output_leaves_a_part_of_the_memory_free() -> None:

@@ -19,6 +19,8 @@ void Buffer::offer(PacketId id, Arrival &arrival) {
 
 bool Buffer::admit(PacketId id, Arrival &arrival, std::uint32_t needed, std::int64_t sent) {
     auto &pool = arrival.pool;
+    // While the last packet is sent, no other one could have been: the queue is idle from then on.
+    const auto idle = packets_.empty() ? std::max(Time{0}, arrival.now - sent_at(arrival.port)) : 0;
     if (rules_.random_drop) {
         while (!fits(rules_, needed, backlog_.bytes() + sent)) {
             PacketId before = no_packet;
@@ -31,7 +33,6 @@ bool Buffer::admit(PacketId id, Arrival &arrival, std::uint32_t needed, std::int
             arrival.drop(lost);
         }
     }
-    const auto idle = packets_.empty() ? arrival.now - empty_since_ : 0;
     const auto verdict =
         judge(rules_, red_, pool[id], needed, backlog_.bytes() + sent, idle, arrival.port.rate, arrival.random);
     if (verdict == Verdict::mark) {
@@ -62,13 +63,10 @@ Time Buffer::earliest(const PacketPool &pool) const {
 PacketId Buffer::take(PacketPool &pool, Time now) {
     const auto id = packets_.take_first(pool);
     backlog_.remove(now, room(pool[id]));
-    if (packets_.empty())
-        empty_since_ = now;
-    if (held_while_sent_) {
-        held_size_ = pool[id].size;
+    taken_at_ = now;
+    taken_size_ = pool[id].size;
+    if (held_while_sent_)
         held_room_ = room(pool[id]);
-        held_since_ = now;
-    }
     if (shaped_)
         full_at_ = std::max(full_at_, now) + token_time(pool[id].size);
     return id;

@@ -50,8 +50,11 @@ class alignas(64) Buffer {
 
     // Returns the bytes that the packet in transmission occupies, if it came from here and they are not free yet.
     std::int64_t held(const Arrival &arrival) const {
-        return held_room_ > 0 && arrival.now < held_since_ + arrival.port.rate.of(held_size_) ? held_room_ : 0;
+        return held_room_ > 0 && arrival.now < sent_at(arrival.port) ? held_room_ : 0;
     }
+
+    // Returns when the last packet that was taken had been sent, or its link failed.
+    Time sent_at(const Port &port) const { return std::min(taken_at_ + port.rate.of(taken_size_), port.free_at); }
 
     // Judges a packet that the queue does not take as it is; returns false if it is dropped.
     bool admit(PacketId id, Arrival &arrival, std::uint32_t needed, std::int64_t sent);
@@ -67,14 +70,13 @@ class alignas(64) Buffer {
     Time full_at_ = 0;       // when the token bucket would be full again
     mutable Time timed_ = 0; // of `timed_size_` bytes at the token bucket's rate
     mutable std::uint32_t timed_size_ = 0;
-    std::uint32_t held_size_ = 0; // bytes of the last packet that was taken, if they are held
-    std::uint32_t held_room_ = 0; // bytes of its cells
+    std::uint32_t taken_size_ = 0; // bytes of the last packet that was taken
+    std::uint32_t held_room_ = 0;  // bytes of its cells, if they are held
     Rate token_rate_;
     Time burst_time_;
-    Time empty_since_ = 0;
+    Time taken_at_ = 0;
     Time drained_at_ = 0; // with a token bucket: when the last packet will have left
     Time full_after_ = 0; // when the bucket would be full again after it
-    Time held_since_ = 0;
     FifoRules rules_;
     Red red_;
 
