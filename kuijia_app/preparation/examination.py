@@ -348,7 +348,7 @@ def _missing_in_tree(device: DeviceFacts, switch: Reached, wanted: Wanted, needs
 
 def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
     """Yield the ports of BFD sessions that a switch lacks, whose bridge is known."""
-    bridge = switch.bridge
+    bridge, devices = switch.bridge, switch.devices or {}
     assert bridge is not None
     for session in switch.needs.sessions:
         ends = {session.watched_port: watched_name, session.inner_port: inner_name}
@@ -366,6 +366,10 @@ def session_lacks(switch: Reached, interval_ms: int) -> Iterator[Lack]:
                     port_arguments([end_of(session, switch.needs.switch, bridge.name)], interval_ms, MARK)
                 )
                 yield Lack(switch.needs.switch, label, text, PREPARE, (change,))
+            off = [name for name in found.values() if name in devices and not devices[name].is_up]
+            if off:
+                changes = tuple(RunProgram(("ip", "link", "set", name, "up")) for name in off)
+                yield Lack(switch.needs.switch, label, f"{path} has {_listed(off)} switched off", PREPARE, changes)
             continue
         taken = [f"{number} is {name}" for number, name in found.items() if name != numbers[number]]
         if taken:

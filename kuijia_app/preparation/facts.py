@@ -102,6 +102,7 @@ class DeviceFacts:
 
     Attributes:
         is_cable: True for one end of a veth pair.
+        is_up: False if somebody has switched it off.
         root: kind of the root qdisc, empty if it is the kernel's own.
         parents: of HTB classes; an empty text is the qdisc itself.
         rates: of HTB classes in Mbit/s.
@@ -110,6 +111,7 @@ class DeviceFacts:
     """
 
     is_cable: bool = False
+    is_up: bool = True
     root: str = ""
     parents: Mapping[str, str] = field(default_factory=dict)
     rates: Mapping[str, float] = field(default_factory=dict)
@@ -180,6 +182,7 @@ def _device(link: Mapping[str, Any], qdiscs: Iterable[Any], classes: str, filter
     qdiscs = list(qdiscs)
     return DeviceFacts(
         is_cable=link.get("linkinfo", {}).get("info_kind") == "veth",
+        is_up="UP" in link.get("flags", ["UP"]),
         root=next((each["kind"] for each in qdiscs if each.get("root") and each["handle"] != "0:"), ""),
         parents={name: parent for name, parent, _, _ in found},
         rates={name: float(rate) * _UNITS[unit] for name, _, rate, unit in found},

@@ -339,6 +339,15 @@ def test_sessions_with_other_settings_are_named_and_get_ours(settings: dict[str,
     assert "bfd:enable=true bfd:min_tx=30 bfd:min_rx=30 bfd:mult=3" in line
 
 
+@pytest.mark.parametrize("name", ["br0-b16", "br0-i16"])
+def test_an_end_of_a_session_s_cable_that_is_switched_off_is_named_and_switched_on(name: str) -> None:
+    found = with_sessions(16)
+    devices = {**(found.devices or {}), name: DeviceFacts(is_cable=True, is_up=False)}
+    (lack,) = examine(replace(found, devices=devices), WANTED)
+    assert lack.text == f"the BFD session of tunnel 16 (a-b) has {name} switched off"
+    assert [line for change in lack.changes for line in script_lines(change)] == [f"ip link set {name} up"]
+
+
 def test_ports_of_sessions_that_no_plan_has_are_removed_with_their_cables() -> None:
     found = with_sessions(16, 17)
     assert said(found) == []
@@ -408,7 +417,8 @@ def test_names_that_no_device_has_reach_no_program(name: str) -> None:
 
 
 def test_devices_are_read_with_their_classes_leaves_and_filters() -> None:
-    links = json.dumps([{"ifname": "e1", "linkinfo": {"info_kind": "veth"}}, {}, {"ifname": "lo"}])
+    cable = {"ifname": "e1", "flags": ["BROADCAST", "LOWER_UP"], "linkinfo": {"info_kind": "veth"}}
+    links = json.dumps([cable, {}, {"ifname": "lo", "flags": ["LOOPBACK", "UP"]}])
     qdiscs = json.dumps(
         [
             {"kind": "htb", "handle": "1:", "dev": "e1", "root": True},
@@ -431,6 +441,7 @@ def test_devices_are_read_with_their_classes_leaves_and_filters() -> None:
     assert found == {
         "e1": DeviceFacts(
             is_cable=True,
+            is_up=False,
             root="htb",
             parents={"1:fff0": "", "1:2": "1:fff0"},
             rates={"1:fff0": 20.0, "1:2": 0.012032},
